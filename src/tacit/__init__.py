@@ -1,0 +1,1 @@
+"""Counts events over time and place without telling on anyone."""

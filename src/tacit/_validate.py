@@ -1,0 +1,52 @@
+"""Checks on settings. Every comparison is written so that NaN fails it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tacit.errors import SettingError
+
+
+def check_positive(**settings: float) -> None:
+    """Refuse anything but finite numbers above zero.
+
+    >>> check_positive(epsilon=float("nan"))
+    Traceback (most recent call last):
+    ...
+    tacit.errors.SettingError: epsilon must be a finite number above 0; got epsilon=nan.
+    """
+    for name, value in settings.items():
+        if not (_is_number(value) and value > 0 and math.isfinite(value)):
+            raise SettingError(f"{name} must be a finite number above 0; got {name}={value}.")
+
+
+def check_at_least(least: int, **settings: int) -> None:
+    """Refuse anything but whole numbers of at least ``least``."""
+    for name, value in settings.items():
+        if not (_is_whole(value) and value >= least):
+            raise SettingError(f"{name} must be a whole number of at least {least}; got {name}={value}.")
+
+
+def check_share(*, open_ends: bool = True, **settings: float) -> None:
+    """Refuse anything outside 0..1 (the ends themselves too, when ``open_ends``)."""
+    for name, value in settings.items():
+        inside = _is_number(value) and ((0 < value < 1) if open_ends else (0 <= value <= 1))
+        if not inside:
+            rule = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+            raise SettingError(f"{name} must be {rule}; got {name}={value}.")
+
+
+def check_one_of(choices: Sequence[str], **settings: str) -> None:
+    """Refuse a word that is not among the choices."""
+    for name, value in settings.items():
+        if value not in choices:
+            raise SettingError(f"{name} must be one of {', '.join(choices)}; got {name}={value}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
