@@ -1,0 +1,75 @@
+"""Estimates: numbers over a domain with the noise they carry; and answers to single questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import Box, Domain
+from tacit.errors import SettingError
+from tacit.noise import Noise, added_in_groups
+from tacit.provenance import Provenance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Values over time x place plus a noise model. Which mechanism made it can no longer be told.
+
+    ``totals`` is the public number of reports where there is one (it broadcasts against the values), ``steps`` names
+    every post-processing step taken, in order.
+    """
+
+    domain: Domain
+    values: NDArray[np.float64]
+    noise: Noise
+    totals: NDArray[np.int64] | None
+    steps: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.domain.shape:
+            raise SettingError(
+                f"values must have the domain's shape {self.domain.shape}; got shape={self.values.shape}."
+            )
+        self.values.flags.writeable = False
+
+    def __repr__(self) -> str:
+        label = ", simulation" if self.provenance.is_simulation else ""
+        steps = " + ".join(self.steps) or "unbiased"
+        return f"Estimate({' x '.join(map(str, self.values.shape))} cells, {steps}{label})"
+
+    def coarsen(self, *, time: str | None = None, place: str | None = None) -> Estimate:
+        """Add cells up: days to months to years, towns to regions to departments. Exact, noise included."""
+        domain, time_groups, place_groups = self.domain.coarsen(time=time, place=place)
+        totals = self.totals
+        if totals is not None and totals.shape[0] > 1:
+            totals = added_in_groups(totals, time_groups, domain.shape[0], axis=0)
+        if totals is not None and totals.shape[1] > 1:
+            totals = added_in_groups(totals, place_groups, domain.shape[1], axis=1)
+        values = added_in_groups(self.values, time_groups, domain.shape[0], axis=0)
+        return replace(
+            self,
+            domain=domain,
+            values=added_in_groups(values, place_groups, domain.shape[1], axis=1),
+            noise=self.noise.coarsen(time_groups, place_groups, domain.shape),
+            totals=totals,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One number with its uncertainty."""
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    level: float
+    box: Box
+    is_simulation: bool = False
+
+    def __str__(self) -> str:
+        label = " (simulation)" if self.is_simulation else ""
+        return f"{self.value:.1f}, {self.level:.0%} interval {self.lower:.0f} to {self.upper:.0f}{label}"

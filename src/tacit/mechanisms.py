@@ -1,0 +1,99 @@
+"""The explicit table of mechanisms, and the way from a plan to the code that honours it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tacit.domain import Domain
+from tacit.errors import PlanError, SettingError
+from tacit.local.randomizer import LocalRandomizer
+from tacit.local.unary import UnaryEncoding
+from tacit.plan import Plan
+
+_SLACK: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """An entry of the table: a name, the field's names for it, and how to make it."""
+
+    name: str
+    aliases: tuple[str, ...]
+    kind: type[UnaryEncoding]
+    from_epsilon: Callable[[float, int], LocalRandomizer]
+    from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
+
+
+MECHANISMS: Final[Mapping[str, Mechanism]] = {
+    "unary": Mechanism(
+        name="unary",
+        aliases=("rappor", "one-time rappor", "sue", "symmetric unary encoding", "basic rappor"),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.symmetric(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: UnaryEncoding(n_cells=k, ones=t["ones"], zeros=t["zeros"]),
+    ),
+}
+
+
+def mechanism_named(name: str) -> Mechanism:
+    """Find a mechanism by its name or an acronym of the field, in any case.
+
+    >>> mechanism_named("SUE").name
+    'unary'
+    """
+    wanted = name.strip().lower().replace("_", " ")
+    for entry in MECHANISMS.values():
+        if wanted == entry.name or wanted in entry.aliases:
+            return entry
+    raise SettingError(f"mechanism must be one of {', '.join(MECHANISMS)}; got mechanism={name}.")
+
+
+def mechanism_of(plan: Plan) -> LocalRandomizer:
+    """Make the mechanism a plan agrees on, and verify that its thresholds give its epsilon and no more."""
+    if plan.mechanism not in MECHANISMS:
+        raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
+    try:
+        mechanism = MECHANISMS[plan.mechanism].from_thresholds(dict(plan.thresholds), plan.n_private)
+    except (KeyError, SettingError):
+        raise PlanError("the plan's thresholds do not fit its mechanism. Make it anew with: tacit plan") from None
+    if not plan.epsilon * (1 - _SLACK) <= mechanism.epsilon <= plan.epsilon:
+        raise PlanError(
+            f"the plan states epsilon {plan.epsilon!r}, but its thresholds give {mechanism.epsilon!r}. "
+            "Do not use it; make it anew with: tacit plan"
+        )
+    return mechanism
+
+
+def plan_for(
+    domain: Domain,
+    *,
+    epsilon: float | None = None,
+    f: float | None = None,
+    mechanism: str = "unary",
+    private: tuple[str, ...] = ("place",),
+    name: str = "counts",
+) -> Plan:
+    """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan = plan_for(domain, f=0.5)
+    >>> round(plan.epsilon, 4), dict(plan.thresholds)["zeros"] == 2**62
+    (2.1972, True)
+    """
+    if (epsilon is None) == (f is None):
+        raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
+    entry = mechanism_named(mechanism)
+    n_cells = Plan(domain, entry.name, 1.0, (), private=private).n_private
+    if f is not None:
+        if entry.name != "unary":
+            raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")
+        randomizer: LocalRandomizer = UnaryEncoding.rappor(f=f, n_cells=n_cells)
+    else:
+        assert epsilon is not None
+        randomizer = entry.from_epsilon(epsilon, n_cells)
+    stated = randomizer.epsilon if epsilon is None else float(epsilon)
+    thresholds = tuple(sorted(randomizer.thresholds().items()))
+    return Plan(domain, entry.name, stated, thresholds, private=private, name=name)

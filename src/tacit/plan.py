@@ -1,0 +1,189 @@
+"""The plan: the frozen public agreement between devices and collector, as pure data.
+
+A plan says what is counted (the domain), which coordinates of an event are private, the mechanism by name with the
+integer thresholds of its coins, and for whom the epsilon holds. Thresholds travel in the plan because ``exp`` differs
+between platforms; whoever reads a plan checks them against epsilon (:func:`tacit.mechanisms.mechanism_of`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit._validate import check_one_of
+from tacit.domain import Domain
+from tacit.errors import FormatError, PlanError, SettingError, TacitError
+from tacit.privacy.epsilon import COIN, check_epsilon
+
+FORMAT: Final = 1
+_AXES: Final = ("time", "place")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who counts what, and how privately.
+
+    ``private`` names the coordinates hidden by the mechanism: ``("place",)`` for one report per event on a public
+    day, ``("time",)`` for a public place, both for neither. ``unit`` is whom epsilon protects, ``neighbors`` what may
+    differ between two inputs the attacker must not tell apart.
+    """
+
+    domain: Domain
+    mechanism: str
+    epsilon: float
+    thresholds: tuple[tuple[str, int], ...]
+    private: tuple[str, ...] = ("place",)
+    unit: str = "event"
+    neighbors: str = "replace"
+    name: str = "counts"
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if not self.private or tuple(a for a in _AXES if a in self.private) != self.private:
+            raise SettingError(
+                f"private must be ('place',), ('time',) or ('time', 'place'); got private={self.private}. "
+                "Name what the device hides."
+            )
+        check_one_of(("event",), unit=self.unit)
+        check_one_of(("replace",), neighbors=self.neighbors)
+        if "time" in self.private and self.domain.time.n_bins is None:
+            raise SettingError("a private time needs a time axis with an end. Give the last day.")
+        for name, threshold in self.thresholds:
+            if not 0 <= threshold <= COIN:
+                raise PlanError(f"threshold {name} must lie between 0 and 2**64. Make the plan anew.")
+
+    @property
+    def n_private(self) -> int:
+        """The number of values a report may stand for."""
+        sizes = {"time": self.domain.time.n_bins or 1, "place": len(self.domain.place.cells)}
+        return int(np.prod([sizes[axis] for axis in self.private]))
+
+    @property
+    def n_public(self) -> int | None:
+        """The number of public bins a report may stand in; None if the time axis has no end."""
+        if self.private == ("place",):
+            return self.domain.time.n_bins
+        return len(self.domain.place.cells) if self.private == ("time",) else 1
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name for this agreement: equal plans have equal fingerprints, on every platform.
+
+        It covers all that two parties must agree on, and neither the plan's name nor the end of its time axis, which
+        may be extended.
+        """
+        return hashlib.sha256(self.canonical_bytes()).hexdigest()[:32]
+
+    def canonical_bytes(self) -> bytes:
+        """The bytes under the fingerprint: JSON with sorted keys and no spaces."""
+        content = self.to_dict()
+        del content["name"], content["fingerprint"]
+        content["domain"] = self.domain.to_dict(with_end="time" in self.private)
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def split(
+        self, time_bins: NDArray[np.int64], places: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Divide events into what everybody may see and what the randomizer must hide: (public, private)."""
+        time_bins, places = np.asarray(time_bins, np.int64), np.asarray(places, np.int64)
+        if self.private == ("place",):
+            return time_bins, places
+        if self.private == ("time",):
+            return places, time_bins
+        return np.zeros_like(time_bins), time_bins * len(self.domain.place.cells) + places
+
+    def bounded_domain(self, n_public: int) -> Domain:
+        """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
+        if self.private != ("place",) or self.domain.time.n_bins is not None:
+            return self.domain
+        if n_public < 1:
+            raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
+        return Domain(self.domain.time.with_end(n_public), self.domain.place)
+
+    def by_domain(self, statistics: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
+        """Lay a tally's rows of per-cell statistics out as time x place; bins without reports are zeros."""
+        n_times, n_places = domain.shape
+        if self.private == ("time", "place"):
+            return statistics.sum(axis=0).reshape(n_times, n_places)
+        n_public = n_places if self.private == ("time",) else n_times
+        rows = np.zeros((n_public, statistics.shape[1]), np.int64)
+        rows[: len(statistics)] = statistics
+        return rows.T.copy() if self.private == ("time",) else rows
+
+    def totals_by_domain(self, reports: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
+        """Lay reports per public bin out so that they broadcast against time x place."""
+        rows = self.by_domain(reports[:, None], domain) if self.private != ("time", "place") else reports.sum()
+        return np.asarray(rows).reshape((1, 1)) if self.private == ("time", "place") else np.asarray(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "fingerprint": "",
+            "privacy": {
+                "epsilon": self.epsilon,
+                "private": list(self.private),
+                "unit": self.unit,
+                "neighbors": self.neighbors,
+            },
+            "mechanism": {"name": self.mechanism, "thresholds": {n: hex(t) for n, t in self.thresholds}},
+            "domain": self.domain.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
+        """Read a plan from plain data; a fingerprint in it must agree with the rest."""
+        try:
+            if content["format"] != FORMAT:
+                raise FormatError(
+                    f"the plan has format {content['format']}, and this version reads format {FORMAT}. Install a newer Tacit."
+                )
+            privacy, mechanism = content["privacy"], content["mechanism"]
+            plan = cls(
+                domain=Domain.from_dict(content["domain"], folder=folder),
+                mechanism=str(mechanism["name"]),
+                epsilon=float(privacy["epsilon"]),
+                thresholds=tuple(sorted((str(n), int(t, 16)) for n, t in mechanism["thresholds"].items())),
+                private=tuple(privacy["private"]),
+                unit=str(privacy["unit"]),
+                neighbors=str(privacy["neighbors"]),
+                name=str(content.get("name", "counts")),
+            )
+        except TacitError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise PlanError(f"the plan lacks or garbles {problem}. Make it anew with: tacit plan") from None
+        stated = content.get("fingerprint", "")
+        if stated and stated != plan.fingerprint:
+            raise PlanError(
+                f"the plan says fingerprint {stated}, but its content has {plan.fingerprint}: it was edited after it "
+                "was made. Make a new plan with: tacit plan"
+            )
+        return plan
+
+    def write(self, path: str | Path) -> None:
+        """Write the plan as TOML."""
+        content = self.to_dict() | {"fingerprint": self.fingerprint}
+        text = "# A Tacit plan. Public: share it with every device. Do not edit it by hand.\n"
+        Path(path).write_text(text + require("tomli_w", extra="cli").dumps(content), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """Read a plan from TOML and check that it was not edited."""
+        path = Path(path)
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise PlanError(f"there is no plan at {path}. Make one with: tacit plan") from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            raise PlanError(f"{path} is not a plan: {problem}. Make one with: tacit plan") from None
+        return cls.from_dict(content, folder=path.parent)

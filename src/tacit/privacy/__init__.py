@@ -1,0 +1,1 @@
+"""Units, budgets and what has been spent."""

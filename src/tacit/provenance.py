@@ -1,0 +1,49 @@
+"""Where numbers come from: the label that rides on everything made under a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.errors import PlanMismatch, SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Which plan, whether a known seed was used, and what the same events had cost before.
+
+    The label survives adding, files and every step: one simulated part makes the whole a simulation, and the
+    largest prior epsilon among the parts is the whole's.
+
+    >>> real, simulated = Provenance("a"), Provenance("a", is_simulation=True)
+    >>> (real + simulated).is_simulation
+    True
+    """
+
+    plan_id: str
+    is_simulation: bool = False
+    prior_epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.prior_epsilon >= 0:  # written so that NaN fails too
+            raise SettingError(f"prior_epsilon must be at least 0; got prior_epsilon={self.prior_epsilon}.")
+
+    def __add__(self, other: Provenance) -> Provenance:
+        if self.plan_id != other.plan_id:
+            raise PlanMismatch(
+                f"cannot add tallies of plans {self.plan_id} and {other.plan_id}; "
+                "estimate each on its own and add the estimates."
+            )
+        return Provenance(
+            self.plan_id,
+            self.is_simulation or other.is_simulation,
+            max(self.prior_epsilon, other.prior_epsilon),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"plan": self.plan_id, "is_simulation": self.is_simulation, "prior_epsilon": self.prior_epsilon}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
+        return cls(str(content["plan"]), bool(content["is_simulation"]), float(content["prior_epsilon"]))

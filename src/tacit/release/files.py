@@ -1,0 +1,154 @@
+"""Releases as files: Parquet or CSV, each complete in itself.
+
+The table is what any program reads. All that makes it a release (plan, statement, noise, provenance) is one JSON
+document beside it in the same file: under the key ``tacit`` of the Parquet metadata, and behind ``# tacit:`` in the
+comment lines at the head of a CSV. The statement stands there in plain words too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit.domain import Domain
+from tacit.errors import FormatError, SettingError, TacitError
+from tacit.estimate import Estimate
+from tacit.noise import noise_from_dict
+from tacit.plan import Plan
+from tacit.provenance import Provenance
+from tacit.release.release import Release
+from tacit.release.statement import PrivacyStatement
+
+FORMAT: Final = 1
+_KEY: Final = b"tacit"
+_CSV_MARK: Final = "# tacit: "
+_VALUES: Final = ("unbiased", "refined")
+
+
+def write(release: Release, path: Path) -> None:
+    """Write by ending; the file appears whole or not at all."""
+    writers = {".parquet": _parquet_bytes, ".csv": _csv_bytes}
+    if path.suffix not in writers:
+        raise SettingError(f"a release is written as .parquet or .csv; got path={path}.")
+    content = writers[path.suffix](release)
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_bytes(content)
+    os.replace(unfinished, path)
+
+
+def read(path: Path) -> Release:
+    """Read by content: a renamed file is still read."""
+    try:
+        head = path.open("rb").read(4)
+        columns, about = _from_parquet(path) if head == b"PAR1" else _from_csv(path)
+        return _release(columns, about)
+    except FileNotFoundError:
+        raise FormatError(f"there is no release at {path}. Make one with: tacit release") from None
+    except TacitError:
+        raise
+    except (OSError, KeyError, ValueError, TypeError, UnicodeDecodeError):
+        raise FormatError(f"{path} is not a release, or is damaged. Ask for it anew.") from None
+
+
+def _about(release: Release) -> dict[str, Any]:
+    totals = release.unbiased.totals
+    return {
+        "format": FORMAT,
+        "kind": "release",
+        "created_at": release.created_at,
+        "level": release.level,
+        "plan": release.plan.to_dict() | {"fingerprint": release.plan.fingerprint},
+        "domain": release.domain.to_dict(),
+        "statement": release.statement.to_dict(),
+        "provenance": release.unbiased.provenance.to_dict(),
+        "totals": None if totals is None else totals.tolist(),
+        "noise": {name: getattr(release, name).noise.to_dict() for name in _VALUES},
+        "steps": {name: list(getattr(release, name).steps) for name in _VALUES},
+    }
+
+
+def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Release:
+    if about["kind"] != "release" or about["format"] != FORMAT:
+        raise FormatError(f"this is no release of format {FORMAT}. Install a newer Tacit, or ask for the release anew.")
+    domain = Domain.from_dict(about["domain"])
+    provenance = Provenance.from_dict(about["provenance"])
+    totals = None if about["totals"] is None else np.array(about["totals"], np.int64)
+    unbiased, refined = (
+        Estimate(
+            domain=domain,
+            values=np.array(columns[name], np.float64).reshape(domain.shape),
+            noise=noise_from_dict(about["noise"][name]),
+            totals=totals,
+            steps=tuple(about["steps"][name]),
+            provenance=provenance,
+        )
+        for name in _VALUES
+    )
+    return Release(
+        plan=Plan.from_dict(about["plan"]),
+        unbiased=unbiased,
+        refined=refined,
+        statement=PrivacyStatement.from_dict(about["statement"]),
+        level=float(about["level"]),
+        created_at=str(about["created_at"]),
+    )
+
+
+def _parquet_bytes(release: Release) -> bytes:
+    pa = require("pyarrow", extra="events")
+    pq = require("pyarrow.parquet", extra="events")
+    columns = release.columns()
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    metadata = {
+        _KEY: json.dumps(_about(release), ensure_ascii=False).encode(),
+        b"privacy": release.statement.text().encode(),
+    }
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    pa = require("pyarrow", extra="events")
+    pq = require("pyarrow.parquet", extra="events")
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowException:
+        raise ValueError("parquet") from None
+    about = json.loads((table.schema.metadata or {})[_KEY])
+    return {name: table.column(name).to_numpy() for name in _VALUES}, about
+
+
+def _csv_bytes(release: Release) -> bytes:
+    columns = release.columns()
+    out = io.StringIO()
+    for line in ("A Tacit release. Lines that begin with # are not data.", *release.statement.text().splitlines()):
+        out.write(f"# {line}\n")
+    out.write(_CSV_MARK + json.dumps(_about(release), ensure_ascii=False) + "\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    # tolist gives Python numbers, whose shortest form reads back to the same bits
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return out.getvalue().encode()
+
+
+def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    about: dict[str, Any] = {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        for line in file:
+            if line.startswith(_CSV_MARK):
+                about = json.loads(line[len(_CSV_MARK) :])
+            if not line.startswith("#"):
+                break
+        names = next(csv.reader([line]))
+        rows = list(csv.reader(file))
+    return {name: np.array([row[names.index(name)] for row in rows], np.float64) for name in _VALUES}, about

@@ -1,0 +1,125 @@
+"""Tallies: sums of reports (public), and exact counts (never public)."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import FormatError, SettingError
+from tacit.provenance import Provenance
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What a collector keeps of reports: one row of statistics for every public bin, and how many reports it had.
+
+    Adding is associative and commutative and has a zero; tallies of different plans refuse. Public bins are counted
+    from the start of the plan's public axis, so the shorter of two tallies is padded with empty bins.
+    """
+
+    provenance: Provenance
+    statistics: NDArray[np.int64]
+    reports: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.statistics.ndim != 2 or self.reports.shape != self.statistics.shape[:1]:
+            raise SettingError("a tally needs one row of statistics and one number of reports for each public bin.")
+        for array in (self.statistics, self.reports):
+            array.flags.writeable = False
+
+    @classmethod
+    def zero(cls, plan_id: str, n_statistics: int) -> Tally:
+        """The tally of no reports."""
+        return cls(Provenance(plan_id), np.zeros((0, n_statistics), np.int64), np.zeros(0, np.int64))
+
+    @property
+    def n_reports(self) -> int:
+        return int(self.reports.sum())
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        provenance = self.provenance + other.provenance
+        n_bins = max(len(self.reports), len(other.reports))
+        return Tally(
+            provenance,
+            _padded(self.statistics, n_bins) + _padded(other.statistics, n_bins),
+            _padded(self.reports, n_bins) + _padded(other.reports, n_bins),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (
+            self.provenance == other.provenance
+            and np.array_equal(self.statistics, other.statistics)
+            and np.array_equal(self.reports, other.reports)
+        )
+
+    def __repr__(self) -> str:
+        label = ", simulation" if self.provenance.is_simulation else ""
+        plan = self.provenance.plan_id
+        return f"Tally({self.n_reports} reports in {len(self.reports)} bins of plan {plan}{label})"
+
+    def write(self, path: str | Path) -> None:
+        """Write the tally to a file of its own."""
+        header = {"format": FORMAT, "kind": "tally"} | self.provenance.to_dict()
+        with Path(path).open("wb") as file:
+            np.savez_compressed(
+                file, header=np.array(json.dumps(header)), statistics=self.statistics, reports=self.reports
+            )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Tally:
+        """Read a tally written by :meth:`write`."""
+        path = Path(path)
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                header: dict[str, Any] = json.loads(str(content["header"]))
+                statistics, reports = content["statistics"], content["reports"]
+        except FileNotFoundError:
+            raise FormatError(f"there is no tally at {path}. Make one with: tacit tally") from None
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise FormatError(f"{path} is not a tally, or is damaged. Make it anew with: tacit tally") from None
+        if header.get("kind") != "tally" or header.get("format") != FORMAT:
+            raise FormatError(f"{path} is not a tally of format {FORMAT}. Install a newer Tacit, or make the tally anew.")
+        return cls(Provenance.from_dict(header), statistics.astype(np.int64), reports.astype(np.int64))
+
+
+class ExactTally:
+    """True counts over a domain, for a central mechanism or the laboratory only.
+
+    It has no file form and shows no value: what leaves must pass through a mechanism.
+    """
+
+    __slots__ = ("_counts",)
+
+    def __init__(self, counts: NDArray[np.int64]) -> None:
+        self._counts = np.array(counts, dtype=np.int64)
+        self._counts.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"ExactTally({' x '.join(map(str, self._counts.shape))} cells, values withheld)"
+
+    def __reduce__(self) -> str:
+        raise SettingError("exact counts have no file form. Release them through a mechanism.")
+
+    def reveal(self) -> NDArray[np.int64]:
+        """The true counts, for whoever may see them: a central mechanism, or the laboratory."""
+        return self._counts
+
+
+def _padded(rows: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
+    if len(rows) == n_bins:
+        return rows
+    out = np.zeros((n_bins, *rows.shape[1:]), np.int64)
+    out[: len(rows)] = rows
+    return out

@@ -1,0 +1,58 @@
+"""From report files to a tally: what a collector does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from tacit.errors import FormatError, PlanMismatch
+from tacit.estimate import Estimate
+from tacit.mechanisms import mechanism_of
+from tacit.plan import Plan
+from tacit.tally import Tally
+from tacit.wire import ReportFile
+
+_FARTHEST_BIN = 1 << 24
+
+
+def tally_reports(
+    paths: Iterable[str | Path], plan: Plan, *, progress: Callable[[int, int], None] | None = None
+) -> Tally:
+    """Count the reports of all files. Every file is checked before the first report is counted."""
+    mechanism = mechanism_of(plan)
+    files = [ReportFile.open(path) for path in paths]
+    total = Tally.zero(plan.fingerprint, mechanism.n_statistics)
+    for file in files:
+        _check_fits(file, plan, mechanism.report_bytes)
+    done, n_reports = 0, sum(file.n_reports for file in files)
+    for file in files:
+        n_bins = int(file.bins[-1]) + 1 if len(file.bins) else 0
+        statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
+        reports = np.zeros(n_bins, np.int64)
+        for bins, run_lengths, rows in file.batches():
+            statistics[bins] += mechanism.statistics(rows, run_lengths)
+            reports[bins] += run_lengths
+            done += len(rows)
+            if progress is not None:
+                progress(done, n_reports)
+        total += Tally(file.provenance, statistics, reports)
+    return total
+
+
+def estimate_tally(tally: Tally, plan: Plan) -> Estimate:
+    """Turn a tally into unbiased counts over the whole of the plan's domain."""
+    return mechanism_of(plan).estimate(tally, plan, plan.bounded_domain(len(tally.reports)))
+
+
+def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
+    if file.provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"{file.path} was made under plan {file.provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan the reports were made under."
+        )
+    n_public = plan.n_public
+    last = int(file.bins[-1]) if len(file.bins) else 0
+    if file.report_bytes != report_bytes or last >= (_FARTHEST_BIN if n_public is None else n_public):
+        raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it anew; nothing was counted.")

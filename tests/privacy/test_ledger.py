@@ -1,0 +1,117 @@
+"""The ledger spends before the noise is drawn, atomically, and knows events by name and by content."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tacit.errors import AlreadyRandomized, FormatError, SettingError
+from tacit.privacy.ledger import Ledger
+
+DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
+
+
+def spend(ledger, *, data_set="fires", days=DAYS, epsilon=2.0, again=False):
+    return ledger.spend(
+        data_set=data_set, plan_id="plan", epsilon=epsilon, days=days, n_events=100, again=again
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "deep" / "ledger.sqlite")
+
+
+def test_the_first_randomization_is_recorded(ledger):
+    entry = spend(ledger)
+    assert entry.total_epsilon == 2.0
+    assert Ledger(ledger.path).history() == [entry]
+
+
+def test_the_same_events_again_are_refused_and_nothing_is_spent(ledger):
+    spend(ledger)
+    with pytest.raises(AlreadyRandomized, match=r"2 of 2 days .* epsilon 2 in all.*raise that to 4"):
+        spend(ledger)
+    assert len(ledger.history()) == 1
+
+
+def test_renaming_the_data_set_does_not_renew_its_budget(ledger):
+    spend(ledger)
+    with pytest.raises(AlreadyRandomized):
+        spend(ledger, data_set="another name")
+
+
+def test_changed_content_under_the_same_name_does_not_renew_its_budget(ledger):
+    spend(ledger)
+    with pytest.raises(AlreadyRandomized, match="1 of 1 days"):
+        spend(ledger, days={"2018-01-01": b"one event corrected"})
+
+
+def test_other_events_on_the_same_days_are_free_under_another_name(ledger):
+    spend(ledger)
+    assert spend(ledger, data_set="visits", days={"2018-01-01": b"x"}).total_epsilon == 2.0
+
+
+def test_new_days_of_a_growing_data_set_are_free(ledger):
+    spend(ledger)
+    assert spend(ledger, days={"2018-01-03": b"c"}).total_epsilon == 2.0
+
+
+def test_accepting_the_repetition_states_the_sum(ledger):
+    spend(ledger, epsilon=2.0)
+    spend(ledger, epsilon=0.5, again=True)
+    assert spend(ledger, epsilon=1.0, again=True).total_epsilon == 3.5
+    # the day that is most spent decides
+    assert spend(ledger, days={"2018-01-02": b"b", "2018-01-09": b"z"}, epsilon=1.0, again=True).total_epsilon == 4.5
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan")])
+def test_a_meaningless_price_is_refused(ledger, epsilon):
+    with pytest.raises(SettingError):
+        spend(ledger, epsilon=epsilon)
+
+
+def test_a_file_that_is_no_ledger_is_refused_and_kept(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"not a database, but somebody's file" * 10)
+    with pytest.raises(FormatError, match="not a ledger"):
+        Ledger(path)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_database_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE something (x)")
+    connection.close()
+    with pytest.raises(FormatError):
+        Ledger(path)
+
+
+def test_a_ledger_of_a_later_format_is_refused(ledger):
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute("UPDATE about SET format = 99")
+    connection.close()
+    with pytest.raises(FormatError, match="newer Tacit"):
+        Ledger(ledger.path)
+
+
+def _try_to_spend(path) -> bool:
+    try:
+        spend(Ledger(path))
+    except AlreadyRandomized:
+        return False
+    return True
+
+
+def test_of_many_processes_at_once_exactly_one_may_randomize(ledger):
+    with ProcessPoolExecutor(8, mp_context=get_context("spawn")) as pool:
+        assert sum(pool.map(_try_to_spend, [ledger.path] * 40)) == 1
+
+
+def test_the_key_differs_between_ledgers_and_lasts(ledger, tmp_path):
+    assert Ledger(ledger.path).key == ledger.key
+    assert Ledger(tmp_path / "other.sqlite").key != ledger.key
