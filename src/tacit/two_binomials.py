@@ -61,6 +61,17 @@ def count_limits(
     return lower, upper
 
 
+def binomial_tails(heads: int, flips: int, q: float) -> tuple[float, float]:
+    """P(C >= heads) and P(C <= heads) for C heads in ``flips`` tosses of one coin.
+
+    >>> binomial_tails(2, 3, 0.5)
+    (0.5, 0.875)
+    """
+    first, mass = _binomial_window(flips, q)
+    at = heads - first
+    return float(mass[max(at, 0) :].sum()), float(mass[: max(at + 1, 0)].sum())
+
+
 def _limits_by_listing(flips: int, largest: int, heads: int, p: float, q: float, tail: float) -> tuple[int, int]:
     heads = min(max(heads, 0), flips)
     if flips <= _LARGEST_TABLE:

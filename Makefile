@@ -1,0 +1,42 @@
+# Every target sets up what it needs. Python 3.11 or later is all that must be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench setup browser clean
+.DEFAULT_GOAL := demo
+
+# the demonstration needs what a data officer installs; the tests need a little more
+demo: $(VENV)/.desk
+	$(BIN)/tacit demo --folder demo
+
+test: check
+	$(BIN)/python -m pytest
+	@echo "Benchmarks are run by: make bench"
+
+check: $(VENV)/.test browser
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)-bench/.bench
+	$(VENV)-bench/bin/python benchmarks/imports.py
+	$(VENV)-bench/bin/python benchmarks/rappor.py
+	$(VENV)-bench/bin/python benchmarks/reading.py
+
+$(VENV)/.desk: pyproject.toml
+	$(PYTHON) tools/environment.py $(VENV) desk
+
+$(VENV)/.test: pyproject.toml
+	$(PYTHON) tools/environment.py $(VENV) test
+
+$(VENV)-bench/.bench: pyproject.toml
+	$(PYTHON) tools/environment.py $(VENV)-bench bench
+
+# the page is tested in a real browser: found, or installed where the system's packages can be
+browser:
+	@sh tools/find_or_install_browser.sh
+
+clean:
+	rm -rf $(VENV) $(VENV)-bench demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
