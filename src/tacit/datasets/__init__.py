@@ -1,0 +1,1 @@
+"""Data that come with Tacit: public lists of places, and synthetic events."""

@@ -1,0 +1,173 @@
+"""A public table of places: towns in regions in departments, with codes and former names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import resources
+from pathlib import Path
+
+from tacit.domain.names import fold_code, fold_name, split_qualifier
+from tacit.domain.table import PlaceRow, read_rows, read_text
+from tacit.errors import DataError, SettingError
+
+BUILTIN = ("doubs",)
+Entry = tuple[int, PlaceRow]
+
+
+@dataclass(frozen=True, eq=False)
+class Gazetteer:
+    """Places of the finest level, each in one place of every coarser level.
+
+    ``levels`` go from fine to coarse. Rows may be declared outside: they are known, so that an event there can be
+    told from a spelling mistake, and belong to no cell. Two tables are equal if their places, codes and aliases are;
+    populations and tiles are not compared.
+
+    >>> doubs = Gazetteer.builtin("doubs")
+    >>> doubs.levels, len(doubs.names("town")), len(doubs.names("region"))
+    (('town', 'region', 'department'), 571, 17)
+    """
+
+    levels: tuple[str, ...]
+    rows: tuple[PlaceRow, ...]
+    name: str = ""
+    path: str | None = None
+    tiles: dict[str, tuple[int, int]] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.levels or not any(not row.is_outside for row in self.rows):
+            raise DataError(
+                f"the table of places {self.name} must have at least one place that is not outside. Add rows to it."
+            )
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, levels: Iterable[str] | None = None, name: str | None = None
+    ) -> Gazetteer:
+        """Read a table of your own from a CSV file: one row a town, one column a level.
+
+        Columns are found by their names, English or French (town or commune, region or epci, department or
+        departement; code or insee, population, outside, alias with ``|`` between former names, alias_of, tile_x and
+        tile_y); with ``levels`` they are the columns of these names, finest first. Separator (comma, semicolon, tab)
+        and encoding (UTF-8, Latin-1) are recognized.
+        """
+        path = Path(path)
+        return cls.from_text(read_text(path), levels=levels, name=name or path.stem, path=str(path))
+
+    @classmethod
+    def from_text(
+        cls, text: str, *, levels: Iterable[str] | None = None, name: str = "table", path: str | None = None
+    ) -> Gazetteer:
+        """Read a table from the text of a CSV file, as :meth:`read` does.
+
+        >>> Gazetteer.from_text("town;region\\nAarhus C;Aarhus\\nViby;Aarhus\\n").names("region")
+        ('Aarhus',)
+        """
+        found, rows, tiles = read_rows(
+            text, levels=None if levels is None else tuple(levels), source=path or name
+        )
+        return cls(found, rows, name, path, tiles or None)
+
+    @classmethod
+    def builtin(cls, name: str) -> Gazetteer:
+        """Return a table that comes with Tacit: ``doubs``, a French department with the 17 regions of the paper."""
+        if name not in BUILTIN:
+            raise SettingError(
+                f"gazetteer must be one of {', '.join(BUILTIN)}, or a table of your own; got gazetteer={name!r}. "
+                "Read your own with Gazetteer.read(path)."
+            )
+        return _builtin(name)
+
+    def names(self, level: str) -> tuple[str, ...]:
+        """Return the places of a level in the order of the table, without those declared outside.
+
+        Towns of the same name in different regions are told apart: ``Foucherans (39233)``.
+        """
+        return tuple(dict.fromkeys(self.name_at(row, level) for row in self.rows if not row.is_outside))
+
+    def check_level(self, level: str) -> int:
+        """Return the depth of a level, 0 the finest, or raise."""
+        if level not in self.levels:
+            raise SettingError(
+                f"level must be one of {', '.join(self.levels)}, the levels of the table {self.name}; got "
+                f"level={level!r}. Take one of them."
+            )
+        return self.levels.index(level)
+
+    def name_at(self, row: PlaceRow, level: str) -> str:
+        """Return the name of the place of this level in which a row lies."""
+        depth = self.check_level(level)
+        return row.parents[depth - 1] if depth else self._own_names[row]
+
+    def find(self, name: str) -> tuple[Entry, ...]:
+        """Return every (depth, row) a name may mean; a coarser place stands for all of its rows.
+
+        A code is a name. In ``Foucherans (Jura)`` the second part picks among namesakes: a coarser place or a code.
+        """
+        found = self._find(name)
+        qualified = split_qualifier(name)
+        if found or qualified is None:
+            return found
+        place, within = qualified
+        return tuple(
+            (depth, row)
+            for depth, row in self._find(place)
+            if fold_name(within) in map(fold_name, row.parents)
+            or fold_code(within) in map(fold_code, row.codes)
+        )
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[Entry, ...]]:
+        """What every folded name, alias and code may mean."""
+        found: dict[str, dict[Entry, None]] = {}
+        for row in self.rows:
+            own = {*map(fold_name, (row.name, *row.aliases)), *map(fold_code, row.codes)}
+            for depth, keys in enumerate((own, *({fold_name(parent)} for parent in row.parents))):
+                for key in keys:
+                    found.setdefault(key, {})[depth, row] = None
+        return {key: tuple(rows) for key, rows in found.items()}
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of levels, places, codes and aliases."""
+        rows = [[r.name, r.parents, r.codes, r.aliases, r.is_outside] for r in self.rows]
+        text = json.dumps([self.levels, rows], ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gazetteer) and self.sha256 == other.sha256
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def _find(self, name: str) -> tuple[Entry, ...]:
+        return self.entries.get(fold_name(name)) or self.entries.get(fold_code(name)) or ()
+
+    @cached_property
+    def _own_names(self) -> dict[PlaceRow, str]:
+        seen: dict[str, int] = {}
+        for row in self.rows:
+            seen[fold_name(row.name)] = seen.get(fold_name(row.name), 0) + 1
+        return {
+            row: row.name if seen[fold_name(row.name)] == 1 else f"{row.name} ({_qualifier(row)})"
+            for row in self.rows
+        }
+
+
+def _qualifier(row: PlaceRow) -> str:
+    return row.codes[0] if row.codes else ", ".join(row.parents)
+
+
+@lru_cache(maxsize=len(BUILTIN))
+def _builtin(name: str) -> Gazetteer:
+    folder = resources.files("tacit").joinpath("datasets", "places")
+    text = folder.joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    levels, rows, _ = read_rows(text, levels=None, source=name)
+    _, regions, tiles = read_rows(
+        folder.joinpath(f"{name}_tiles.csv").read_text(encoding="utf-8"), levels=None, source=f"{name}_tiles"
+    )
+    assert len(regions) == len(tiles)
+    return Gazetteer(levels, rows, name, None, tiles)

@@ -1,0 +1,215 @@
+"""Reading a table of places: any usual separator and encoding, English or French headers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tacit.domain.names import fold_name
+from tacit.errors import DataError, MissingColumn, UnreadableFile
+
+Tiles = dict[str, tuple[int, int]]
+
+# Folded headers, by what they mean.
+_LEVELS = {
+    "town": ("town", "commune", "ville", "city", "municipality", "nom commune", "town name", "com nom"),
+    "region": ("region", "epci", "epci name", "nom epci", "region name", "intercommunalite"),
+    "department": ("department", "departement", "dept", "county", "nom departement"),
+}
+_OTHERS = {
+    "code": ("code", "insee", "code insee", "codgeo", "code commune", "insee code"),
+    "population": ("population", "pop", "inhabitants", "habitants"),
+    "outside": ("outside", "hors"),
+    "alias": ("alias", "aliases", "former names", "former name", "anciens noms", "ancien nom"),
+    "alias_of": ("alias of", "now in", "alias de"),
+    "tile_x": ("tile x",),
+    "tile_y": ("tile y",),
+}
+_YES = {"yes", "y", "true", "1", "oui", "o", "vrai", "x"}
+_NO = {"", "no", "n", "false", "0", "non", "faux"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A place of the finest level: its name, the coarser places it lies in, its codes and former names."""
+
+    name: str
+    parents: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    population: int | None = None
+    is_outside: bool = False
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8, UTF-16 (marked) or Windows' Latin-1."""
+    try:
+        content = path.read_bytes()
+    except OSError as failed:
+        raise UnreadableFile(
+            f"the table of places {path} cannot be read ({failed.strerror}). Check the path."
+        ) from None
+    encodings = (
+        ("utf-16",) if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252", "latin-1")
+    )
+    for encoding in encodings:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\x00" not in text:
+            return text
+    raise UnreadableFile(
+        f"the table of places {path} must be a text file in UTF-8 or Latin-1. Export it as CSV."
+    )
+
+
+def read_rows(
+    text: str, *, levels: tuple[str, ...] | None, source: str
+) -> tuple[tuple[str, ...], tuple[PlaceRow, ...], Tiles]:
+    """Return the levels, the places and the tile positions of a table."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    if not lines:
+        raise UnreadableFile(f"the table of places {source} is empty. Give it a header and one row a town.")
+    separator = max(";\t,", key=lines[0].count)
+    try:
+        records = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, strict=True))
+    except csv.Error as failed:
+        raise UnreadableFile(
+            f"the table of places {source} is not a CSV file ({failed}). Export it again."
+        ) from None
+    reader = _Reader(source, [cell.strip() for cell in records[0]], levels)
+    return reader.read(records[1:])
+
+
+class _Reader:
+    """The columns of one table, found by name, and the checks on its rows."""
+
+    def __init__(self, source: str, header: list[str], levels: tuple[str, ...] | None) -> None:
+        self.source = source
+        self.header = header
+        self.columns: dict[str, int] = {}
+        folded = [fold_name(name) for name in header]
+        wanted = _LEVELS if levels is None else {level: (fold_name(level),) for level in levels}
+        for meaning, names in (_OTHERS | wanted).items():
+            found = [i for i, name in enumerate(folded) if name in names]
+            if len(found) > 1:
+                raise DataError(
+                    f"the table of places {source} must have one column for {meaning}; got "
+                    f"{', '.join(header[i] for i in found)}. Rename one, or name the levels yourself."
+                )
+            if found:
+                self.columns[meaning] = found[0]
+        missing = [level for level in wanted if level not in self.columns]
+        self.levels = tuple(level for level in wanted if level in self.columns)
+        if not self.levels or (levels is not None and missing):
+            raise MissingColumn(
+                f"the table of places {source} must have a column {' and '.join(missing if levels else ['town'])}; got "
+                f"{', '.join(header)}. Rename a column, or name the levels yourself."
+            )
+
+    def read(self, records: list[list[str]]) -> tuple[tuple[str, ...], tuple[PlaceRow, ...], Tiles]:
+        rows: list[PlaceRow] = []
+        former: list[tuple[int, PlaceRow, str]] = []
+        tiles: Tiles = {}
+        for number, record in enumerate(records, start=2):
+            if not any(cell.strip() for cell in record):
+                continue
+            if len(record) != len(self.header):
+                raise self._error(number, f"must have {len(self.header)} columns; it has {len(record)}")
+            row = self._row(number, record)
+            if target := self._cell(record, "alias_of"):
+                former.append((number, row, target))
+                continue
+            if not all(row.parents):
+                raise self._error(number, f"must name its {self.levels[1 + row.parents.index('')]}")
+            rows.append(row)
+            self._add_tile(number, record, row, tiles)
+        self._check_duplicates(rows)
+        return self.levels, tuple(self._with_former(rows, former)), tiles
+
+    def _row(self, number: int, record: list[str]) -> PlaceRow:
+        name, *parents = (self._cell(record, level) for level in self.levels)
+        if not fold_name(name):
+            raise self._error(number, f"must name its {self.levels[0]}")
+        outside = self._cell(record, "outside").lower()
+        if outside not in _YES | _NO:
+            raise self._error(number, f"must say yes or no in column outside; got {outside!r}")
+        population = (
+            self._cell(record, "population").replace(" ", "").replace("\u00a0", "").replace("\u202f", "")
+        )
+        if population and not population.isdecimal():
+            raise self._error(number, f"must have a whole number as population; got {population!r}")
+        code = self._cell(record, "code")
+        aliases = tuple(part.strip() for part in self._cell(record, "alias").split("|") if part.strip())
+        return PlaceRow(
+            name,
+            tuple(parents),
+            (code,) if code else (),
+            aliases,
+            int(population) if population else None,
+            outside in _YES,
+        )
+
+    def _with_former(
+        self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]
+    ) -> Iterable[PlaceRow]:
+        """Give every place the names and codes of the alias rows that point to it."""
+        by_key: dict[str, list[int]] = {}
+        for index, row in enumerate(rows):
+            for key in {fold_name(text) for text in (row.name, *row.codes)}:
+                by_key.setdefault(key, []).append(index)
+        for number, alias, target in former:
+            found = by_key.get(fold_name(target), [])
+            if len(found) != 1:
+                what = "is not in the table" if not found else "stands for several towns; use its code"
+                raise self._error(number, f"must be an alias of one town; {target!r} {what}")
+            row = rows[found[0]]
+            rows[found[0]] = replace(
+                row,
+                codes=row.codes + alias.codes,
+                aliases=(*row.aliases, alias.name, *alias.aliases),
+            )
+        return rows
+
+    def _add_tile(self, number: int, record: list[str], row: PlaceRow, tiles: Tiles) -> None:
+        text = self._cell(record, "tile_x"), self._cell(record, "tile_y")
+        if text == ("", ""):
+            return
+        if not all(part.isdecimal() for part in text):
+            raise self._error(
+                number, f"must have whole numbers as tile_x and tile_y; got {text[0]!r} and {text[1]!r}"
+            )
+        # tiles are drawn for regions, or for towns where a table has no regions
+        cell = row.parents[0] if row.parents else row.name
+        position = int(text[0]), int(text[1])
+        if tiles.setdefault(cell, position) != position:
+            raise self._error(number, f"must give {cell} the same tile as the rows above; got {position}")
+        if list(tiles.values()).count(position) > 1:
+            raise self._error(number, f"must not share the tile {position} with another place")
+
+    def _check_duplicates(self, rows: list[PlaceRow]) -> None:
+        for what, keys in (
+            ("town", [" / ".join((row.name, *row.parents)) for row in rows]),
+            ("code", [code for row in rows for code in row.codes]),
+        ):
+            folded = {key: fold_name(key.replace(" / ", " | ")) for key in keys}
+            often = Counter(folded[key] for key in keys)
+            twice = [key for key in keys if often[folded[key]] > 1]
+            if twice:
+                raise DataError(
+                    f"the table of places {self.source} must name every {what} once; got {twice[0]} "
+                    f"{often[folded[twice[0]]]} times. Remove the repeated rows."
+                )
+
+    def _cell(self, record: list[str], meaning: str) -> str:
+        return record[self.columns[meaning]].strip() if meaning in self.columns else ""
+
+    def _error(self, number: int, rule: str) -> DataError:
+        return DataError(f"row {number} of the table of places {self.source} {rule}. Correct that row.")
