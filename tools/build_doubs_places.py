@@ -51,20 +51,21 @@ REGIONS = (
 )
 OUTSIDE = "247000714"  # CC du Pays de Villersexel
 
-# Communes that kept their code but changed their name when they merged, since 2006, the first year of the
-# paper's data. The package lists only the name of 2019 (INSEE, Code officiel géographique, history).
+# Names that communes bore within the years of the paper's data, 2006 to 2018, and lost when they merged with others
+# or took their names in, keeping the code. The package lists only the name of 2019 (history: INSEE, Code officiel
+# géographique).
 RENAMED = {
-    "25035": "Auxon-Dessus",  # 2015, Les Auxons
-    "25147": "Chemaudin",  # 2017, Chemaudin et Vaux
-    "25156": "Clerval",  # 2017, Pays-de-Clerval
-    "25368": "Marchaux",  # 2018, Marchaux-Chaudefontaine
-    "25424": "Nods",  # 2016, Les Premiers Sapins
-    "25438": "Osselle",  # 2016, Osselle-Routelle
-    "25460": "Pointvillers",  # 2016, Le Val
-    "25463": "Pont-de-Roide",  # 2014, Pont-de-Roide-Vermondans
-    "25529": "Sancey-le-Grand",  # 2016, Sancey
-    "25558": "Tarcenay",  # 2019, Tarcenay-Foucherans
-    "25575": "Vaire-Arcier",  # 2016, Vaire
+    "25035": "Auxon-Dessus",  # Les Auxons
+    "25147": "Chemaudin",  # Chemaudin et Vaux
+    "25156": "Clerval",  # Pays-de-Clerval
+    "25368": "Marchaux",  # Marchaux-Chaudefontaine
+    "25424": "Nods",  # Les Premiers Sapins
+    "25438": "Osselle",  # Osselle-Routelle
+    "25460": "Pointvillers",  # Le Val
+    "25463": "Pont-de-Roide",  # Pont-de-Roide-Vermondans
+    "25529": "Sancey-le-Grand",  # Sancey
+    "25558": "Tarcenay",  # Tarcenay-Foucherans
+    "25575": "Vaire-Arcier",  # Vaire
 }
 
 Json = dict[str, Any]
@@ -129,9 +130,8 @@ def rows(communes: list[Json], bodies: list[Json]) -> Iterator[Json]:
                 "outside": "yes" if siren == OUTSIDE else "",
             }
     if placed != present.keys():
-        raise SystemExit(
-            f"{len(present.keys() - placed)} communes belong to none of the {len(REGIONS) + 1} regions"
-        )
+        left = len(present.keys() - placed)
+        raise SystemExit(f"{left} communes belong to none of the {len(REGIONS) + 1} regions")
     for code, former in sorted(listed.items()):
         if code not in present:
             yield {"town": former["nom"], "code": code, "alias_of": successor(former, listed)}

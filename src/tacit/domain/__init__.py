@@ -6,8 +6,9 @@ product of both, a :class:`Box` a part of it to ask about.
 """
 
 from tacit.domain.gazetteer import Gazetteer
+from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN
 from tacit.domain.names import fold_name
-from tacit.domain.place import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, PlaceAxis
+from tacit.domain.place import PlaceAxis
 from tacit.domain.product import Box, Domain, sum_groups
 from tacit.domain.time import STEPS, TimeAxis
 

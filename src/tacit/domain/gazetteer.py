@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 
 from tacit.domain.names import fold_code, fold_name, split_qualifier
-from tacit.domain.table import PlaceRow, read_rows, read_text
+from tacit.domain.table import Levels, PlaceRow, read_table, read_text
 from tacit.errors import DataError, SettingError
 
 BUILTIN = ("doubs",)
@@ -32,9 +31,10 @@ class Gazetteer:
     """
 
     levels: tuple[str, ...]
-    rows: tuple[PlaceRow, ...]
+    rows: tuple[PlaceRow, ...] = field(repr=False)
     name: str = ""
     path: str | None = None
+    columns: tuple[str, ...] = ()
     tiles: dict[str, tuple[int, int]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -44,32 +44,27 @@ class Gazetteer:
             )
 
     @classmethod
-    def read(
-        cls, path: str | Path, *, levels: Iterable[str] | None = None, name: str | None = None
-    ) -> Gazetteer:
+    def read(cls, path: str | Path, *, levels: Levels = None, name: str | None = None) -> Gazetteer:
         """Read a table of your own from a CSV file: one row a town, one column a level.
 
-        Columns are found by their names, English or French (town or commune, region or epci, department or
-        departement; code or insee, population, outside, alias with ``|`` between former names, alias_of, tile_x and
-        tile_y); with ``levels`` they are the columns of these names, finest first. Separator (comma, semicolon, tab)
-        and encoding (UTF-8, Latin-1) are recognized.
+        Columns are found by their names, English or French: town or commune, region or epci, department or
+        departement; code or insee, population, outside (yes or no), alias (former names, with ``|`` between them) or
+        alias_of (in the row of a former name, the town or code it belongs to now), tile_x and tile_y. ``levels`` names
+        the levels instead, finest first, or gives each its column: ``{"town": "NOM_COM", "region": "LIB_EPCI"}``.
+        Separator (comma, semicolon, tab) and encoding (UTF-8, Latin-1) are recognized.
         """
         path = Path(path)
         return cls.from_text(read_text(path), levels=levels, name=name or path.stem, path=str(path))
 
     @classmethod
-    def from_text(
-        cls, text: str, *, levels: Iterable[str] | None = None, name: str = "table", path: str | None = None
-    ) -> Gazetteer:
+    def from_text(cls, text: str, *, levels: Levels = None, name: str = "table", path: str | None = None) -> Gazetteer:
         """Read a table from the text of a CSV file, as :meth:`read` does.
 
         >>> Gazetteer.from_text("town;region\\nAarhus C;Aarhus\\nViby;Aarhus\\n").names("region")
         ('Aarhus',)
         """
-        found, rows, tiles = read_rows(
-            text, levels=None if levels is None else tuple(levels), source=path or name
-        )
-        return cls(found, rows, name, path, tiles or None)
+        table = read_table(text, levels=levels, source=path or name)
+        return cls(table.levels, table.rows, name, path, table.columns, table.tiles or None)
 
     @classmethod
     def builtin(cls, name: str) -> Gazetteer:
@@ -88,8 +83,8 @@ class Gazetteer:
         """
         return tuple(dict.fromkeys(self.name_at(row, level) for row in self.rows if not row.is_outside))
 
-    def check_level(self, level: str) -> int:
-        """Return the depth of a level, 0 the finest, or raise."""
+    def depth(self, level: str) -> int:
+        """Return how coarse a level is, 0 the finest."""
         if level not in self.levels:
             raise SettingError(
                 f"level must be one of {', '.join(self.levels)}, the levels of the table {self.name}; got "
@@ -99,7 +94,7 @@ class Gazetteer:
 
     def name_at(self, row: PlaceRow, level: str) -> str:
         """Return the name of the place of this level in which a row lies."""
-        depth = self.check_level(level)
+        depth = self.depth(level)
         return row.parents[depth - 1] if depth else self._own_names[row]
 
     def find(self, name: str) -> tuple[Entry, ...]:
@@ -115,16 +110,24 @@ class Gazetteer:
         return tuple(
             (depth, row)
             for depth, row in self._find(place)
-            if fold_name(within) in map(fold_name, row.parents)
-            or fold_code(within) in map(fold_code, row.codes)
+            if fold_name(within) in map(fold_name, row.parents) or fold_code(within) in map(fold_code, row.codes)
         )
+
+    def population(self, level: str) -> dict[str, int]:
+        """Return the inhabitants of every place of a level, as far as the table gives them."""
+        total = dict.fromkeys(self.names(level), 0)
+        for row in self.rows:
+            if not row.is_outside:
+                total[self.name_at(row, level)] += row.population or 0
+        return total
 
     @cached_property
     def entries(self) -> dict[str, tuple[Entry, ...]]:
         """What every folded name, alias and code may mean."""
         found: dict[str, dict[Entry, None]] = {}
         for row in self.rows:
-            own = {*map(fold_name, (row.name, *row.aliases)), *map(fold_code, row.codes)}
+            names = (row.name, self._own_names[row], *row.aliases, *row.codes)
+            own = {*map(fold_name, names), *map(fold_code, row.codes)}
             for depth, keys in enumerate((own, *({fold_name(parent)} for parent in row.parents))):
                 for key in keys:
                     found.setdefault(key, {})[depth, row] = None
@@ -144,7 +147,7 @@ class Gazetteer:
         return hash(self.sha256)
 
     def _find(self, name: str) -> tuple[Entry, ...]:
-        return self.entries.get(fold_name(name)) or self.entries.get(fold_code(name)) or ()
+        return self.entries.get(fold_name(name), ())
 
     @cached_property
     def _own_names(self) -> dict[PlaceRow, str]:
@@ -152,8 +155,7 @@ class Gazetteer:
         for row in self.rows:
             seen[fold_name(row.name)] = seen.get(fold_name(row.name), 0) + 1
         return {
-            row: row.name if seen[fold_name(row.name)] == 1 else f"{row.name} ({_qualifier(row)})"
-            for row in self.rows
+            row: row.name if seen[fold_name(row.name)] == 1 else f"{row.name} ({_qualifier(row)})" for row in self.rows
         }
 
 
@@ -164,10 +166,6 @@ def _qualifier(row: PlaceRow) -> str:
 @lru_cache(maxsize=len(BUILTIN))
 def _builtin(name: str) -> Gazetteer:
     folder = resources.files("tacit").joinpath("datasets", "places")
-    text = folder.joinpath(f"{name}.csv").read_text(encoding="utf-8")
-    levels, rows, _ = read_rows(text, levels=None, source=name)
-    _, regions, tiles = read_rows(
-        folder.joinpath(f"{name}_tiles.csv").read_text(encoding="utf-8"), levels=None, source=f"{name}_tiles"
-    )
-    assert len(regions) == len(tiles)
-    return Gazetteer(levels, rows, name, None, tiles)
+    text, tiles = (folder.joinpath(file).read_text(encoding="utf-8") for file in (f"{name}.csv", f"{name}_tiles.csv"))
+    table = read_table(text, source=name)
+    return Gazetteer(table.levels, table.rows, name, tiles=read_table(tiles, source=f"{name}_tiles").tiles)

@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+import numpy as np
+
 from tacit.errors import SettingError
 
-When = str | date | datetime
+When = str | date | datetime | np.datetime64
 
 _DAY = timedelta(days=1)
 _FORMS = "2018, 2018-03, 2018-W10, 2018-03-04 or 2018-03-04T05:00"
@@ -37,19 +39,23 @@ def parse_period(when: When, *, setting: str) -> Period:
     >>> parse_period("Lent", setting="first")
     Traceback (most recent call last):
     ...
-    tacit.errors.SettingError: first must be a date or time written as 2018, 2018-03, 2018-W10, 2018-03-04 or \
-2018-03-04T05:00; got first='Lent'. Write it in one of these forms.
+    tacit.errors.SettingError: first must be written as 2018, 2018-03, 2018-W10, 2018-03-04 or 2018-03-04T05:00; \
+got first='Lent'. Write it in one of these forms.
     """
+    if isinstance(when, np.datetime64) and not np.isnat(when):
+        unit = "D" if when.dtype == np.dtype("datetime64[D]") else "s"
+        when = when.astype(f"datetime64[{unit}]").item()
     if isinstance(when, datetime):
         return Period(when, None)
     if isinstance(when, date):
         return _days(datetime(when.year, when.month, when.day), 1)
     try:
-        return _parse_text(when.strip())
-    except (ValueError, OverflowError, AttributeError, TypeError):
+        if isinstance(when, str):
+            return _parse_text(when.strip())
+        raise ValueError
+    except (ValueError, OverflowError):
         raise SettingError(
-            f"{setting} must be a date or time written as {_FORMS}; got {setting}={when!r}. "
-            "Write it in one of these forms."
+            f"{setting} must be written as {_FORMS}; got {setting}={when!r}. Write it in one of these forms."
         ) from None
 
 
@@ -70,6 +76,8 @@ def _parse_text(text: str) -> Period:
     if len(text) == 10:
         day = date.fromisoformat(text)
         return _days(datetime(day.year, day.month, day.day), 1)
+    if "-" not in text[:5]:
+        raise ValueError("20180304 is not among the forms")
     return Period(datetime.fromisoformat(text), None)
 
 

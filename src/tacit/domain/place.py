@@ -4,30 +4,69 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain.gazetteer import BUILTIN, Entry, Gazetteer
+from tacit.domain.gazetteer import BUILTIN, Gazetteer
+from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, matcher_of
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError
-
-UNKNOWN, OUTSIDE, MISSING, AMBIGUOUS = -1, -2, -3, -4
 
 __all__ = ["AMBIGUOUS", "MISSING", "OUTSIDE", "UNKNOWN", "PlaceAxis", "TableReference", "fold_name"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """What a plan says of the table of places it was made with: how to find it and how to know it."""
+    """What a plan says of the table of places it was made with: how to know it, and how to find it."""
 
-    name: str
     sha256: str
-    path: str | None = None
+    name: str = field(compare=False)
+    path: str | None = field(default=None, compare=False)
+    levels: tuple[str, ...] = field(default=(), compare=False)
+    columns: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def to(cls, gazetteer: Gazetteer) -> TableReference:
+        """Refer to a table at hand."""
+        if gazetteer.path is None:
+            return cls(gazetteer.sha256, gazetteer.name)
+        return cls(gazetteer.sha256, gazetteer.name, gazetteer.path, gazetteer.levels, gazetteer.columns)
+
+    def look_up(self) -> Gazetteer | None:
+        """Return the table of ours of that name, or the one at the path; None if there is neither."""
+        if self.path is None:
+            return Gazetteer.builtin(self.name) if self.name in BUILTIN else None
+        if not Path(self.path).is_file():
+            return None
+        columns = dict(zip(self.levels, self.columns, strict=True))
+        return Gazetteer.read(self.path, levels=columns or None, name=self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON or TOML."""
+        values: dict[str, Any] = {"name": self.name, "sha256": self.sha256}
+        if self.path is not None:
+            values |= {"path": self.path, "levels": list(self.levels), "columns": list(self.columns)}
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TableReference:
+        """Rebuild a reference from the values of :meth:`to_dict`."""
+        known = {"name", "sha256", "path", "levels", "columns"}
+        if not isinstance(values, Mapping) or not {"name", "sha256"} <= values.keys() <= known:
+            raise SettingError(
+                "gazetteer must have name and sha256, and may have path, levels and columns; got other names. "
+                "Correct them."
+            )
+        levels, columns = tuple(values.get("levels", ())), tuple(values.get("columns", ()))
+        if len(levels) != len(columns):
+            raise SettingError(
+                "levels and columns of a gazetteer must be as many; got different numbers. Correct them."
+            )
+        return cls(str(values["sha256"]), str(values["name"]), values.get("path"), levels, columns)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -43,8 +82,8 @@ class PlaceAxis:
 
     level: str
     cells: tuple[str, ...]
-    gazetteer: Gazetteer | None
-    table: TableReference | None
+    gazetteer: Gazetteer | None = field(compare=False)
+    table: TableReference | None = field(repr=False)
 
     def __init__(
         self,
@@ -53,20 +92,19 @@ class PlaceAxis:
         gazetteer: Gazetteer | None = None,
         table: TableReference | None = None,
     ) -> None:
-        if gazetteer is not None:
-            table = TableReference(gazetteer.name, gazetteer.sha256, gazetteer.path)
+        if not isinstance(level, str) or not level.strip():
+            raise SettingError(f"level must be a word such as region; got level={level!r}. Name the level.")
         object.__setattr__(self, "level", level)
-        object.__setattr__(self, "cells", tuple(cells))
+        object.__setattr__(self, "cells", _checked(cells))
         object.__setattr__(self, "gazetteer", gazetteer)
-        object.__setattr__(self, "table", table)
-        _check_cells(self.cells)
+        object.__setattr__(self, "table", table if gazetteer is None else TableReference.to(gazetteer))
         if gazetteer is not None:
             known = set(gazetteer.names(level))
             strange = [cell for cell in self.cells if cell not in known]
             if strange:
                 raise SettingError(
-                    f"cells must be places of level {level} in the table {gazetteer.name}; got {strange[0]!r} "
-                    f"and {len(strange) - 1} more that are not. Take names of gazetteer.names({level!r})."
+                    f"cells must be of level {level} in the table {gazetteer.name}; got {len(strange)} that are not, "
+                    f"the first {strange[0]!r}. Take names of gazetteer.names({level!r})."
                 )
 
     @classmethod
@@ -98,8 +136,11 @@ class PlaceAxis:
         -1 is an unknown name, -2 a known place outside the cells, -3 no name, -4 a name that could mean places in
         different cells; say which by a code, or as ``Foucherans (Jura)``.
         """
-        matcher = _matcher(self)
-        return np.array([matcher.match(name) for name in names], np.int32)
+        matcher = matcher_of(self.level, self.cells, self.gazetteer)
+        numbers = np.fromiter((matcher.match(name) for name in names), np.int32, len(names))
+        if self.gazetteer is None and self.table is not None and UNKNOWN in numbers:
+            self._table_at_hand("match names that are not cells")
+        return numbers
 
     def find(self, name: str) -> tuple[int, ...]:
         """Return the cells that make up a place of this level or a coarser one, for a question about it.
@@ -110,16 +151,17 @@ class PlaceAxis:
         for number, cell in enumerate(self.cells):
             if fold_name(cell) == folded:
                 return (number,)
-        depths: dict[int, set[int]] = {}
-        if self.gazetteer is not None:
-            own, index = self.gazetteer.check_level(self.level), self._cell_numbers()
-            for depth, row in self.gazetteer.find(name):
-                number = index.get(self.gazetteer.name_at(row, self.level), OUTSIDE)
-                depths.setdefault(depth, set()).add(OUTSIDE if row.is_outside else number)
-            coarser = [found - {OUTSIDE} for depth, found in depths.items() if depth > own]
-            if len(depths) == 1 and coarser and coarser[0]:
-                return tuple(sorted(coarser[0]))
-        raise self._not_a_cell(name, depths)
+        if self.gazetteer is None:
+            raise self._not_a_cell(name)
+        numbers = {cell: number for number, cell in enumerate(self.cells)}
+        meant: dict[int, set[str]] = {}
+        for depth, row in self.gazetteer.find(name):
+            if not row.is_outside:
+                meant.setdefault(depth, set()).add(self.gazetteer.name_at(row, self.level))
+        (depth, cells), *others = meant.items() or [(0, set[str]())]
+        if not others and depth > self.gazetteer.depth(self.level) and cells <= numbers.keys():
+            return tuple(sorted(numbers[cell] for cell in cells))
+        raise self._not_a_cell(name, meant)
 
     def coarsen(self, level: str) -> tuple[PlaceAxis, NDArray[np.int64]]:
         """Return the axis of a coarser level and, for every cell of this one, its cell there.
@@ -131,11 +173,11 @@ class PlaceAxis:
         if level == self.level:
             return self, np.arange(self.n_cells, dtype=np.int64)
         gazetteer = self._table_at_hand("coarsen places")
-        if gazetteer.check_level(level) < gazetteer.check_level(self.level):
+        if gazetteer.depth(level) < gazetteer.depth(self.level):
             raise SettingError(
                 f"level must be coarser than {self.level}; got level={level!r}. Start from an axis of {level} cells."
             )
-        index = self._cell_numbers()
+        index = {cell: number for number, cell in enumerate(self.cells)}
         above: dict[int, set[str]] = {number: set() for number in range(self.n_cells)}
         left_out: dict[str, str] = {}
         for row in gazetteer.rows:
@@ -166,9 +208,7 @@ class PlaceAxis:
         """Return plain values for JSON or TOML: level, cells and how to know the table again."""
         values: dict[str, Any] = {"level": self.level, "cells": list(self.cells)}
         if with_gazetteer and self.table is not None:
-            values["gazetteer"] = {"name": self.table.name, "sha256": self.table.sha256}
-            if self.table.path is not None:
-                values["gazetteer"]["path"] = self.table.path
+            values["gazetteer"] = self.table.to_dict()
         return values
 
     @classmethod
@@ -179,30 +219,22 @@ class PlaceAxis:
         file the axis still counts and answers, but matches only the names of its own cells. A table that is not
         the one the axis was made with is refused.
         """
-        if not {"level", "cells"} <= values.keys() <= {"level", "cells", "gazetteer"}:
-            raise SettingError(
-                "a place axis must have level and cells, and may have gazetteer; got "
-                f"{', '.join(sorted(map(str, values))) or 'nothing'}. Correct these names."
-            )
-        table = values.get("gazetteer")
-        if table is None:
+        if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= {
+            "level",
+            "cells",
+            "gazetteer",
+        }:
+            raise SettingError("a place axis must have level and cells, and may have gazetteer. Correct these names.")
+        if "gazetteer" not in values:
             return cls(values["level"], values["cells"], gazetteer)
-        try:
-            reference = TableReference(**table)
-        except TypeError:
+        table = TableReference.from_dict(values["gazetteer"])
+        found = gazetteer or table.look_up()
+        if found is not None and found.sha256 != table.sha256:
             raise SettingError(
-                "gazetteer must have name and sha256, and may have path; got other names. Correct them."
-            ) from None
-        found = gazetteer or _look_up(reference)
-        if found is not None and found.sha256 != reference.sha256:
-            raise SettingError(
-                f"gazetteer must be the table {reference.name} the axis was made with (sha256 "
-                f"{reference.sha256[:12]}…); got one with sha256 {found.sha256[:12]}…. Restore that table, or make a new plan."
+                f"gazetteer must be the table {table.name} with which the axis was made, sha256 {table.sha256[:12]}…; "
+                f"got one with sha256 {found.sha256[:12]}…. Restore that table, or make a new plan with this one."
             )
-        return cls(values["level"], values["cells"], found, reference)
-
-    def _cell_numbers(self) -> dict[str, int]:
-        return {cell: number for number, cell in enumerate(self.cells)}
+        return cls(values["level"], values["cells"], found, table)
 
     def _table_at_hand(self, purpose: str) -> Gazetteer:
         if self.gazetteer is not None:
@@ -217,81 +249,27 @@ class PlaceAxis:
             "Put the file there, or pass it: PlaceAxis.from_dict(values, gazetteer=Gazetteer.read(path))."
         )
 
-    def _not_a_cell(self, name: str, depths: Mapping[int, set[int]]) -> SettingError:
+    def _not_a_cell(self, name: str, meant: Mapping[int, set[str]] | None = None) -> SettingError:
         rule = f"places must be cells of the place axis (level {self.level}); got {name!r}"
-        if len(depths) > 1 and self.gazetteer is not None:
-            kinds = " and a ".join(self.gazetteer.levels[depth] for depth in sorted(depths))
-            return SettingError(
-                f"{rule}, both a {kinds}. Name the cells, or leave places out for all of them."
-            )
-        inside = [self.cells[number] for found in depths.values() for number in found if number >= 0]
-        if inside:
-            return SettingError(f"{rule}, which lies in {inside[0]}. Ask for {inside[0]}.")
-        if depths:
-            return SettingError(f"{rule}, which lies outside of them. Ask for one of the cells.")
-        close = difflib.get_close_matches(name, self.cells, n=1, cutoff=0.5)
-        hint = (
-            f"Did you mean {close[0]!r}?" if close else f"The first of {self.n_cells} is {self.cells[0]!r}."
-        )
+        if meant and len(meant) > 1 and self.gazetteer is not None:
+            kinds = " and a ".join(self.gazetteer.levels[depth] for depth in sorted(meant))
+            return SettingError(f"{rule}, both a {kinds}. Name the cells, or leave places out for all of them.")
+        if meant:
+            around = set().union(*meant.values())
+            inside = [cell for cell in self.cells if cell in around]
+            if len(around) == len(inside) == 1:
+                return SettingError(f"{rule}, which lies in {inside[0]}. Ask for {inside[0]!r}.")
+            return SettingError(f"{rule}, which does not lie in one of them. Ask for one of the cells.")
+        close = difflib.get_close_matches(fold_name(name), list(map(fold_name, self.cells)), n=1, cutoff=0.5)
+        cell = next((cell for cell in self.cells if [fold_name(cell)] == close), None)
+        hint = f"The first of {self.n_cells} is {self.cells[0]!r}." if cell is None else f"Did you mean {cell!r}?"
         return SettingError(f"{rule}. {hint}")
 
 
-class _Matcher:
-    """All names an axis knows, folded, each with its cell or the reason why it has none."""
-
-    def __init__(self, axis: PlaceAxis) -> None:
-        self.axis = axis
-        self.numbers = axis._cell_numbers()
-        gazetteer = axis.gazetteer
-        if gazetteer is None:
-            found = {fold_name(cell): {number} for cell, number in self.numbers.items()}
-        else:
-            found = {key: cells for key, rows in gazetteer.entries.items() if (cells := self._cells(rows))}
-        squeezed: dict[str, set[int]] = {}
-        for key, cells in found.items():
-            squeezed.setdefault(key.replace(" ", ""), set()).update(cells)
-        self.by_name = {key: _one(cells) for key, cells in found.items()}
-        self.by_squeezed = {key: _one(cells) for key, cells in squeezed.items()}
-
-    def match(self, name: str | None) -> int:
-        folded = fold_name(name) if isinstance(name, str) else ""
-        if not folded or name is None:
-            return MISSING
-        cell = self.by_name.get(folded)
-        if cell is None:
-            cell = self.by_squeezed.get(folded.replace(" ", ""))
-        if cell is not None:
-            return cell
-        gazetteer = self.axis.gazetteer
-        if gazetteer is not None:
-            # a qualified name, Foucherans (Jura), which is not in the index
-            return _one(self._cells(gazetteer.find(name))) if "(" in name else UNKNOWN
-        if self.axis.table is not None:
-            self.axis._table_at_hand("match names that are not cells")
-        return UNKNOWN
-
-    def _cells(self, rows: Iterable[Entry]) -> set[int]:
-        gazetteer = self.axis._table_at_hand("match names")
-        own = gazetteer.check_level(self.axis.level)
-        return {
-            OUTSIDE if row.is_outside else self.numbers.get(gazetteer.name_at(row, self.axis.level), OUTSIDE)
-            for depth, row in rows
-            if depth <= own
-        }
-
-
-def _one(cells: set[int]) -> int:
-    if not cells:
-        return UNKNOWN
-    return next(iter(cells)) if len(cells) == 1 else AMBIGUOUS
-
-
-@lru_cache(maxsize=8)
-def _matcher(axis: PlaceAxis) -> _Matcher:
-    return _Matcher(axis)
-
-
-def _check_cells(cells: tuple[str, ...]) -> None:
+def _checked(cells: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(cells, str) or not isinstance(cells, Iterable):
+        raise SettingError(f"cells must be a list of names; got cells={cells!r}. Put them in a list.")
+    cells = tuple(cells)
     if not cells:
         raise SettingError("cells must name at least one place; got none. Give the names of the places.")
     seen: dict[str, str] = {}
@@ -305,9 +283,4 @@ def _check_cells(cells: tuple[str, ...]) -> None:
                 "Rename one of them."
             )
         seen[folded] = cell
-
-
-def _look_up(reference: TableReference) -> Gazetteer | None:
-    if reference.path is None:
-        return Gazetteer.builtin(reference.name) if reference.name in BUILTIN else None
-    return Gazetteer.read(reference.path, name=reference.name) if Path(reference.path).is_file() else None
+    return cells

@@ -66,9 +66,7 @@ class Domain:
         else:
             names = [places] if isinstance(places, str) else list(places)
             if not names:
-                raise SettingError(
-                    "places must name at least one place; got none. Leave it out for all places."
-                )
+                raise SettingError("places must name at least one place; got none. Leave it out for all places.")
             found = [number for name in names for number in self.place.find(name)]
             if len(set(found)) < len(found):
                 raise SettingError(
@@ -78,13 +76,13 @@ class Domain:
         return Box(range(bins.start, bins.stop), numbers)
 
     def coarsen(
-        self, time: str | None = None, place: str | None = None
+        self, time: str | None = None, place: str | None = None, n_bins: int | None = None
     ) -> tuple[Domain, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the domain of coarser steps or levels, the new bin of every bin and the new cell of every place.
+        """Return the domain of a coarser step or level, the new bin of every bin and the new cell of every place.
 
-        :func:`sum_groups` adds an array up along them.
+        :func:`sum_groups` adds an array up along them. Without an end, ``n_bins`` says for how many bins.
         """
-        coarse_time, bins = self.time.coarsen(time or self.time.step)
+        coarse_time, bins = self.time.coarsen(time or self.time.step, n_bins)
         coarse_place, cells = self.place.coarsen(place or self.place.level)
         return Domain(coarse_time, coarse_place), bins, cells
 
@@ -98,11 +96,8 @@ class Domain:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> Domain:
         """Rebuild a domain from the values of :meth:`to_dict`."""
-        if values.keys() != {"time", "place"}:
-            raise SettingError(
-                f"a domain must have time and place; got {', '.join(sorted(map(str, values))) or 'nothing'}. "
-                "Correct these names."
-            )
+        if not isinstance(values, Mapping) or values.keys() != {"time", "place"}:
+            raise SettingError("a domain must have time and place, and nothing else. Correct these names.")
         place = PlaceAxis.from_dict(values["place"], gazetteer=gazetteer)
         return cls(TimeAxis.from_dict(values["time"]), place)
 

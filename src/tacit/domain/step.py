@@ -41,8 +41,7 @@ def parse_step(step: str) -> str:
         if text in STEPS:
             return text
     raise SettingError(
-        f"step must be one of {', '.join(STEPS)}; got step={step!r}. "
-        "Slots of several hours must divide the day evenly."
+        f"step must be one of {', '.join(STEPS)}; got step={step!r}. Slots of several hours must divide the day evenly."
     )
 
 
@@ -70,15 +69,14 @@ def bins_from(start: int, step: str, clock: Seconds) -> NDArray[np.int64]:
     return (clock - start) // _WIDTHS[step]
 
 
-def edges_from(start: int, step: str, n_bins: int) -> Seconds:
-    """Return the ``n_bins + 1`` moments on the clock at which bins start and the last one ends."""
-    count = np.arange(n_bins + 1, dtype=np.int64)
+def edges_at(start: int, step: str, bins: NDArray[np.int64]) -> Seconds:
+    """Return the moments on the clock at which bins start, bin 0 at ``start``."""
     if step in _UNITS:
         unit = np.dtype(f"datetime64[{_UNITS[step]}]")
         first = np.datetime64(start, "s").astype(unit).astype(np.int64)
-        edges: Seconds = (first + count).astype(unit).astype("datetime64[s]").astype(np.int64)
+        edges: Seconds = (first + bins).astype(unit).astype("datetime64[s]").astype(np.int64)
         return edges
-    return start + _WIDTHS[step] * count
+    return start + _WIDTHS[step] * bins
 
 
 def check_coarsens(fine: str, coarse: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tacit.domain.names import fold_name
 from tacit.errors import DataError, MissingColumn, UnreadableFile
 
 Tiles = dict[str, tuple[int, int]]
+Levels = Mapping[str, str] | Sequence[str] | None
 
 # Folded headers, by what they mean.
 _LEVELS = {
@@ -53,9 +54,7 @@ def read_text(path: Path) -> str:
         raise UnreadableFile(
             f"the table of places {path} cannot be read ({failed.strerror}). Check the path."
         ) from None
-    encodings = (
-        ("utf-16",) if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252", "latin-1")
-    )
+    encodings = ("utf-16",) if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252", "latin-1")
     for encoding in encodings:
         try:
             text = content.decode(encoding)
@@ -63,15 +62,21 @@ def read_text(path: Path) -> str:
             continue
         if "\x00" not in text:
             return text
-    raise UnreadableFile(
-        f"the table of places {path} must be a text file in UTF-8 or Latin-1. Export it as CSV."
-    )
+    raise UnreadableFile(f"the table of places {path} must be a text file in UTF-8 or Latin-1. Export it as CSV.")
 
 
-def read_rows(
-    text: str, *, levels: tuple[str, ...] | None, source: str
-) -> tuple[tuple[str, ...], tuple[PlaceRow, ...], Tiles]:
-    """Return the levels, the places and the tile positions of a table."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as read: its levels, finest first, the header of each, the places and where they are drawn."""
+
+    levels: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[PlaceRow, ...]
+    tiles: Tiles
+
+
+def read_table(text: str, *, levels: Levels = None, source: str) -> Table:
+    """Read the text of a CSV file."""
     lines = text.removeprefix("\ufeff").splitlines()
     while lines and not lines[0].strip():
         lines.pop(0)
@@ -81,40 +86,49 @@ def read_rows(
     try:
         records = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, strict=True))
     except csv.Error as failed:
-        raise UnreadableFile(
-            f"the table of places {source} is not a CSV file ({failed}). Export it again."
-        ) from None
-    reader = _Reader(source, [cell.strip() for cell in records[0]], levels)
-    return reader.read(records[1:])
+        raise UnreadableFile(f"the table of places {source} is not a CSV file ({failed}). Export it again.") from None
+    return _Reader(source, [cell.strip() for cell in records[0]], levels).read(records[1:])
 
 
 class _Reader:
     """The columns of one table, found by name, and the checks on its rows."""
 
-    def __init__(self, source: str, header: list[str], levels: tuple[str, ...] | None) -> None:
+    def __init__(self, source: str, header: list[str], levels: Levels) -> None:
         self.source = source
         self.header = header
-        self.columns: dict[str, int] = {}
-        folded = [fold_name(name) for name in header]
-        wanted = _LEVELS if levels is None else {level: (fold_name(level),) for level in levels}
-        for meaning, names in (_OTHERS | wanted).items():
-            found = [i for i, name in enumerate(folded) if name in names]
-            if len(found) > 1:
-                raise DataError(
-                    f"the table of places {source} must have one column for {meaning}; got "
-                    f"{', '.join(header[i] for i in found)}. Rename one, or name the levels yourself."
-                )
-            if found:
-                self.columns[meaning] = found[0]
-        missing = [level for level in wanted if level not in self.columns]
+        if levels is None:
+            wanted = dict.fromkeys(_LEVELS, "")
+        elif isinstance(levels, Mapping):
+            wanted = dict(levels)
+        else:
+            wanted = {level: level for level in levels}
+        found = {meaning: self._find(meaning, wanted.get(meaning, "")) for meaning in (*wanted, *_OTHERS)}
+        self.columns = {meaning: column for meaning, column in found.items() if column is not None}
         self.levels = tuple(level for level in wanted if level in self.columns)
+        missing = ["town"] if levels is None else [wanted[level] for level in wanted if level not in self.columns]
         if not self.levels or (levels is not None and missing):
             raise MissingColumn(
-                f"the table of places {source} must have a column {' and '.join(missing if levels else ['town'])}; got "
-                f"{', '.join(header)}. Rename a column, or name the levels yourself."
+                f"the table of places {source} must have a column {' and a column '.join(missing)}; got "
+                f"{', '.join(header)}. Rename a column, or say which column is which level."
             )
 
-    def read(self, records: list[list[str]]) -> tuple[tuple[str, ...], tuple[PlaceRow, ...], Tiles]:
+    def _find(self, meaning: str, name: str) -> int | None:
+        """Return the column of this name, or else of this meaning."""
+        folded = [fold_name(column) for column in self.header]
+        known = (_LEVELS | _OTHERS).get(meaning, ())
+        for names in ((fold_name(name),), known):
+            found = [i for i, column in enumerate(folded) if column and column in names]
+            if len(found) > 1:
+                raise DataError(
+                    f"the table of places {self.source} must have one column for {meaning}; got "
+                    f"{', '.join(self.header[i] for i in found)}. Rename one, or say which column is which level."
+                )
+            if found:
+                return found[0]
+        return None
+
+    def read(self, records: list[list[str]]) -> Table:
+        """Return the table of these records, the first of which is row 2."""
         rows: list[PlaceRow] = []
         former: list[tuple[int, PlaceRow, str]] = []
         tiles: Tiles = {}
@@ -132,7 +146,8 @@ class _Reader:
             rows.append(row)
             self._add_tile(number, record, row, tiles)
         self._check_duplicates(rows)
-        return self.levels, tuple(self._with_former(rows, former)), tiles
+        headers = tuple(self.header[self.columns[level]] for level in self.levels)
+        return Table(self.levels, headers, tuple(self._with_former(rows, former)), tiles)
 
     def _row(self, number: int, record: list[str]) -> PlaceRow:
         name, *parents = (self._cell(record, level) for level in self.levels)
@@ -141,9 +156,7 @@ class _Reader:
         outside = self._cell(record, "outside").lower()
         if outside not in _YES | _NO:
             raise self._error(number, f"must say yes or no in column outside; got {outside!r}")
-        population = (
-            self._cell(record, "population").replace(" ", "").replace("\u00a0", "").replace("\u202f", "")
-        )
+        population = self._cell(record, "population").replace(" ", "").replace("\u00a0", "").replace("\u202f", "")
         if population and not population.isdecimal():
             raise self._error(number, f"must have a whole number as population; got {population!r}")
         code = self._cell(record, "code")
@@ -157,9 +170,7 @@ class _Reader:
             outside in _YES,
         )
 
-    def _with_former(
-        self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]
-    ) -> Iterable[PlaceRow]:
+    def _with_former(self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]) -> list[PlaceRow]:
         """Give every place the names and codes of the alias rows that point to it."""
         by_key: dict[str, list[int]] = {}
         for index, row in enumerate(rows):
@@ -183,9 +194,7 @@ class _Reader:
         if text == ("", ""):
             return
         if not all(part.isdecimal() for part in text):
-            raise self._error(
-                number, f"must have whole numbers as tile_x and tile_y; got {text[0]!r} and {text[1]!r}"
-            )
+            raise self._error(number, f"must have whole numbers as tile_x and tile_y; got {text[0]!r} and {text[1]!r}")
         # tiles are drawn for regions, or for towns where a table has no regions
         cell = row.parents[0] if row.parents else row.name
         position = int(text[0]), int(text[1])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,6 @@ Times = NDArray[np.datetime64]
 Bins = NDArray[np.int64]
 
 __all__ = ["STEPS", "TimeAxis"]
-
-_FAR = int(np.iinfo(np.int64).max)
-_LENGTH_OF_LABEL = {"day": 10, "month": 7, "year": 4}
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -75,9 +72,7 @@ class TimeAxis:
             "zone": zone,
             "n_bins": n_bins,
             "covered_from": None if covered_from is None else _naive(covered_from, setting="covered_from"),
-            "covered_until": None
-            if covered_until is None
-            else _naive(covered_until, setting="covered_until"),
+            "covered_until": None if covered_until is None else _naive(covered_until, setting="covered_until"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -103,6 +98,10 @@ class TimeAxis:
             begins = begins.astimezone(zone_info(zone)).replace(tzinfo=None)
         grid = Grid(floor(begins, parse_step(step)), parse_step(step), zone)
         low, _ = grid.period(first, setting="first")
+        if grid.is_elapsed and low != grid.origin:
+            raise SettingError(
+                f"first must not be the second of two repeated hours; got first={first}. Start an hour earlier."
+            )
         covered_from = None if low == grid.origin else _datetime(low)
         if last is None:
             return cls(grid.start, step, zone, None, covered_from)
@@ -145,13 +144,14 @@ class TimeAxis:
         check_at_least(0, bin=bin)
         if self.n_bins is not None and bin >= self.n_bins:
             raise SettingError(f"bin must be below {self.n_bins}, the number of bins; got bin={bin}.")
-        return self._label(*self._covered(bin), self.is_partial(bin))
+        low, high = self._covered(bin)
+        return self._grid.names(np.array([low]), np.array([high]), [self.is_partial(bin)])[0]
 
     def labels(self, n: int | None = None) -> list[str]:
         """Return the names of the bins in order (``n`` of an axis without end)."""
-        edges = self._edges(n).tolist()
-        pairs = zip(edges[:-1], edges[1:], strict=True)
-        return [self._label(low, high, self.is_partial(bin)) for bin, (low, high) in enumerate(pairs)]
+        edges = self._edges(n)
+        is_part = [self.is_partial(bin) for bin in range(edges.size - 1)]
+        return self._grid.names(edges[:-1], edges[1:], is_part)
 
     def is_partial(self, bin: int) -> bool:
         """Say whether only a part of the bin's period is counted."""
@@ -160,9 +160,7 @@ class TimeAxis:
 
     def with_end(self, n_bins: int) -> TimeAxis:
         """Return the same axis, ending after ``n_bins`` bins."""
-        return replace(
-            self, n_bins=n_bins, covered_until=self.covered_until if n_bins == self.n_bins else None
-        )
+        return replace(self, n_bins=n_bins, covered_until=self.covered_until if n_bins == self.n_bins else None)
 
     def without_end(self) -> TimeAxis:
         """Return the same axis without an end."""
@@ -183,9 +181,7 @@ class TimeAxis:
         else:
             raise SettingError("last must be given on a time axis without end; got last=None. Give a date.")
         if not low < high:
-            raise SettingError(
-                f"last must not be before first; got first={first}, last={last}. Swap the two."
-            )
+            raise SettingError(f"last must not be before first; got first={first}, last={last}. Swap the two.")
         bins = self._bins_covered(np.array([low, high - 1]), np.ones(2, bool)).tolist()
         for setting, when, bin in (("first", first, bins[0]), ("last", last, bins[1])):
             if bin < 0:
@@ -243,10 +239,10 @@ class TimeAxis:
     def from_dict(cls, values: Mapping[str, Any]) -> TimeAxis:
         """Rebuild an axis from the values of :meth:`to_dict`."""
         known = {"start", "step", "zone", "n_bins", "covered_from", "covered_until"}
-        if not {"start", "step", "zone"} <= values.keys() <= known:
+        if not isinstance(values, Mapping) or not {"start", "step", "zone"} <= values.keys() <= known:
             raise SettingError(
-                "a time axis must have start, step and zone, and may have n_bins, covered_from and "
-                f"covered_until; got {', '.join(sorted(map(str, values))) or 'nothing'}. Correct these names."
+                "a time axis must have start, step and zone, and may have n_bins, covered_from and covered_until. "
+                "Correct these names."
             )
         return cls(**values)
 
@@ -258,14 +254,12 @@ class TimeAxis:
         """Return the moments on the clock between which the bins count, one more than there are bins."""
         if self.n_bins is None:
             if n is None:
-                raise SettingError(
-                    "n must be given on a time axis without end; got n=None. Say how many bins."
-                )
-            check_at_least(1, n=n)
+                raise SettingError("the number of bins must be given on a time axis without end. Say how many.")
+            check_at_least(1, n_bins=n)
         elif n is not None and n != self.n_bins:
             raise SettingError(
-                f"n must be {self.n_bins}, the number of bins, or left out; got n={n}. "
-                "Cut the axis first: axis.with_end(n)."
+                f"the number of bins must be {self.n_bins} on this axis, or left out; got {n}. "
+                "Cut the axis first: axis.with_end(n_bins)."
             )
         edges = self._grid.edges(self.n_bins or n or 1)
         if self.covered_from is not None:
@@ -288,26 +282,6 @@ class TimeAxis:
         if self.n_bins is not None:
             inside &= clock < self._covered(self.n_bins - 1)[1]
         return np.where(inside, self._grid.bins(clock), -1)
-
-    def _label(self, low: int, high: int, is_partial: bool) -> str:
-        first = _datetime(low)
-        if self.step not in (*_LENGTH_OF_LABEL, "week"):
-            label = self._label_of_time(low)
-            return f"{label}/{self._label_of_time(high)}" if is_partial else label
-        if is_partial:
-            if first == floor(first, "day") and high % 86400 == 0:
-                return f"{_iso(first)}/{_iso(_datetime(high - 86400))}"
-            return f"{self._label_of_time(low)}/{self._label_of_time(high)}"
-        if self.step == "week":
-            year, week, _ = first.isocalendar()
-            return f"{year}-W{week:02d}"
-        return first.isoformat()[: _LENGTH_OF_LABEL[self.step]]
-
-    def _label_of_time(self, moment: int) -> str:
-        clock = np.array([moment])
-        local, instant = int(self._grid.local_of(clock)[0]), int(self._grid.utc_of(clock)[0])
-        offset = timezone(timedelta(seconds=local - instant))
-        return _datetime(local).replace(tzinfo=offset).isoformat(timespec="minutes")
 
     def _extent(self) -> str:
         first = self.label(0)
@@ -332,7 +306,7 @@ class TimeAxis:
             if last is None or grid.is_elapsed or not grid.edge(last) < at < grid.edge(last + 1):
                 raise _cover_error("covered_until", "inside the last bin", self.covered_until)
             if not self._covered(last)[0] < at:
-                raise _cover_error("covered_until", "after covered_from", self.covered_until)
+                raise _cover_error("covered_until", "after covered_from, inside the last bin", self.covered_until)
 
     def _check_exact(self, grid: Grid, groups: Bins, edges: Seconds) -> None:
         """Refuse where an elapsed hour straddles two coarser bins, or the end falls in a repeated hour."""
@@ -360,7 +334,8 @@ def _naive(when: When, *, setting: str) -> datetime:
 
 def _cover_error(setting: str, rule: str, value: datetime) -> SettingError:
     return SettingError(
-        f"{setting} must lie {rule} of a day or longer; got {setting}={_iso(value)}. Use TimeAxis.between."
+        f"{setting} must lie {rule} of an axis of a step above the hour; got {setting}={_iso(value)}. "
+        "Use TimeAxis.between."
     )
 
 

@@ -41,6 +41,8 @@ def zone_info(zone: str) -> tzinfo:
     tacit.errors.SettingError: zone must be a time zone of the IANA database; got zone='Europe/Besancon'. \
 Write it like 'Europe/Paris' or 'UTC'; if that is what you wrote, run: pip install tzdata
     """
+    if not isinstance(zone, str):
+        raise SettingError(f"zone must be a name like 'Europe/Paris'; got zone={zone!r}. Write it so.")
     if zone == "UTC":
         return UTC  # also where no database of zones is installed
     try:
@@ -78,7 +80,7 @@ class ZoneTable:
         array(['2018-10-28T00:30', '2018-03-25T01:30'], dtype='datetime64[m]')
         """
         if not self.changes.size:
-            return local - self.offsets[0]
+            return local - int(self.offsets[0])
         # The later of the two wall clocks: a repeated time is before it (first occurrence), and so is a
         # skipped one, which the old offset then moves forward.
         clocks = self.changes + np.maximum(self.offsets[:-1], self.offsets[1:])
@@ -88,7 +90,7 @@ class ZoneTable:
     def to_local(self, instants: Seconds) -> Seconds:
         """Turn instants into wall-clock seconds."""
         if not self.changes.size:
-            return instants + self.offsets[0]
+            return instants + int(self.offsets[0])
         offsets: Seconds = self.offsets[np.searchsorted(self.changes, instants, side="right")]
         return instants + offsets
 
