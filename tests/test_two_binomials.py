@@ -14,16 +14,12 @@ COINS = [(0.95, 0.05), (0.75, 0.25), (0.55, 0.45), (0.5, 0.1)]
 
 
 def law(m: int, flips: int, p: float, q: float) -> np.ndarray:
-    return np.convolve(
-        stats.binom.pmf(np.arange(m + 1), m, p), stats.binom.pmf(np.arange(flips - m + 1), flips - m, q)
-    )
+    return np.convolve(stats.binom.pmf(np.arange(m + 1), m, p), stats.binom.pmf(np.arange(flips - m + 1), flips - m, q))
 
 
 def limits(heads, flips, largest, p, q, level):
     size = len(heads)
-    return count_limits(
-        np.asarray(heads), np.full(size, flips), np.full(size, largest), p=p, q=q, level=level
-    )
+    return count_limits(np.asarray(heads), np.full(size, flips), np.full(size, largest), p=p, q=q, level=level)
 
 
 @pytest.mark.parametrize(("p", "q"), COINS)
@@ -63,9 +59,7 @@ def test_beyond_the_listed_sizes_tails_are_right_to_three_decimals(p, q, share):
 
 
 def test_limits_do_not_jump_where_the_method_changes():
-    below, above = (
-        limits([77], flips, flips, 0.75, 0.25, 0.95) for flips in (LARGEST_LISTED, LARGEST_LISTED + 1)
-    )
+    below, above = (limits([77], flips, flips, 0.75, 0.25, 0.95) for flips in (LARGEST_LISTED, LARGEST_LISTED + 1))
     assert abs(below[0] - above[0]) <= 1
     assert abs(below[1] - above[1]) <= 1
 

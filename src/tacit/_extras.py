@@ -23,6 +23,4 @@ def require(module: str, *, extra: str) -> Any:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.split(".")[0] != module.split(".")[0]:
             raise
-        raise MissingExtra(
-            f"this needs {module}, which is not installed. Run: pip install 'tacit[{extra}]'"
-        ) from None
+        raise MissingExtra(f"this needs {module}, which is not installed. Run: pip install 'tacit[{extra}]'") from None

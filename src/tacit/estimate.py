@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import Box, Domain
+from tacit.domain import Box, Domain, sum_groups
 from tacit.errors import SettingError
-from tacit.noise import Noise, added_in_groups
+from tacit.noise import Noise
 from tacit.provenance import Provenance
 
 
@@ -45,14 +45,14 @@ class Estimate:
         domain, time_groups, place_groups = self.domain.coarsen(time=time, place=place)
         totals = self.totals
         if totals is not None and totals.shape[0] > 1:
-            totals = added_in_groups(totals, time_groups, domain.shape[0], axis=0)
+            totals = sum_groups(totals, time_groups, n_groups=domain.shape[0], axis=0)
         if totals is not None and totals.shape[1] > 1:
-            totals = added_in_groups(totals, place_groups, domain.shape[1], axis=1)
-        values = added_in_groups(self.values, time_groups, domain.shape[0], axis=0)
+            totals = sum_groups(totals, place_groups, n_groups=domain.shape[1], axis=1)
+        values = sum_groups(self.values, time_groups, n_groups=domain.shape[0], axis=0)
         return replace(
             self,
             domain=domain,
-            values=added_in_groups(values, place_groups, domain.shape[1], axis=1),
+            values=sum_groups(values, place_groups, n_groups=domain.shape[1], axis=1),
             noise=self.noise.coarsen(time_groups, place_groups, domain.shape),
             totals=totals,
         )

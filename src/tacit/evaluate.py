@@ -15,9 +15,11 @@ def densities(counts: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.flo
     >>> densities(np.array([[3, 1], [0, 0]])).tolist()
     [[0.75, 0.25], [0.0, 0.0]]
     """
-    counts = np.asarray(counts, np.float64)
-    sums = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, sums, out=np.zeros_like(counts), where=sums != 0)
+    as_floats = np.asarray(counts, np.float64)
+    sums = as_floats.sum(axis=1, keepdims=True)
+    shares = np.zeros_like(as_floats)
+    np.divide(as_floats, sums, out=shares, where=sums != 0)
+    return shares
 
 
 def error_rates(truth: ExactTally, estimated: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ every member can be written to plain data and read back, so that a release can b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import check_share
+from tacit.domain import sum_groups
 from tacit.errors import FormatError, NoInterval
-from tacit.privacy.epsilon import COIN
+from tacit.randomness.bernoulli import COIN
 from tacit.two_binomials import count_limits, normal_quantile
 
 FloatArray = NDArray[np.float64]
@@ -105,15 +106,16 @@ class OracleNoise:
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         # sums over public bins alone are again reports through the same coins
-        if self.reports.shape[1] == 1 and shape[1] == self.shape[1]:
-            reports = added_in_groups(self.reports, time_groups, shape[0], axis=0)
-        elif self.reports.shape[0] == 1 and shape[0] == self.shape[0] and self.reports.shape[1] > 1:
-            reports = added_in_groups(self.reports, place_groups, shape[1], axis=1)
+        if self.reports.shape == (self.shape[0], 1) and shape[1] == self.shape[1]:
+            reports = sum_groups(self.reports, time_groups, n_groups=shape[0], axis=0)
+        elif self.reports.shape == (1, self.shape[1]) and shape[0] == self.shape[0]:
+            reports = sum_groups(self.reports, place_groups, n_groups=shape[1], axis=1)
         else:
             return LinearImage(self, time_groups, place_groups, shape)
         counts = self.counts
         if counts is not None:
-            counts = added_in_groups(added_in_groups(counts, time_groups, shape[0], axis=0), place_groups, shape[1], axis=1)
+            rows = sum_groups(counts, time_groups, n_groups=shape[0], axis=0)
+            counts = sum_groups(rows, place_groups, n_groups=shape[1], axis=1)
         return OracleNoise(self.ones, self.zeros, reports, shape, counts)
 
     def image_intervals(self, values: FloatArray, image: LinearImage, level: float) -> tuple[FloatArray, FloatArray]:
@@ -121,9 +123,9 @@ class OracleNoise:
         flips = image.added(np.broadcast_to(self.reports, self.shape))
         largest = self.reports
         if self.reports.shape[0] > 1:
-            largest = added_in_groups(largest, image.time_groups, image.shape[0], axis=0)
+            largest = sum_groups(largest, image.time_groups, n_groups=image.shape[0], axis=0)
         if self.reports.shape[1] > 1:
-            largest = added_in_groups(largest, image.place_groups, image.shape[1], axis=1)
+            largest = sum_groups(largest, image.place_groups, n_groups=image.shape[1], axis=1)
         return self._limits(values, flips, np.broadcast_to(largest, image.shape), level)
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +162,8 @@ class LinearImage:
         return self.base.interval(value, self._fine(weights), level)
 
     def standard_errors(self) -> FloatArray:
-        return np.sqrt(self.added(self.base.standard_errors() ** 2))
+        variances: FloatArray = self.added(self.base.standard_errors() ** 2)
+        return np.sqrt(variances)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
@@ -171,8 +174,8 @@ class LinearImage:
 
     def added(self, cells: NDArray[Any]) -> NDArray[Any]:
         """Add the base's cells into ours."""
-        rows = added_in_groups(cells, self.time_groups, self.shape[0], axis=0)
-        return added_in_groups(rows, self.place_groups, self.shape[1], axis=1)
+        rows = sum_groups(cells, self.time_groups, n_groups=self.shape[0], axis=0)
+        return sum_groups(rows, self.place_groups, n_groups=self.shape[1], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -243,21 +246,16 @@ def _image_from_dict(content: Mapping[str, Any]) -> LinearImage:
     )
 
 
-_READERS: Final = {
+def _unstated_from_dict(content: Mapping[str, Any]) -> Unstated:
+    return Unstated(str(content["reason"]))
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "oracle": _oracle_from_dict,
     "linear image": _image_from_dict,
-    "unstated": lambda content: Unstated(str(content["reason"])),
+    "unstated": _unstated_from_dict,
 }
 
 
 def _private_axes(reports: IntArray) -> tuple[int, ...]:
     return tuple(axis for axis in (0, 1) if reports.shape[axis] == 1)
-
-
-def added_in_groups(cells: NDArray[Any], groups: IntArray, n_groups: int, *, axis: int) -> NDArray[Any]:
-    """Add up the cells of each group along one axis."""
-    shape = list(cells.shape)
-    shape[axis] = n_groups
-    out = np.zeros(shape, cells.dtype)
-    np.add.at(out, groups if axis == 0 else (slice(None), groups), cells)
-    return out

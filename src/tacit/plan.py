@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit._validate import check_one_of
-from tacit.domain import Domain
+from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
-from tacit.privacy.epsilon import COIN, check_epsilon
+from tacit.privacy.epsilon import check_epsilon
+from tacit.randomness.bernoulli import COIN
 
 FORMAT: Final = 1
 _AXES: Final = ("time", "place")
@@ -64,7 +65,7 @@ class Plan:
     @property
     def n_private(self) -> int:
         """The number of values a report may stand for."""
-        sizes = {"time": self.domain.time.n_bins or 1, "place": len(self.domain.place.cells)}
+        sizes = {"time": self.domain.time.n_bins or 1, "place": self.domain.place.n_cells}
         return int(np.prod([sizes[axis] for axis in self.private]))
 
     @property
@@ -72,14 +73,14 @@ class Plan:
         """The number of public bins a report may stand in; None if the time axis has no end."""
         if self.private == ("place",):
             return self.domain.time.n_bins
-        return len(self.domain.place.cells) if self.private == ("time",) else 1
+        return self.domain.place.n_cells if self.private == ("time",) else 1
 
     @property
     def fingerprint(self) -> str:
         """A short name for this agreement: equal plans have equal fingerprints, on every platform.
 
-        It covers all that two parties must agree on, and neither the plan's name nor the end of its time axis, which
-        may be extended.
+        It covers all that two parties must agree on: neither the plan's name, nor the table of towns, nor the end of a
+        public time axis, which may be extended.
         """
         return hashlib.sha256(self.canonical_bytes()).hexdigest()[:32]
 
@@ -87,7 +88,7 @@ class Plan:
         """The bytes under the fingerprint: JSON with sorted keys and no spaces."""
         content = self.to_dict()
         del content["name"], content["fingerprint"]
-        content["domain"] = self.domain.to_dict(with_end="time" in self.private)
+        content["domain"] = self.domain.to_dict(with_end="time" in self.private, with_gazetteer=False)
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     def split(
@@ -99,7 +100,7 @@ class Plan:
             return time_bins, places
         if self.private == ("time",):
             return places, time_bins
-        return np.zeros_like(time_bins), time_bins * len(self.domain.place.cells) + places
+        return np.zeros_like(time_bins), time_bins * self.domain.place.n_cells + places
 
     def bounded_domain(self, n_public: int) -> Domain:
         """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
@@ -107,7 +108,7 @@ class Plan:
             return self.domain
         if n_public < 1:
             raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
-        return Domain(self.domain.time.with_end(n_public), self.domain.place)
+        return self.domain.with_end(n_public)
 
     def by_domain(self, statistics: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
         """Lay a tally's rows of per-cell statistics out as time x place; bins without reports are zeros."""
@@ -140,16 +141,14 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
+    def from_dict(cls, content: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> Plan:
         """Read a plan from plain data; a fingerprint in it must agree with the rest."""
         try:
             if content["format"] != FORMAT:
-                raise FormatError(
-                    f"the plan has format {content['format']}, and this version reads format {FORMAT}. Install a newer Tacit."
-                )
+                raise FormatError(f"the plan has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
             privacy, mechanism = content["privacy"], content["mechanism"]
             plan = cls(
-                domain=Domain.from_dict(content["domain"], folder=folder),
+                domain=Domain.from_dict(content["domain"], gazetteer=gazetteer),
                 mechanism=str(mechanism["name"]),
                 epsilon=float(privacy["epsilon"]),
                 thresholds=tuple(sorted((str(n), int(t, 16)) for n, t in mechanism["thresholds"].items())),
@@ -177,8 +176,8 @@ class Plan:
         Path(path).write_text(text + require("tomli_w", extra="cli").dumps(content), encoding="utf-8")
 
     @classmethod
-    def read(cls, path: str | Path) -> Plan:
-        """Read a plan from TOML and check that it was not edited."""
+    def read(cls, path: str | Path, *, gazetteer: Gazetteer | None = None) -> Plan:
+        """Read a plan from TOML and check that it was not edited; ``gazetteer`` stands in for a table that moved."""
         path = Path(path)
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -186,4 +185,4 @@ class Plan:
             raise PlanError(f"there is no plan at {path}. Make one with: tacit plan") from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
             raise PlanError(f"{path} is not a plan: {problem}. Make one with: tacit plan") from None
-        return cls.from_dict(content, folder=path.parent)
+        return cls.from_dict(content, gazetteer=gazetteer)

@@ -42,7 +42,11 @@ class Provenance:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"plan": self.plan_id, "is_simulation": self.is_simulation, "prior_epsilon": self.prior_epsilon}
+        return {
+            "plan": self.plan_id,
+            "is_simulation": self.is_simulation,
+            "prior_epsilon": self.prior_epsilon,
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:

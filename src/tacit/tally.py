@@ -82,7 +82,7 @@ class Tally:
         """Read a tally written by :meth:`write`."""
         path = Path(path)
         try:
-            with np.load(path, allow_pickle=False) as content:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 header: dict[str, Any] = json.loads(str(content["header"]))
                 statistics, reports = content["statistics"], content["reports"]
         except FileNotFoundError:
@@ -90,7 +90,9 @@ class Tally:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             raise FormatError(f"{path} is not a tally, or is damaged. Make it anew with: tacit tally") from None
         if header.get("kind") != "tally" or header.get("format") != FORMAT:
-            raise FormatError(f"{path} is not a tally of format {FORMAT}. Install a newer Tacit, or make the tally anew.")
+            raise FormatError(
+                f"{path} is not a tally of format {FORMAT}. Install a newer Tacit, or make the tally anew."
+            )
         return cls(Provenance.from_dict(header), statistics.astype(np.int64), reports.astype(np.int64))
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import SettingError
-from tacit.privacy.epsilon import COIN, check_epsilon, log_of_ratio, logistic_threshold
+from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
+from tacit.randomness.bernoulli import COIN
 
 
 @given(st.floats(1e-4, 32))

@@ -15,9 +15,7 @@ DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 
 
 def spend(ledger, *, data_set="fires", days=DAYS, epsilon=2.0, again=False):
-    return ledger.spend(
-        data_set=data_set, plan_id="plan", epsilon=epsilon, days=days, n_events=100, again=again
-    )
+    return ledger.spend(data_set=data_set, plan_id="plan", epsilon=epsilon, days=days, n_events=100, again=again)
 
 
 @pytest.fixture

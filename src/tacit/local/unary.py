@@ -30,13 +30,12 @@ from tacit.errors import PlanMismatch, SettingError
 from tacit.estimate import Estimate
 from tacit.noise import OracleNoise
 from tacit.plan import Plan
-from tacit.privacy.epsilon import COIN, check_epsilon, log_of_ratio, logistic_threshold
+from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness
-from tacit.randomness.bernoulli import bernoulli_bits
+from tacit.randomness.bernoulli import COIN, bernoulli_rows
 from tacit.tally import Tally
 
 LARGEST_LISTED_CHANNEL: Final = 12
-_CHUNK_REPORTS: Final = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class UnaryEncoding:
     >>> u = 0b00100101  # bit j is cell j: cells 0, 2 and 5 are set
     >>> channel = rappor.channel()
     >>> round(float(channel[2][u]), 6), round(float(channel[1][u]), 6)
-    (0.008484, 0.000264)
+    (0.008486, 0.000264)
     >>> max(row[u] for row in channel) / min(row[u] for row in channel) <= Fraction(math.exp(rappor.epsilon))
     True
     """
@@ -99,7 +98,7 @@ class UnaryEncoding:
         """Make basic one-time RAPPOR from its parameter f, the share of bits replaced by a fair coin.
 
         >>> [round(UnaryEncoding.rappor(f=f, n_cells=17).epsilon, 2) for f in (0.1, 0.5, 0.9)]
-        [5.89, 2.2, 0.41]
+        [5.89, 2.2, 0.4]
         """
         if f == 0:
             raise SettingError(
@@ -159,24 +158,20 @@ class UnaryEncoding:
             chances = [self.p if j == cell else self.q for j in range(self.n_cells)]
             rows.append(
                 [
-                    math.prod((c if bit else 1 - c for c, bit in zip(chances, reversed(bits), strict=True)), start=Fraction(1))
+                    math.prod(
+                        (c if bit else 1 - c for c, bit in zip(chances, reversed(bits), strict=True)),
+                        start=Fraction(1),
+                    )
                     for bits in product((0, 1), repeat=self.n_cells)
                 ]
             )
         return rows
 
     def randomize(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
-        cells = self._checked(cells)
-        reports = np.empty((len(cells), self.report_bytes), dtype=np.uint8)
-        kernels = _kernels.unary_kernels(len(cells) * self.n_cells)
-        no_coins = np.empty(0, np.uint64)
-        for start in range(0, len(cells), _CHUNK_REPORTS):
-            part = cells[start : start + _CHUNK_REPORTS]
-            noise = bernoulli_bits(len(part) * self.n_cells, self.zeros, randomness)
-            # in the symmetric case flipping the true bit's noise makes it a one with probability 1 - q = p
-            truth = no_coins if self.is_symmetric else bernoulli_bits(len(part), self.ones, randomness)
-            kernels.write_rows(part, self.n_cells, noise, truth, reports[start : start + _CHUNK_REPORTS])
-        return reports
+        cells = np.asarray(cells)
+        if cells.ndim != 1 or not np.issubdtype(cells.dtype, np.integer):
+            raise SettingError("cells must be a one-dimensional array of whole numbers. Use plan.split to get them.")
+        return bernoulli_rows(cells, self.n_cells, self.ones, self.zeros, randomness)
 
     def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         counts = np.zeros((len(run_lengths), self.n_cells), np.int64)
@@ -189,12 +184,12 @@ class UnaryEncoding:
         """Estimate counts without bias (equation 8 of the paper, without its clip at zero)."""
         if tally.provenance.plan_id != plan.fingerprint:
             raise PlanMismatch(
-                f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. Use the plan it was collected under."
+                f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
+                "Use the plan it was collected under."
             )
         supports = plan.by_domain(tally.statistics, domain)
         reports = plan.totals_by_domain(tally.reports, domain)
-        p, q = float(self.p), float(self.q)
-        values = (supports - reports * q) / float(self.p - self.q)
+        values = (supports - reports * float(self.q)) / float(self.p - self.q)
         counts = None if self.is_symmetric else np.clip(values, 0, reports)
         return Estimate(
             domain=domain,
@@ -204,15 +199,3 @@ class UnaryEncoding:
             steps=(),
             provenance=tally.provenance,
         )
-
-    def _checked(self, cells: NDArray[np.integer]) -> NDArray[np.int32]:
-        cells = np.asarray(cells)
-        if cells.ndim != 1 or not np.issubdtype(cells.dtype, np.integer):
-            raise SettingError("cells must be a one-dimensional array of whole numbers. Use plan.split to get them.")
-        if cells.size and not (0 <= int(cells.min()) and int(cells.max()) < self.n_cells):
-            outside = int(np.count_nonzero((cells < 0) | (cells >= self.n_cells)))
-            raise SettingError(
-                f"cells must lie between 0 and {self.n_cells - 1}; {outside} of {cells.size} do not. "
-                "Set aside events outside the domain first."
-            )
-        return cells.astype(np.int32, copy=False)

@@ -14,9 +14,8 @@ from typing import Final
 
 from tacit._validate import check_positive
 from tacit.errors import SettingError
+from tacit.randomness.bernoulli import COIN
 
-COIN_BITS: Final = 64
-COIN: Final = 1 << COIN_BITS
 LARGEST_EPSILON: Final = 32.0
 
 _DIGITS: Final = Context(prec=60)
@@ -55,8 +54,8 @@ def log_of_ratio(ratio: Fraction) -> float:
 def logistic_threshold(epsilon: float) -> int:
     r"""Return the least threshold whose probability is at least :math:`1/(1+e^\epsilon)`.
 
-    >>> logistic_threshold(math.log(3)) - (COIN >> 2)  # a quarter, up to the rounding of log(3) itself
-    1023
+    >>> round(logistic_threshold(math.log(3)) / COIN, 12)
+    0.25
     """
     with localcontext(_DIGITS) as context:
         context.rounding = ROUND_CEILING

@@ -90,17 +90,21 @@ class Ledger:
             prior, n_known = _prior_epsilon(connection, data_set, days)
             if n_known and not again:
                 raise AlreadyRandomized(
-                    f"{n_known} of {len(days)} days of these events were randomized before, at epsilon {prior:.6g} in all. "
-                    f"Doing it again would raise that to {prior + epsilon:.6g}. Use the reports you have, keep only "
-                    "the new days, or accept the sum with --again."
+                    f"{n_known} of {len(days)} days of these events were randomized before, at epsilon {prior:.6g} "
+                    f"in all. Doing it again would raise that to {prior + epsilon:.6g}. Use the reports you have, keep "
+                    "only the new days, or accept the sum with --again."
                 )
-            entry = Randomization(data_set, plan_id, epsilon, prior, n_events, datetime.now(UTC).isoformat("T", "seconds"))
+            entry = Randomization(
+                data_set, plan_id, epsilon, prior, n_events, datetime.now(UTC).isoformat("T", "seconds")
+            )
             cursor = connection.execute(
-                "INSERT INTO randomization (at, data_set, plan, epsilon, prior_epsilon, n_events) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO randomization (at, data_set, plan, epsilon, prior_epsilon, n_events) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 (entry.at, data_set, plan_id, epsilon, prior, n_events),
             )
             connection.executemany(
-                "INSERT INTO day VALUES (?, ?, ?)", ((cursor.lastrowid, day, digest) for day, digest in days.items())
+                "INSERT INTO day VALUES (?, ?, ?)",
+                ((cursor.lastrowid, day, digest) for day, digest in days.items()),
             )
         return entry
 

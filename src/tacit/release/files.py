@@ -131,7 +131,10 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 def _csv_bytes(release: Release) -> bytes:
     columns = release.columns()
     out = io.StringIO()
-    for line in ("A Tacit release. Lines that begin with # are not data.", *release.statement.text().splitlines()):
+    for line in (
+        "A Tacit release. Lines that begin with # are not data.",
+        *release.statement.text().splitlines(),
+    ):
         out.write(f"# {line}\n")
     out.write(_CSV_MARK + json.dumps(_about(release), ensure_ascii=False) + "\n")
     writer = csv.writer(out, lineterminator="\n")

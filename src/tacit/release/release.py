@@ -1,4 +1,4 @@
-"""A release: the only thing that leaves for the public. Numbers, their intervals and the privacy statement, together."""
+"""A release: the only thing that leaves for the public. Numbers, intervals and the privacy statement, together."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Release:
         """Release an estimate, added up to ``by`` periods ("month", "year") and ``place`` level where given."""
         check_share(level=level)
         if estimate.provenance.plan_id != plan.fingerprint:
-            raise PlanMismatch("the estimate was made under another plan. Use the plan its reports were collected under.")
+            raise PlanMismatch(
+                "the estimate was made under another plan. Use the plan its reports were collected under."
+            )
         unbiased = estimate.coarsen(time=by, place=place) if by or place else estimate
         refined = refine(unbiased)
         statement = PrivacyStatement.of(

@@ -45,7 +45,12 @@ class PrivacyStatement:
 
     @classmethod
     def of(
-        cls, plan: Plan, provenance: Provenance, *, unbiased_steps: tuple[str, ...], refined_steps: tuple[str, ...]
+        cls,
+        plan: Plan,
+        provenance: Provenance,
+        *,
+        unbiased_steps: tuple[str, ...],
+        refined_steps: tuple[str, ...],
     ) -> PrivacyStatement:
         return cls(
             epsilon=plan.epsilon,
@@ -84,8 +89,9 @@ class PrivacyStatement:
                 "What is protected",
                 f"{_PRIVATE_WORDS[self.private]}. Someone who knows everything about an event but its {hidden}, and "
                 f"sees all that was collected about it, can change the odds between any two values by a factor of at "
-                f"most {_number(self.odds)} (epsilon {self.total_epsilon:.4g}). Whoever thought all {self.n_values} values "
-                f"equally likely ({1 / self.n_values:.1%} each) can be at most {self.largest_belief:.1%} sure afterwards.",
+                f"most {_number(self.odds)} (epsilon {self.total_epsilon:.4g}). Whoever thought all {self.n_values} "
+                f"values equally likely ({1 / self.n_values:.1%} each) can be at most {self.largest_belief:.1%} sure "
+                "afterwards.",
             ),
             (
                 "For whom",

@@ -20,14 +20,14 @@ def assert_frequencies(
 ) -> None:
     """Assert that outcomes were drawn with these probabilities.
 
-    Each outcome's count is compared with its exact binomial tails at ``false_failure`` shared among all outcomes and both
-    sides, so that right draws fail with at most that probability, whatever the number of outcomes.
+    Each outcome's count is compared with its exact binomial tails at ``false_failure``, shared among all outcomes and
+    both sides, so that right draws fail with at most that probability, whatever the number of outcomes.
 
     >>> assert_frequencies([505, 495], [0.5, 0.5], false_failure=1e-9)
     >>> assert_frequencies([700, 300], [0.5, 0.5], false_failure=1e-9)
     Traceback (most recent call last):
     ...
-    AssertionError: outcome 0 came 700 times in 1000, expected 500.0: probability 4.7e-38 below 2.5e-10
+    AssertionError: outcome 0 came 700 times in 1000, expected 500.0: probability 8.8e-38 below 2.5e-10
     """
     check_share(false_failure=false_failure)
     counts = np.asarray(counts)

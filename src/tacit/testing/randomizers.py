@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.local.randomizer import LocalRandomizer
 from tacit.privacy.epsilon import log_of_ratio
@@ -24,7 +25,9 @@ def check_channel(randomizer: LocalRandomizer) -> None:
     )
 
 
-def check_reports(randomizer: LocalRandomizer, *, seed: int, n_reports: int = 20_000, false_failure: float = 1e-9) -> None:
+def check_reports(
+    randomizer: LocalRandomizer, *, seed: int, n_reports: int = 20_000, false_failure: float = 1e-9
+) -> None:
     """Check that sampled reports have the channel's law and a length that does not depend on the value."""
     channel = randomizer.channel()
     for cell, row in enumerate(channel):
@@ -43,7 +46,6 @@ def check_one_at_a_time(randomizer: LocalRandomizer, cells: Sequence[int], *, se
         assert alone.shape == (1, randomizer.report_bytes)
 
 
-def _as_numbers(reports: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _as_numbers(reports: NDArray[np.uint8]) -> NDArray[np.int64]:
     weights = 256 ** np.arange(reports.shape[1], dtype=np.int64)
-    numbers: np.ndarray = reports.astype(np.int64) @ weights  # type: ignore[type-arg]
-    return numbers
+    return reports.astype(np.int64) @ weights

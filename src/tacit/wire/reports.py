@@ -117,7 +117,13 @@ class ReportWriter:
         unfinished = Path(self._folder.name) / "reports"
         digest = hashlib.sha256()
         with unfinished.open("wb") as file:
-            for part in (_MAGIC, struct.pack("<I", len(packed)), packed, bins.astype("<i8"), lengths.astype("<i8")):
+            for part in (
+                _MAGIC,
+                struct.pack("<I", len(packed)),
+                packed,
+                bins.astype("<i8").tobytes(),
+                lengths.astype("<i8").tobytes(),
+            ):
                 file.write(part)
                 digest.update(part)
             with payload.open("rb") as source:
@@ -166,7 +172,9 @@ class ReportFile:
             raise ValueError("header")
         header = json.loads(file.read(length))
         if header["format"] != FORMAT:
-            raise FormatError(f"{path} has format {header['format']}; this version reads {FORMAT}. Install a newer Tacit.")
+            raise FormatError(
+                f"{path} has format {header['format']}; this version reads {FORMAT}. Install a newer Tacit."
+            )
         n_bins, n_reports, report_bytes = (int(header[k]) for k in ("n_bins", "n_reports", "report_bytes"))
         if min(n_bins, n_reports, report_bytes) < 0:
             raise ValueError("sizes")
@@ -174,7 +182,9 @@ class ReportFile:
         size = path.stat().st_size
         expected = payload_at + n_reports * report_bytes + 32
         if size != expected:
-            raise FormatError(f"{path} has {size} bytes and should have {expected}: it was cut short or added to. Ask for it anew.")
+            raise FormatError(
+                f"{path} has {size} bytes and should have {expected}: it was cut short or added to. Ask for it anew."
+            )
         bins = np.fromfile(file, "<i8", n_bins).astype(np.int64)
         lengths = np.fromfile(file, "<i8", n_bins).astype(np.int64)
         if n_bins and (bins[0] < 0 or (np.diff(bins) <= 0).any() or (lengths <= 0).any() or lengths.sum() != n_reports):

@@ -1,0 +1,36 @@
+"""Small domains, plans and tallies that many tests need."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.estimate import Estimate
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.plan import Plan
+from tacit.provenance import Provenance
+from tacit.randomness import SeededRandomness
+from tacit.tally import Tally
+from tacit.tallying import estimate_tally
+
+
+def days_and_places(n_days: int, n_places: int) -> Domain:
+    last = np.datetime64("2018-01-01") + n_days - 1
+    return Domain(TimeAxis.between("2018-01-01", str(last)), PlaceAxis.of([f"place {i}" for i in range(n_places)]))
+
+
+def simulated(counts: np.ndarray, *, f: float = 0.5, seed: int = 1, domain: Domain | None = None) -> tuple[Plan, Tally]:
+    """A plan over days and places, and the tally of simulated reports of these true counts."""
+    n_days, n_places = counts.shape
+    plan = plan_for(domain or days_and_places(n_days, n_places), f=f)
+    mechanism = mechanism_of(plan)
+    cells = np.repeat(np.tile(np.arange(n_places), n_days), counts.ravel())
+    reports = mechanism.randomize(cells, randomness=SeededRandomness(seed))
+    per_day = counts.sum(axis=1)
+    statistics = mechanism.statistics(reports, per_day)
+    return plan, Tally(Provenance(plan.fingerprint, is_simulation=True), statistics, per_day)
+
+
+def simulated_estimate(counts: np.ndarray, **settings) -> tuple[Plan, Estimate]:
+    plan, tally = simulated(counts, **settings)
+    return plan, estimate_tally(tally, plan)

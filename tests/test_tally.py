@@ -1,0 +1,109 @@
+"""Adding tallies is a law; exact counts stay where they are."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.provenance import Provenance
+from tacit.tally import ExactTally, Tally
+
+
+@st.composite
+def tallies(draw):
+    n_bins = draw(st.integers(0, 4))
+    return Tally(
+        Provenance("plan", draw(st.booleans()), draw(st.sampled_from([0.0, 1.5, 2.0]))),
+        draw(arrays(np.int64, (n_bins, 3), elements=st.integers(0, 1000))),
+        draw(arrays(np.int64, n_bins, elements=st.integers(0, 1000))),
+    )
+
+
+@given(tallies(), tallies(), tallies())
+def test_adding_is_associative_and_commutative_and_has_a_zero(a, b, c):
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + Tally.zero("plan", 3) == a
+
+
+@given(tallies(), tallies())
+def test_adding_changes_neither_side_and_keeps_every_report(a, b):
+    before = (a.statistics.copy(), b.statistics.copy())
+    total = a + b
+    np.testing.assert_array_equal(before[0], a.statistics)
+    np.testing.assert_array_equal(before[1], b.statistics)
+    assert total.n_reports == a.n_reports + b.n_reports
+    assert total.statistics.sum() == a.statistics.sum() + b.statistics.sum()
+
+
+@given(tallies(), tallies())
+def test_one_simulated_part_makes_the_whole_a_simulation(a, b):
+    total = (a + b).provenance
+    assert total.is_simulation == (a.provenance.is_simulation or b.provenance.is_simulation)
+    assert total.prior_epsilon == max(a.provenance.prior_epsilon, b.provenance.prior_epsilon)
+
+
+def test_tallies_of_different_plans_do_not_add():
+    with pytest.raises(PlanMismatch, match="estimate each on its own"):
+        Tally.zero("one", 3) + Tally.zero("other", 3)
+
+
+def test_a_tally_adds_to_tallies_only():
+    with pytest.raises(TypeError):
+        Tally.zero("plan", 3) + 1
+
+
+def test_a_tally_cannot_be_changed():
+    tally = Tally(Provenance("plan"), np.zeros((1, 2), np.int64), np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="read-only"):
+        tally.statistics[0, 0] = 1
+
+
+def test_rows_and_reports_must_agree():
+    with pytest.raises(SettingError):
+        Tally(Provenance("plan"), np.zeros((2, 2), np.int64), np.zeros(1, np.int64))
+
+
+@given(tally=tallies())
+def test_a_written_tally_reads_back_the_same(tally, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tally") / "a.tally"
+    tally.write(path)
+    assert Tally.read(path) == tally
+
+
+@pytest.mark.parametrize("content", [b"", b"PK not a zip", b"\x93NUMPY"])
+def test_a_damaged_tally_is_refused(tmp_path, content):
+    path = tmp_path / "a.tally"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="tacit tally"):
+        Tally.read(path)
+
+
+def test_a_cut_tally_is_refused(tmp_path):
+    path = tmp_path / "a.tally"
+    Tally(Provenance("plan"), np.ones((50, 17), np.int64), np.ones(50, np.int64)).write(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(FormatError):
+        Tally.read(path)
+
+
+def test_a_missing_tally_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="no tally"):
+        Tally.read(tmp_path / "none")
+
+
+def test_exact_counts_show_no_value_and_have_no_file_form():
+    exact = ExactTally(np.array([[123457, 2]]))
+    assert "123457" not in repr(exact)
+    assert "123457" not in str(exact)
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SettingError, match="no file form"):
+            leave(exact)
+    assert not hasattr(exact, "write")
