@@ -1,0 +1,178 @@
+"""Charts as functions of counts: each returns an Altair chart that is complete in itself.
+
+The rows stand in named data sets (``series``, ``places``, ``choices``), and ``picked`` holds the period under the
+reader's pointer or cursor, so that a page can exchange them without drawing the chart anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit._extras import require
+from tacit.figures.accuracy import Choice
+from tacit.figures.counts import Counts, rows_of
+from tacit.figures.palette import ON_PAPER, Palette
+
+if TYPE_CHECKING:
+    import altair
+
+LABORATORY: Final = "LABORATORY – not for publication"
+_ROW_HEIGHT: Final = 24
+_NUMBER: Final = ",~f"
+_ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
+
+
+def series_chart(
+    counts: Counts,
+    place: int,
+    *,
+    truth: Sequence[int] | None = None,
+    height: int = 240,
+    palette: Palette = ON_PAPER,
+) -> altair.LayerChart:
+    """One place through time: a line in the band of its limits; open circles are periods counted in part."""
+    alt = require("altair", extra="pages")
+    columns = counts.period_columns() | counts.series_columns(place)
+    if truth is not None:
+        columns["truth"] = list(truth)
+    base = alt.Chart(alt.Data(name="series", values=rows_of(columns))).encode(
+        x=alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=_time_axis(alt, counts))
+    )
+    y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
+    limits = {"strokeDash": [2, 2], "strokeWidth": 0.8, "color": palette.muted, "aria": False}
+    layers = []
+    if not counts.is_exact:
+        layers += [
+            base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2="upper:Q"),
+            base.mark_line(**limits).encode(y=alt.Y("lower:Q", **y)),
+            base.mark_line(**limits).encode(y=alt.Y("upper:Q", **y)),
+        ]
+    layers.append(base.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("shown:Q", **y)))
+    open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
+    layers.append(base.transform_filter("datum.partial").mark_point(**open_circle).encode(y="shown:Q"))
+    if truth is not None:
+        layers.append(
+            base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
+        )
+    layers += _picked(alt, palette)
+    if truth is not None:
+        layers.append(_watermark(alt, palette))
+    return _finished(alt.layer(*layers), palette, height=height)
+
+
+def places_chart(
+    counts: Counts,
+    period: int,
+    names: Sequence[str],
+    *,
+    truth: Sequence[int] | None = None,
+    palette: Palette = ON_PAPER,
+) -> altair.LayerChart:
+    """All places in one period, most first: a dot in its interval, hollow and dashed where it says little."""
+    alt = require("altair", extra="pages")
+    columns = {"name": list(names)} | counts.places_columns(period)
+    if truth is not None:
+        columns["truth"] = list(truth)
+    base = alt.Chart(alt.Data(name="places", values=rows_of(columns))).encode(
+        y=alt.Y(
+            "name:N",
+            title=None,
+            sort=alt.EncodingSortField("estimate", op="max", order="descending"),
+            axis=alt.Axis(labelLimit=150, grid=True, gridDash=[1, 3]),
+        )
+    )
+    x = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER, grid=True, orient="top", domain=False)}
+    tooltip = [
+        alt.Tooltip("place:N", title="Place"),
+        alt.Tooltip("estimate:Q", title="Estimate", format=",.0f"),
+        alt.Tooltip("lower:Q", title="From", format=",.0f"),
+        alt.Tooltip("upper:Q", title="To", format=",.0f"),
+    ]
+    unsure = "!datum.reliable"
+    whisker = base.mark_rule(strokeWidth=2, color=palette.accent, aria=False).encode(
+        x=alt.X("lower:Q", **x),
+        x2="upper:Q",
+        strokeDash=alt.condition(unsure, alt.value([2, 3]), alt.value([1, 0])),
+    )
+    dot = base.mark_point(size=56, filled=False, color=palette.accent, strokeWidth=1.6, aria=False).encode(
+        x=alt.X("shown:Q", **x),
+        fill=alt.condition(unsure, alt.value(palette.paper), alt.value(palette.accent)),
+        tooltip=tooltip,
+    )
+    layers = [whisker, dot]
+    if truth is not None:
+        tick = base.mark_point(shape="cross", size=70, color=palette.ink, filled=True, aria=False)
+        layers += [tick.encode(x=alt.X("truth:Q", **x)), _watermark(alt, palette)]
+    return _finished(alt.layer(*layers), palette, height={"step": _ROW_HEIGHT})
+
+
+def choices_chart(choices: Sequence[Choice], volume: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+    """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release."""
+    alt = require("altair", extra="pages")
+    rows = [
+        {"epsilon": round(c.epsilon, 3), "error": round(c.errors[volume], 2), "chosen": c.is_chosen} for c in choices
+    ]
+    base = alt.Chart(alt.Data(name="choices", values=rows)).encode(
+        x=alt.X(
+            "epsilon:Q",
+            title="epsilon (more protection on the left)",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=[row["epsilon"] for row in rows if not row["chosen"]], format=".1f"),
+        ),
+        y=alt.Y(
+            "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=_NUMBER)
+        ),
+        tooltip=[
+            alt.Tooltip("epsilon:Q", title="Epsilon", format=".2f"),
+            alt.Tooltip("error:Q", title="Standard error", format=",.0f"),
+        ],
+    )
+    layers = [
+        base.mark_line(color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False),
+        base.transform_filter("!datum.chosen").mark_point(color=palette.muted, fill=palette.paper, size=40, aria=False),
+        base.transform_filter("datum.chosen").mark_point(
+            shape="diamond", color=palette.accent, fill=palette.accent, size=150, aria=False
+        ),
+        base.transform_filter("datum.chosen").mark_text(
+            text="this release", dx=12, dy=-8, align="left", fontWeight="bold", aria=False
+        ),
+    ]
+    return _finished(alt.layer(*layers), palette, height=220)
+
+
+def _finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
+    finished: altair.LayerChart = chart.properties(width="container", height=height).configure(**palette.config())
+    return finished
+
+
+def _time_axis(alt: Any, counts: Counts) -> Any:
+    few = len(counts.periods) <= 14
+    options: dict[str, Any] = {"tickCount": 6, "labelOverlap": True, "labelFlush": True}
+    if counts.step == "year" and few:
+        options |= {"format": "%Y", "tickCount": {"interval": "year", "step": 1}}
+    return alt.Axis(**options)
+
+
+def _picked(alt: Any, palette: Palette) -> list[Any]:
+    base = alt.Chart(alt.Data(name="picked", values=[])).encode(x="start:T")
+    return [
+        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower:Q", y2="upper:Q"),
+        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="shown:Q"),
+    ]
+
+
+def _watermark(alt: Any, palette: Palette) -> Any:
+    return (
+        alt.Chart(alt.Data(values=[{}]))
+        .mark_text(
+            text=LABORATORY,
+            angle=340,
+            opacity=0.28,
+            fontWeight="bold",
+            fontSize=alt.expr("max(12, min(34, width / 20))"),
+            color=palette.ink,
+            aria=False,
+        )
+        .encode(x=alt.value(alt.expr("width / 2")), y=alt.value(alt.expr("height / 2")))
+    )

@@ -1,0 +1,222 @@
+"""Counts ready to be drawn: a release added up to one step, with limits, and nothing that a chart must compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import TimeAxis, sum_groups
+from tacit.errors import SettingError
+from tacit.estimate import Estimate
+from tacit.postprocess import clip, clip_and_rescale
+from tacit.release import Release
+from tacit.release.release import LARGEST_RELATIVE_ERROR
+from tacit.tally import ExactTally
+
+FloatArray = NDArray[np.float64]
+
+_COARSE_STEPS: Final = ("year", "month", "day")
+_ALL_PLACES: Final = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Estimated counts per period and place, with limits for the true ones.
+
+    ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
+    was counted. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
+    """
+
+    step: str
+    periods: tuple[str, ...]
+    starts: tuple[str, ...]
+    is_partial: tuple[bool, ...]
+    places: tuple[str, ...]
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    standard_errors: FloatArray
+    reliable: NDArray[np.bool_]
+    level: float
+    is_exact: bool = False
+
+    @property
+    def shown(self) -> FloatArray:
+        """The values drawn: an estimate below zero, or otherwise impossible, is drawn at the nearest limit."""
+        return np.clip(self.values, self.lower, self.upper)
+
+    def last(self, n_periods: int) -> Counts:
+        """Keep the last periods only."""
+        part = slice(max(len(self.periods) - n_periods, 0), None)
+        return replace(
+            self,
+            **{name: getattr(self, name)[part] for name in ("periods", "starts", "is_partial", *_ARRAYS)},
+        )
+
+    def of_places(self, numbers: NDArray[np.int64]) -> Counts:
+        """Keep these places only, in this order."""
+        places = tuple(self.places[number] for number in numbers)
+        return replace(self, places=places, **{name: getattr(self, name)[:, numbers] for name in _ARRAYS})
+
+    def period_columns(self) -> dict[str, list[Any]]:
+        """What all series share: where each period stands and what it is called."""
+        return {"start": list(self.starts), "period": list(self.periods), "partial": list(self.is_partial)}
+
+    def series_columns(self, place: int) -> dict[str, list[Any]]:
+        """One place through time."""
+        return self._columns((slice(None), place))
+
+    def places_columns(self, period: int) -> dict[str, list[Any]]:
+        """All places in one period."""
+        return {"place": list(self.places)} | self._columns((period, slice(None)))
+
+    def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            name: np.round(values[part], 1).tolist()
+            for name, values in (
+                ("estimate", self.values),
+                ("shown", self.shown),
+                ("lower", self.lower),
+                ("upper", self.upper),
+            )
+        }
+        return columns | {"reliable": self.reliable[part].tolist()}
+
+
+_ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable")
+
+
+def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Turn columns into the rows a chart takes.
+
+    >>> rows_of({"place": ["north", "south"], "shown": [3, 4]})
+    [{'place': 'north', 'shown': 3}, {'place': 'south', 'shown': 4}]
+    """
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def coarser_steps(axis: TimeAxis) -> Iterator[str]:
+    """The steps a release over this axis can be drawn in, coarsest first, its own last."""
+    for step in _COARSE_STEPS:
+        if step != axis.step:
+            try:
+                axis.coarsen(step)
+            except SettingError:  # a week is no part of a month
+                continue
+            yield step
+    yield axis.step
+
+
+def counts_by(release: Release, step: str) -> Counts:
+    """Add a release up to years, months or days; noise included."""
+    refine = clip if release.unbiased.totals is None else clip_and_rescale
+    added = Release.of(release.plan, release.unbiased, by=step, level=release.level, refine=refine)
+    estimate, axis = added.unbiased, added.domain.time
+    lower, upper = estimate.noise.intervals(estimate.values, release.level)
+    return Counts(
+        step=axis.step,
+        periods=tuple(axis.labels()),
+        starts=_starts(axis),
+        is_partial=tuple(axis.is_partial(bin) for bin in range(len(lower))),
+        places=added.domain.place.cells,
+        values=estimate.values,
+        lower=lower,
+        upper=upper,
+        standard_errors=estimate.noise.standard_errors(),
+        reliable=added.reliable(),
+        level=release.level,
+    )
+
+
+def counts_in_all(release: Release) -> Counts:
+    """Add a release up over its whole time. Where the number of reports per place is public, that is the answer."""
+    estimate, axis = release.unbiased, release.domain.time
+    n_times, n_places = release.domain.shape
+    period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
+    about = {
+        "step": "all",
+        "periods": (period,),
+        "starts": _starts(axis)[:1],
+        "is_partial": (False,),
+        "places": release.domain.place.cells,
+        "level": release.level,
+    }
+    if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
+        return _exact(estimate.totals.astype(np.float64), about)
+    no_groups = np.zeros(n_times, np.int64), np.arange(n_places, dtype=np.int64)
+    return _summed(estimate, no_groups, (1, n_places), release.level, about)
+
+
+def totals_by(release: Release, step: str) -> Counts:
+    """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
+    estimate = release.unbiased.coarsen(time=step)
+    axis, (n_times, n_places) = estimate.domain.time, estimate.domain.shape
+    about = {
+        "step": axis.step,
+        "periods": tuple(axis.labels()),
+        "starts": _starts(axis),
+        "is_partial": tuple(axis.is_partial(bin) for bin in range(n_times)),
+        "places": (_ALL_PLACES,),
+        "level": release.level,
+    }
+    if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
+        return _exact(estimate.totals.astype(np.float64), about)
+    groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
+    return _summed(estimate, groups, (n_times, 1), release.level, about)
+
+
+def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[np.int64]:
+    """Add true counts up to the same periods; laboratory only. ``None`` is the whole time."""
+    counts = truth.reveal()
+    if counts.shape != release.domain.shape:
+        raise SettingError(
+            f"truth must have the release's shape {release.domain.shape}; got shape={counts.shape}. "
+            "Count the events over the same periods and places."
+        )
+    if step is None:
+        return np.asarray(counts.sum(axis=0, keepdims=True))
+    axis, groups = release.domain.time.coarsen(step)
+    return sum_groups(counts, groups, n_groups=axis.n_bins)
+
+
+def _summed(
+    estimate: Estimate,
+    groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+    shape: tuple[int, int],
+    level: float,
+    about: Mapping[str, Any],
+) -> Counts:
+    noise = estimate.noise.coarsen(*groups, shape)
+    values = sum_groups(sum_groups(estimate.values, groups[0], axis=0), groups[1], axis=1)
+    errors = noise.standard_errors()
+    lower, upper = noise.intervals(values, level)
+    return Counts(
+        **about,
+        values=values,
+        lower=lower,
+        upper=upper,
+        standard_errors=errors,
+        reliable=errors <= LARGEST_RELATIVE_ERROR * values,
+    )
+
+
+def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
+    return Counts(
+        **about,
+        values=values,
+        lower=values,
+        upper=values,
+        standard_errors=np.zeros_like(values),
+        reliable=np.ones(values.shape, bool),
+        is_exact=True,
+    )
+
+
+def _starts(axis: TimeAxis) -> tuple[str, ...]:
+    # a date alone is read as UTC by JavaScript, a time only with a Z; charts use UTC scales throughout
+    has_times = axis.step not in ("day", "week", "month", "year")
+    return tuple(f"{start}Z" if has_times else str(start)[:10] for start in axis.starts())
