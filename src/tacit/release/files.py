@@ -48,7 +48,8 @@ def write(release: Release, path: Path) -> None:
 def read(path: Path) -> Release:
     """Read by content: a renamed file is still read."""
     try:
-        head = path.open("rb").read(4)
+        with path.open("rb") as file:
+            head = file.read(4)
         columns, about = _from_parquet(path) if head == b"PAR1" else _from_csv(path)
         return _release(columns, about)
     except FileNotFoundError:
@@ -146,6 +147,7 @@ def _csv_bytes(release: Release) -> bytes:
 
 def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     about: dict[str, Any] = {}
+    line = ""
     with path.open(encoding="utf-8-sig", newline="") as file:
         for line in file:
             if line.startswith(_CSV_MARK):

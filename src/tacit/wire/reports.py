@@ -59,6 +59,8 @@ class ReportWriter:
         """Take reports and the public bins they belong to."""
         if reports.shape != (len(bins), self._report_bytes):
             raise SettingError(f"reports must be rows of {self._report_bytes} bytes, one for each bin.")
+        if not len(bins):
+            return
         rows = np.empty(len(bins), self._row)
         rows["bin"], rows["report"] = bins, reports
         spool_of = bins // _BINS_PER_SPOOL

@@ -1,0 +1,231 @@
+"""A release is complete in one file: numbers, noise, label and statement."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from small_worlds import days_and_places, simulated, simulated_estimate
+
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.mechanisms import plan_for
+from tacit.provenance import Provenance
+from tacit.release import PrivacyStatement, Release
+from tacit.tally import Tally
+from tacit.tallying import estimate_tally
+
+COUNTS = np.random.default_rng(3).poisson(8, (90, 4))
+PLAN, ESTIMATE = simulated_estimate(COUNTS)
+
+
+@pytest.fixture
+def release():
+    return Release.of(PLAN, ESTIMATE)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+@pytest.mark.parametrize("by", [None, "month"])
+def test_a_written_release_answers_the_same_in_another_process(tmp_path, ending, by):
+    """1,000 random boxes: values, errors and intervals agree to the last bit."""
+    release = Release.of(PLAN, ESTIMATE, by=by)
+    path = tmp_path / f"release{ending}"
+    release.write(path)
+    labels, places = release.domain.time.labels(), release.domain.place.cells
+    rng = np.random.default_rng(1)
+    boxes = []
+    for _ in range(1000):
+        first, last = sorted(rng.integers(0, len(labels), 2).tolist())
+        chosen = [p for p in places if rng.random() < 0.5] or [places[0]]
+        boxes.append((labels[first], labels[last], chosen))
+    asked = json.dumps(boxes)
+    here = [repr(release.answer(first=f, last=last, places=p)) for f, last, p in boxes]
+    script = (
+        "import json, sys\n"
+        "from tacit.release import Release\n"
+        "release = Release.read(sys.argv[1])\n"
+        "for first, last, places in json.load(sys.stdin):\n"
+        "    print(repr(release.answer(first=first, last=last, places=places)))\n"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", script, str(path)], input=asked, capture_output=True, text=True, check=True
+    )
+    assert there.stdout.splitlines() == here
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_everything_survives_the_file(tmp_path, release, ending):
+    path = tmp_path / f"release{ending}"
+    release.write(path)
+    again = Release.read(path)
+    assert again.plan == release.plan
+    assert again.statement == release.statement
+    assert again.domain == release.domain
+    assert (again.level, again.created_at) == (release.level, release.created_at)
+    assert again.unbiased.provenance == release.unbiased.provenance
+    for name, column in release.columns().items():
+        np.testing.assert_array_equal(again.columns()[name], column)
+
+
+def test_the_table_is_plain_for_every_reader(tmp_path, release):
+    release.write(tmp_path / "r.parquet")
+    release.write(tmp_path / "r.csv")
+    tables = [
+        pd.read_parquet(tmp_path / "r.parquet"),
+        pd.read_csv(tmp_path / "r.csv", comment="#"),
+        pl.read_csv(tmp_path / "r.csv", comment_prefix="#").to_pandas(),
+    ]
+    for table in tables:
+        assert len(table) == 90 * 4
+        assert table["unbiased"].sum() == pytest.approx(ESTIMATE.values.sum())
+        assert (table["lower"] <= table["upper"]).all()
+        assert set(table["place"]) == set(ESTIMATE.domain.place.cells)
+
+
+def test_the_statement_is_inside_the_file(tmp_path, release):
+    release.write(tmp_path / "r.parquet")
+    release.write(tmp_path / "r.csv")
+    metadata = pq.read_schema(tmp_path / "r.parquet").metadata
+    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
+    for statement in (metadata[b"privacy"].decode(), text):
+        assert "What is protected" in statement
+        assert "What is not protected" in statement
+        assert "SIMULATION" in statement
+
+
+def test_days_without_events_are_present_as_zero(tmp_path):
+    counts = np.zeros((5, 2), int)
+    counts[0, 0] = 7
+    plan, estimate = simulated_estimate(counts)
+    release = Release.of(plan, estimate)
+    release.write(tmp_path / "r.csv")
+    lines = [line for line in (tmp_path / "r.csv").read_text().splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines))
+    assert len(rows) == 10
+    empty = [row for row in rows if row["period"] != "2018-01-01"]
+    assert {(row["unbiased"], row["lower"], row["upper"], row["reports"]) for row in empty} == {
+        ("0.0", "0.0", "0.0", "0")
+    }
+
+
+def test_months_are_the_sums_of_their_days(release):
+    months = Release.of(PLAN, ESTIMATE, by="month")
+    assert months.domain.shape == (3, 4)
+    np.testing.assert_allclose(months.unbiased.values[0], ESTIMATE.values[:31].sum(axis=0))
+    np.testing.assert_array_equal(months.unbiased.totals[0], ESTIMATE.totals[:31].sum(axis=0))
+    np.testing.assert_array_equal(release.coarsen(time="month").unbiased.values, months.unbiased.values)
+
+
+def test_regions_add_up_to_their_department(tmp_path):
+    axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-05"), axis)
+    counts = np.random.default_rng(0).poisson(20, domain.shape)
+    plan, estimate = simulated_estimate(counts, domain=domain)
+    whole = Release.of(plan, estimate, by="year", place="department")
+    assert whole.domain.shape == (1, 1)
+    assert whole.unbiased.values[0, 0] == pytest.approx(estimate.values.sum())
+    whole.write(tmp_path / "r.parquet")
+    again = Release.read(tmp_path / "r.parquet").answer()
+    assert again == whole.answer()
+    # all reports lie in the department: the interval knows it
+    assert again.lower <= counts.sum() <= again.upper
+
+
+def test_intervals_of_the_table_are_those_of_the_single_questions(release):
+    columns = release.columns()
+    for row in range(0, 360, 37):
+        found = release.answer(
+            first=columns["period"][row], last=columns["period"][row], places=[columns["place"][row]]
+        )
+        assert (found.lower, found.upper) == (columns["lower"][row], columns["upper"][row])
+        assert found.value == pytest.approx(columns["unbiased"][row])
+        assert found.standard_error == pytest.approx(columns["standard_error"][row])
+
+
+def test_an_estimate_of_another_plan_is_not_released():
+    other = plan_for(days_and_places(90, 4), f=0.4)
+    with pytest.raises(PlanMismatch):
+        Release.of(other, ESTIMATE)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, float("nan")])
+def test_a_level_is_a_share(level):
+    with pytest.raises(SettingError, match="level"):
+        Release.of(PLAN, ESTIMATE, level=level)
+
+
+def test_another_ending_is_refused(tmp_path, release):
+    with pytest.raises(SettingError, match=r"\.parquet or \.csv"):
+        release.write(tmp_path / "r.xlsx")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a,b\n1,2\n", b"PAR1 but not really PAR1", b"# tacit: {}\nperiod\n", b"\xff\xfe\x00"]
+)
+def test_a_file_that_is_no_release_is_refused(tmp_path, content):
+    path = tmp_path / "r.csv"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="not a release"):
+        Release.read(path)
+
+
+def test_a_parquet_file_of_something_else_is_refused(tmp_path):
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "r.parquet")
+    with pytest.raises(FormatError, match="not a release"):
+        Release.read(tmp_path / "r.parquet")
+
+
+def test_a_missing_release_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="no release at"):
+        Release.read(tmp_path / "none.parquet")
+
+
+def test_events_randomized_before_are_paid_for_in_the_statement():
+    plan, tally = simulated(COUNTS)
+    paid = Tally(Provenance(plan.fingerprint, prior_epsilon=2.0), tally.statistics, tally.reports)
+    statement = Release.of(plan, estimate_tally(paid, plan)).statement
+    assert statement.total_epsilon == pytest.approx(plan.epsilon + 2.0)
+    assert "Randomized more than once" in statement.text()
+    assert f"epsilon {plan.epsilon + 2:.4g}" in statement.text()
+
+
+def test_the_statement_says_who_is_protected_from_what_and_what_is_not():
+    plan, tally = simulated(COUNTS)
+    real = Tally(Provenance(plan.fingerprint), tally.statistics, tally.reports)
+    text = Release.of(plan, estimate_tally(real, plan)).statement.text()
+    for words in (
+        "The place of every single event",
+        "factor of at most 9.00",
+        "For each event on its own",
+        "replaced by any other",
+        "one-time RAPPOR",
+        "clip and rescale",
+        "the number of reports per period is exact and public",
+    ):
+        assert words in text
+    assert "SIMULATION" not in text
+
+
+def test_the_most_an_attacker_can_believe_is_reached_by_no_report():
+    """The bound holds for every report of the exact channel, and symmetric unary encoding comes close to it."""
+    from tacit.local.unary import UnaryEncoding
+
+    encoding = UnaryEncoding.rappor(f=0.5, n_cells=4)
+    plan = plan_for(days_and_places(3, 4), f=0.5)
+    bound = PrivacyStatement.of(plan, Provenance(""), unbiased_steps=(), refined_steps=()).largest_belief
+    beliefs = [max(column) / sum(column) for column in zip(*encoding.channel(), strict=True)]
+    assert max(beliefs) <= bound
+    assert float(max(beliefs)) == pytest.approx(bound)
+
+
+def test_cells_with_a_large_relative_error_are_marked(release):
+    columns = release.columns()
+    expected = columns["standard_error"] <= columns["refined"] / 3
+    np.testing.assert_array_equal(columns["reliable"], expected)
