@@ -1,0 +1,83 @@
+"""The simulated interventions as a file: CSV with the paper's columns, or Parquet that says what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit.datasets.doubs.rows import COLUMNS, Columns
+from tacit.errors import SettingError
+
+Progress = Callable[[int, int], None]
+
+LABEL: Final = "Synthetic: simulated interventions, not those of any real person or fire brigade."
+METADATA_KEY: Final = b"tacit.synthetic"
+_BATCH_ROWS: Final = 50_000
+
+
+def check_path(path: Path) -> None:
+    """Refuse a file we could not write, before there are rows to write."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise SettingError(f"path must end in .csv or .parquet; got path={path}. Give the file one of these endings.")
+    if not path.parent.is_dir():
+        raise SettingError(f"path must lie in a folder that exists; got path={path}. Make {path.parent} first.")
+
+
+def write_rows(path: Path, columns: Columns, *, progress: Progress | None = None) -> None:
+    """Write the rows to ``path``, as its suffix says; the file appears whole or not at all."""
+    check_path(path)
+    write = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        write(unfinished, columns, progress or _ignore)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_csv(path: Path, columns: Columns, progress: Progress) -> None:
+    n_rows = len(columns["ID"])
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(COLUMNS) + "\n")
+        for start in range(0, n_rows, _BATCH_ROWS):
+            batch = {name: values[start : start + _BATCH_ROWS] for name, values in columns.items()}
+            fields = (
+                batch["ID"].tolist(),
+                written_dates(batch["SDate"]),
+                batch["Station"].tolist(),
+                batch["Town"].tolist(),
+                batch["Location"].tolist(),
+            )
+            # no name holds a comma or a quote; a location always holds a comma
+            file.writelines(map('%s,%s,%s,%s,"%s"\n'.__mod__, zip(*fields, strict=True)))
+            progress(start + len(batch["ID"]), n_rows)
+
+
+def written_dates(times: NDArray[np.datetime64]) -> list[str]:
+    """Dates as the paper writes them.
+
+    >>> written_dates(np.array(["2008-08-08T08:08"], dtype="datetime64[s]"))
+    ['2008/08/08 08:08']
+    """
+    joined = "\n".join(np.datetime_as_string(times, unit="m").tolist())
+    return joined.replace("-", "/").replace("T", " ").split("\n")
+
+
+def _write_parquet(path: Path, columns: Columns, progress: Progress) -> None:
+    pa = require("pyarrow", extra="events")
+    parquet = require("pyarrow.parquet", extra="events")
+    n_rows = len(columns["ID"])
+    table: Any = pa.table({name: pa.array(columns[name]) for name in COLUMNS})
+    table = table.replace_schema_metadata({METADATA_KEY: LABEL.encode()})
+    parquet.write_table(table, path)
+    progress(n_rows, n_rows)
+
+
+def _ignore(done: int, total: int) -> None:
+    return None
