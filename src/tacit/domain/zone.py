@@ -31,7 +31,6 @@ _LAST_YEAR_OF_SURPRISES = 2037
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 
 
-@lru_cache(maxsize=64)
 def zone_info(zone: str) -> tzinfo:
     """Return the zone of that name, or say what to do.
 

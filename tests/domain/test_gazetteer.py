@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from tacit.domain import Gazetteer
+from tacit.errors import DataError, SettingError
+
+NAMESAKES = """town,code,region,department,alias
+Foucherans,39233,Dole,Jura,
+Foucherans,25250,Loue,Doubs,
+Ornans,25434,Loue,Doubs,Bonnevaux
+"""
+
+
+def test_places_come_in_the_order_of_the_table():
+    gazetteer = Gazetteer.from_text(NAMESAKES)
+    assert gazetteer.levels == ("town", "region", "department")
+    assert gazetteer.names("region") == ("Dole", "Loue")
+    assert gazetteer.names("department") == ("Jura", "Doubs")
+
+
+def test_namesakes_are_told_apart_by_code_or_by_where_they_are():
+    assert Gazetteer.from_text(NAMESAKES).names("town") == ("Foucherans (39233)", "Foucherans (25250)", "Ornans")
+    plain = Gazetteer.from_text("town,region\nSt Denis,West\nSaint-Denis,East\n")
+    assert plain.names("town") == ("St Denis (West)", "Saint-Denis (East)")
+
+
+@pytest.mark.parametrize(
+    ("name", "regions"),
+    [
+        ("FOUCHERANS", {"Dole", "Loue"}),
+        ("Foucherans (Jura)", {"Dole"}),
+        ("Foucherans (25250)", {"Loue"}),
+        ("Foucherans (loue)", {"Loue"}),
+        ("Foucherans (Ain)", set()),
+        ("39233", {"Dole"}),
+        ("bonnevaux", {"Loue"}),
+        ("Loue", {"Loue"}),
+        ("nowhere", set()),
+        ("", set()),
+    ],
+)
+def test_a_name_finds_everything_it_may_mean(name, regions):
+    gazetteer = Gazetteer.from_text(NAMESAKES)
+    assert {gazetteer.name_at(row, "region") for _, row in gazetteer.find(name)} == regions
+
+
+def test_the_digest_is_of_the_places_not_of_the_file(tmp_path):
+    path = tmp_path / "places.csv"
+    path.write_bytes(NAMESAKES.replace(",", ";").encode("utf-16"))
+    read, written = Gazetteer.read(path), Gazetteer.from_text(NAMESAKES)
+    assert read.sha256 == written.sha256
+    assert read == written
+    assert hash(read) == hash(written)
+    assert (read.name, read.path) == ("places", str(path))
+    moved = Gazetteer.from_text(NAMESAKES.replace("Foucherans,25250,Loue", "Foucherans,25250,Dole"))
+    assert moved != written
+
+
+def test_populations_add_up():
+    text = "town,region,population,outside\nA,West,10,\nB,West,5,\nC,East,,\nD,North,7,yes\n"
+    assert Gazetteer.from_text(text).population("region") == {"West": 15, "East": 0}
+
+
+def test_a_table_with_nothing_inside_is_refused():
+    with pytest.raises(DataError, match="at least one place that is not outside"):
+        Gazetteer.from_text("town,region\n")
+    with pytest.raises(DataError, match="at least one place that is not outside"):
+        Gazetteer.from_text("town,region,outside\nA,West,yes\n")
+
+
+def test_a_level_it_does_not_have_is_refused_with_those_it_has():
+    with pytest.raises(SettingError, match="level must be one of town, region, department"):
+        Gazetteer.from_text(NAMESAKES).names("canton")
+
+
+def test_only_tables_that_come_with_tacit_are_built_in():
+    with pytest.raises(SettingError, match=r"must be one of doubs, .* Gazetteer\.read"):
+        Gazetteer.builtin("../doubs")
