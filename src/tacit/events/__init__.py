@@ -1,0 +1,45 @@
+"""Events from files, frames and databases, as cells of a domain.
+
+1. Say which column holds what (:class:`EventColumns`) and, where it cannot be recognized, how it is written
+   (:class:`ReadOptions`).
+2. :func:`open_events` opens a CSV or Parquet file, the result of a :class:`SqlQuery` or any frame with the Arrow
+   capsule protocol, and finds the columns.
+3. :meth:`Events.batches` gives the good rows a batch at a time, :meth:`Events.count` their exact counts. Bad rows are
+   set aside, counted by :class:`Reason` and known by their row numbers; a value appears in no message.
+
+Memory does not grow with the number of rows. :func:`scan_span` finds the first and last date, :func:`summarize` makes
+the curator's summary, and :class:`EventDigest` knows the same events again.
+"""
+
+from __future__ import annotations
+
+from tacit.events.badrows import BadRowSummary, Reason
+from tacit.events.counts import EventCounts
+from tacit.events.digest import EventDigest
+from tacit.events.interpret import EventBatch
+from tacit.events.mapping import Condition, EventColumns, ReadOptions
+from tacit.events.polygons import Polygons
+from tacit.events.reader import Events, open_events
+from tacit.events.sources import SqlQuery
+from tacit.events.span import Span, scan_span
+from tacit.events.summary import EventSummary, YearSummary, summarize
+
+__all__ = [
+    "BadRowSummary",
+    "Condition",
+    "EventBatch",
+    "EventColumns",
+    "EventCounts",
+    "EventDigest",
+    "EventSummary",
+    "Events",
+    "Polygons",
+    "ReadOptions",
+    "Reason",
+    "Span",
+    "SqlQuery",
+    "YearSummary",
+    "open_events",
+    "scan_span",
+    "summarize",
+]

@@ -1,0 +1,121 @@
+"""Rows that cannot be counted: how many, why, and where the first ones stand. Never what they hold.
+
+Row numbers are those a spreadsheet shows: the line of column names is row 1, the first event row 2, blank
+lines count, and a field that spans several lines is still one row. Frames, Parquet files and query results
+have no line of column names but are numbered alike, so that one table has one numbering in every format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import BadRows
+
+FIRST_ROWS_KEPT: Final = 20
+
+
+class Reason(Enum):
+    """Why a row was set aside. A row has one reason: the first that applies, in this order."""
+
+    RAGGED = "more or fewer fields than there are columns"
+    NO_DATE = "no date"
+    UNREADABLE_DATE = "a date that cannot be read"
+    OUTSIDE_TIME = "a date outside the time axis"
+    NO_COUNT = "no count"
+    BAD_COUNT = "a count that is not a whole number of 0 or more"
+    NO_PLACE = "no place"
+    UNKNOWN_PLACE = "a place that is not known"
+    AMBIGUOUS_PLACE = "a place name that several places share"
+    OUTSIDE_PLACE = "a place known to lie outside"
+    UNREADABLE_LOCATION = "coordinates that cannot be read"
+    OUTSIDE_LOCATION = "coordinates outside every polygon"
+
+    @property
+    def code(self) -> int:
+        """The number that stands for the reason in arrays; 0 means a good row."""
+        return _CODES[self]
+
+
+_CODES: Final = {reason: number for number, reason in enumerate(Reason, start=1)}
+REASONS: Final = tuple(Reason)
+
+
+@dataclass(frozen=True, slots=True)
+class BadRowSummary:
+    """How many rows were set aside for each reason, and the numbers of the first twenty of each.
+
+    >>> summary = BadRowSummary({Reason.NO_DATE: 2}, {Reason.NO_DATE: (4, 9)})
+    >>> summary.n_rows
+    2
+    >>> print(summary)
+    2 rows with no date (rows 4, 9)
+    """
+
+    counts: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
+    first_rows: Mapping[Reason, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows set aside."""
+        return sum(self.counts.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def lines(self) -> list[str]:
+        """One line for each reason, in a fixed order."""
+        return [self._line(reason) for reason in REASONS if reason in self.counts]
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines()) or "no bad rows"
+
+    def _line(self, reason: Reason) -> str:
+        count, rows = self.counts[reason], self.first_rows[reason]
+        noun = "row" if count == 1 else "rows"
+        places = ", ".join(str(row) for row in rows) + (", …" if count > len(rows) else "")
+        return f"{count} {noun} with {reason.value} ({noun} {places})"
+
+
+class BadRowLog:
+    """Collects bad rows batch by batch, in memory that does not grow with their number."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Reason, int] = {}
+        self._first_rows: dict[Reason, list[int]] = {}
+
+    def add(self, reason: Reason, rows: NDArray[np.int64]) -> None:
+        """Note rows of one reason; batches come in row order."""
+        if not len(rows):
+            return
+        self._counts[reason] = self._counts.get(reason, 0) + len(rows)
+        kept = self._first_rows.setdefault(reason, [])
+        kept.extend(int(row) for row in rows[: FIRST_ROWS_KEPT - len(kept)])
+
+    def summary(self) -> BadRowSummary:
+        """What was noted so far."""
+        rows = {reason: tuple(kept) for reason, kept in self._first_rows.items()}
+        return BadRowSummary(MappingProxyType(dict(self._counts)), MappingProxyType(rows))
+
+
+def refuse_bad_rows(name: str, summary: BadRowSummary) -> None:
+    """Raise under strict reading when any row was set aside.
+
+    >>> refuse_bad_rows("events.csv", BadRowSummary({Reason.NO_DATE: 1}, {Reason.NO_DATE: (7,)}))
+    Traceback (most recent call last):
+    ...
+    tacit.errors.BadRows: events.csv: 1 row cannot be counted: 1 row with no date (row 7). \
+Correct it, or read without strict to set it aside.
+    """
+    if summary:
+        noun, it = ("row", "it") if summary.n_rows == 1 else ("rows", "them")
+        raise BadRows(
+            f"{name}: {summary.n_rows} {noun} cannot be counted: {summary}. "
+            f"Correct {it}, or read without strict to set {it} aside."
+        )

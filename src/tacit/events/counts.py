@@ -1,0 +1,93 @@
+"""Exact counts of every cell: the curator's, never to be published as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import Domain
+from tacit.errors import DataError
+from tacit.events.badrows import BadRowSummary
+from tacit.events.interpret import EventBatch
+
+# 2 GiB of counts: days in 10,000 towns for 70 years, or a date far in the future on an axis without end
+_MAX_CELLS: Final = 1 << 28
+_FIRST_BINS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventCounts:
+    """How many events each cell holds, and what became of every row.
+
+    ``domain`` is the domain that was asked for, given an end (at the last event) if it had none; ``counts`` has its
+    shape. ``n_rows`` is ``n_counted`` plus ``n_left_out`` (by ``where``) plus ``bad_rows.n_rows``. The counts are exact
+    and appear in no repr.
+    """
+
+    domain: Domain
+    counts: NDArray[np.int64] = field(repr=False)
+    n_rows: int
+    n_counted: int
+    n_left_out: int
+    bad_rows: BadRowSummary
+
+    @property
+    def n_events(self) -> int:
+        """The events in all cells; more or fewer than ``n_counted`` where a column gives counts."""
+        return int(self.counts.sum())
+
+
+class CountKeeper:
+    """Adds batches up; grows with the last bin where the time axis has no end."""
+
+    def __init__(self, domain: Domain, source: str) -> None:
+        self._domain = domain
+        self._source = source
+        self._n_places = domain.place.n_cells
+        self._is_endless = domain.time.n_bins is None
+        n_bins = _FIRST_BINS if domain.time.n_bins is None else domain.time.n_bins
+        if n_bins * self._n_places > _MAX_CELLS:
+            raise DataError(
+                f"the domain has {n_bins * self._n_places} cells, more than can be counted at a time. "
+                "Take a coarser step, coarser places or a shorter time."
+            )
+        self._counts = np.zeros(n_bins * self._n_places, np.int64)
+        self._n_bins_used = 0
+        self._n_counted = 0
+
+    def add(self, batch: EventBatch) -> None:
+        """Count a batch."""
+        if not len(batch):
+            return
+        if self._is_endless:
+            self._make_room(batch)
+        cell = batch.time_bin * self._n_places + batch.place
+        np.add.at(self._counts, cell, 1 if batch.count is None else batch.count)
+        self._n_counted += len(batch)
+
+    def finish(self, *, n_rows: int, n_left_out: int, bad_rows: BadRowSummary) -> EventCounts:
+        """The counts, cut after the last event where the axis has no end."""
+        domain, counts = self._domain, self._counts.reshape(-1, self._n_places)
+        if self._is_endless:
+            n_bins = max(1, self._n_bins_used)
+            domain, counts = replace(domain, time=domain.time.with_end(n_bins)), counts[:n_bins].copy()
+        return EventCounts(domain, counts, n_rows, self._n_counted, n_left_out, bad_rows)
+
+    def _make_room(self, batch: EventBatch) -> None:
+        last = int(batch.time_bin.max())
+        self._n_bins_used = max(self._n_bins_used, last + 1)
+        n_cells = self._n_bins_used * self._n_places
+        if n_cells > _MAX_CELLS:
+            row = int(batch.row[np.argmax(batch.time_bin)])
+            raise DataError(
+                f"{self._source}: the date in row {row} lies so far in the future that its cells cannot be held. "
+                "Correct it, or give the time axis an end: later dates are then set aside."
+            )
+        if n_cells > len(self._counts):
+            grown = np.zeros(min(max(n_cells, 2 * len(self._counts)), _MAX_CELLS), np.int64)
+            grown = grown[: len(grown) // self._n_places * self._n_places]
+            grown[: len(self._counts)] = self._counts
+            self._counts = grown

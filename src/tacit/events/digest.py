@@ -1,0 +1,82 @@
+"""Digests by which the same events are known again, in another file, format or row order.
+
+Each event is mixed with a secret key into two 64-bit words; a bin's digest is the sum of the words of its events.
+Sums forget the order, and a row that counts three events adds what three rows would. Places enter by their name,
+so that the order of the cells does not matter either. Whoever lacks the key learns nothing from a digest; who has
+it can test a guess of a bin's events, so the key is to be guarded like the events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import Domain
+from tacit.errors import SettingError
+from tacit.events.interpret import EventBatch
+
+Words = NDArray[np.uint64]
+
+_MIN_KEY_BYTES: Final = 16
+
+
+class EventDigest:
+    """Keeps one digest of 16 bytes for every time bin that holds an event.
+
+    >>> from tacit.domain import PlaceAxis, TimeAxis
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of(["North", "South"]))
+    >>> EventDigest(bytes(16), domain).digests()
+    {}
+    """
+
+    def __init__(self, key: bytes, domain: Domain) -> None:
+        if len(key) < _MIN_KEY_BYTES:
+            raise SettingError(
+                f"key must have at least {_MIN_KEY_BYTES} bytes; got {len(key)} bytes. "
+                "Draw it with secrets.token_bytes(32)."
+            )
+        self._keys = _words(key, b"keys", 4)
+        self._place_words = np.stack([_words(key, b"place:" + cell.encode(), 2) for cell in domain.place.cells])
+        self._sums: dict[int, tuple[int, int]] = {}
+
+    def update(self, batch: EventBatch) -> None:
+        """Add the events of a batch."""
+        if not len(batch):
+            return
+        second = batch.seconds.astype("datetime64[s]").astype(np.int64).view(np.uint64)
+        bins, position = np.unique(batch.time_bin, return_inverse=True)
+        sums = np.zeros((2, len(bins)), np.uint64)
+        for lane in range(2):
+            first_key, second_key = self._keys[2 * lane : 2 * lane + 2]
+            word = _mix(_mix(second + first_key) ^ self._place_words[:, lane][batch.place]) + second_key
+            word = _mix(word)
+            if batch.count is not None:
+                word *= batch.count.view(np.uint64)
+            np.add.at(sums[lane], position, word)
+        for number, bin in enumerate(bins.tolist()):
+            old = self._sums.get(bin, (0, 0))
+            new = [(old[lane] + int(sums[lane, number])) % 2**64 for lane in range(2)]
+            self._sums[bin] = (new[0], new[1])
+
+    def digests(self) -> dict[int, bytes]:
+        """The digest of each bin, by its number in the time axis."""
+        return {
+            bin: b"".join(word.to_bytes(8, "big") for word in words)
+            for bin, words in sorted(self._sums.items())
+            if any(words)
+        }
+
+
+def _words(key: bytes, what: bytes, count: int) -> Words:
+    digest = hashlib.blake2b(what, key=hashlib.sha256(key).digest(), digest_size=8 * count).digest()
+    return np.frombuffer(digest, ">u8").astype(np.uint64)
+
+
+def _mix(word: Words) -> Words:
+    """The finalizer of SplitMix64: every bit of the input reaches every bit of the output."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

@@ -1,0 +1,217 @@
+"""One table of raw columns as events: a time bin, a place and a count for every good row, a reason for every other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit.domain import Domain, TimeAxis
+from tacit.domain.zone import ZoneTable
+from tacit.events.arrays import text_of
+from tacit.events.badrows import Reason
+from tacit.events.count_column import read_counts
+from tacit.events.date_format import DateForm
+from tacit.events.dates import BLANK, GOOD, ReadDates, read_dates
+from tacit.events.location import east_and_north, read_location, read_number
+from tacit.events.mapping import Condition, ReadOptions
+from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher
+from tacit.events.polygons import PointLocator
+from tacit.events.sources import RawTable
+
+LEFT_OUT: Final = 255
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EventBatch:
+    """Some events in row order, as arrays of one length.
+
+    ``time_bin`` and ``place`` are cells of the domain; ``count`` is None where every row is one event; ``seconds`` is
+    the wall clock in the axis' zone (``datetime64[s]``); ``row`` the number of the row.
+    """
+
+    time_bin: NDArray[np.int64]
+    place: NDArray[np.int32]
+    count: NDArray[np.int64] | None
+    seconds: NDArray[np.datetime64]
+    row: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.time_bin)
+
+    def take(self, chosen: NDArray[np.int64]) -> EventBatch:
+        """The chosen rows."""
+        count = None if self.count is None else self.count[chosen]
+        return EventBatch(self.time_bin[chosen], self.place[chosen], count, self.seconds[chosen], self.row[chosen])
+
+    def __repr__(self) -> str:
+        return f"EventBatch({len(self)} rows)"  # never the values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interpreted:
+    """The events of a table, whose rows are numbered within it, and the rows that are no events."""
+
+    events: EventBatch
+    bad: Mapping[Reason, NDArray[np.int64]]
+    n_left_out: int
+    dates: ReadDates
+    record: NDArray[np.int64]
+
+    def batch(self, first_row: int) -> EventBatch:
+        """The events with the row numbers they have in the file."""
+        return replace(self.events, row=self.events.row + first_row)
+
+
+class Interpreter:
+    """Reads tables whose columns come in the order of ``parts``. Safe to share between threads."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        parts: tuple[str, ...],
+        conditions: tuple[Condition, ...],
+        options: ReadOptions,
+        locator: PointLocator | None,
+        source: str,
+    ) -> None:
+        self._axis = domain.time
+        self._parts = {part: number for number, part in enumerate(parts)}
+        self._conditions = conditions
+        self._options = options
+        self._locator = locator
+        self._source = source
+        self._matcher = PlaceMatcher(domain.place)
+
+    def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
+        """Read one table; dates whose order is not settled leave the result undecided."""
+        dates = read_dates(self._column(table, "time"), form, source=self._source)
+        record = table.records()
+        reason = self._left_out(table)
+        n_left_out = int(np.count_nonzero(reason))
+        _note(reason, dates.state != GOOD, Reason.UNREADABLE_DATE.code)
+        reason[(dates.state == BLANK) & (reason != LEFT_OUT)] = Reason.NO_DATE.code
+        time_bin, seconds = bins_and_clock(self._axis, dates, reason == 0)
+        _note(reason, time_bin < 0, Reason.OUTSIDE_TIME.code)
+        count = None
+        if "count" in self._parts:
+            count, count_reason = read_counts(self._column(table, "count"))
+            _note(reason, count_reason != 0, count_reason)
+        place = self._places(table, reason)
+        bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
+        if len(table.ragged):
+            bad[Reason.RAGGED] = table.ragged
+        events = EventBatch(time_bin, place, count, seconds, record)
+        if reason.any():
+            events = events.take(np.flatnonzero(reason == 0))
+        return Interpreted(events, bad, n_left_out, dates, record)
+
+    def _column(self, table: RawTable, part: str) -> Any:
+        return table.columns[self._parts[part]]
+
+    def _left_out(self, table: RawTable) -> NDArray[np.uint8]:
+        pc: Any = require("pyarrow.compute", extra="events")
+        reason = np.zeros(len(table.columns[0]), np.uint8)
+        for number, condition in enumerate(self._conditions):
+            text = pc.utf8_trim_whitespace(text_of(self._column(table, f"where{number}")))
+            is_equal = pc.equal(text, condition.value).to_numpy(zero_copy_only=False)
+            reason[is_equal != condition.is_equal] = LEFT_OUT
+        return reason
+
+    def _places(self, table: RawTable, reason: NDArray[np.uint8]) -> NDArray[np.int32]:
+        if "place" in self._parts:
+            cells = self._matcher.cells(self._column(table, "place"))
+        else:
+            cells = np.full(len(reason), MISSING, np.int32)
+        if (cells >= 0).all():
+            return cells
+        if self._locator is not None:
+            cells = self._located(table, cells, reason)
+        for cell, why in REASON_OF_CELL.items():
+            _note(reason, cells == cell, why.code)
+        return cells
+
+    def _located(self, table: RawTable, cells: NDArray[np.int32], reason: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Find the cells of good rows without a place by their coordinates."""
+        pa = require("pyarrow", extra="events")
+        assert self._locator is not None
+        rows = np.flatnonzero((cells == MISSING) & (reason == 0))
+        if not len(rows):
+            return cells
+        chosen, decimal, crs = pa.array(rows), self._options.decimal, self._options.crs
+        if "location" in self._parts:
+            text = self._column(table, "location").take(chosen)
+            first, second, is_blank = read_location(text, decimal=decimal)
+            x, y = east_and_north(first, second, crs=crs)
+        else:
+            y, no_y = read_number(self._column(table, "latitude").take(chosen), decimal=decimal)
+            x, no_x = read_number(self._column(table, "longitude").take(chosen), decimal=decimal)
+            is_blank = no_x & no_y
+        is_point = ~(np.isnan(x) | np.isnan(y))
+        found = cells.copy()
+        found[rows[is_point]] = self._locator.locate(x[is_point], y[is_point], crs=crs)
+        reason[rows[~is_point & ~is_blank]] = Reason.UNREADABLE_LOCATION.code
+        reason[rows[is_point & (found[rows] < 0)]] = Reason.OUTSIDE_LOCATION.code
+        return found
+
+
+def bins_and_clock(
+    axis: TimeAxis, dates: ReadDates, is_good: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.datetime64]]:
+    """The bin of every date (-1 where it is outside the axis or not good) and its wall clock."""
+    clock = dates.seconds.astype("datetime64[s]")
+    low, high = _limits(axis)
+    near = is_good & (clock >= low)
+    if high is not None:
+        near &= clock <= high
+    if not dates.is_instant.any():
+        if near.all():
+            return axis.bins_of_local(clock), clock
+        return _scattered(axis.bins_of_local(clock[near]), near), clock
+    bins = np.full(len(clock), -1, np.int64)
+    local, instant = near & ~dates.is_instant, near & dates.is_instant
+    bins[local] = axis.bins_of_local(clock[local])
+    bins[instant] = axis.bins_of_utc(clock[instant])
+    clock[instant] = wall_clock(clock[instant], axis.zone)
+    return bins, clock
+
+
+def wall_clock(instants: NDArray[np.datetime64], zone: str) -> NDArray[np.datetime64]:
+    """Instants (UTC) as the clock on the wall of a zone shows them.
+
+    >>> wall_clock(np.array(["2018-07-01T00:30:00"], "datetime64[s]"), "Europe/Paris").tolist()[0].isoformat()
+    '2018-07-01T02:30:00'
+    """
+    if not len(instants):
+        return instants
+    years = instants.astype("datetime64[Y]").astype(np.int64) + 1970
+    table = ZoneTable.over(zone, int(years.min()), int(years.max()))
+    return table.to_local(instants.astype("datetime64[s]").astype(np.int64)).astype("datetime64[s]")
+
+
+@lru_cache(maxsize=8)
+def _limits(axis: TimeAxis) -> tuple[np.datetime64, np.datetime64 | None]:
+    """Times beyond which a date is surely off the axis.
+
+    The domain, asked for a date, works out the clock changes of all years up to it; it need not for a misprint.
+    """
+    low = np.datetime64(axis.start, "s") - np.timedelta64(2, "D")
+    return low, None if axis.n_bins is None else axis.starts()[-1] + np.timedelta64(370, "D")
+
+
+def _scattered(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    scattered = np.full(len(mask), -1, np.int64)
+    scattered[mask] = values
+    return scattered
+
+
+def _note(reason: NDArray[np.uint8], mask: NDArray[np.bool_], code: int | NDArray[np.uint8]) -> None:
+    """Give the rows of a mask a reason unless they have one."""
+    new = mask & (reason == 0)
+    if new.any():
+        reason[new] = code if isinstance(code, int) else code[new]

@@ -1,0 +1,212 @@
+"""Which column holds what, which rows are meant, and how the text is to be read."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tacit._validate import check_at_least, check_one_of
+from tacit.errors import MissingColumn, SettingError, UnreadableFile
+
+if TYPE_CHECKING:
+    from tacit.events.polygons import Polygons
+
+SEPARATORS: Final = (",", ";", "\t", "|")
+CRS_CHOICES: Final = ("EPSG:4326", "EPSG:2154")
+_NAMES_SHOWN: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Keep the rows whose text in a column equals a value, or differs from it. Nothing is evaluated.
+
+    >>> Condition.parse("Station != Besançon East")
+    Condition(column='Station', value='Besançon East', is_equal=False)
+    >>> Condition.parse("Station")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.SettingError: where must be COLUMN=VALUE or COLUMN!=VALUE; got where='Station'. \
+Name a column, then = or !=, then the text to compare with.
+    """
+
+    column: str
+    value: str
+    is_equal: bool = True
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read ``COLUMN=VALUE`` or ``COLUMN!=VALUE``."""
+        column, sign, value = text.partition("=")
+        is_equal = not column.endswith("!")
+        column = column.rstrip("!").strip()
+        if not sign or not column:
+            raise SettingError(
+                f"where must be COLUMN=VALUE or COLUMN!=VALUE; got where={text!r}. "
+                "Name a column, then = or !=, then the text to compare with."
+            )
+        return cls(column, value.removeprefix("=").strip(), is_equal)
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """The names of the columns that matter.
+
+    ``time`` is needed; so is ``place``, or coordinates in one column (``location``) or two (``latitude`` and
+    ``longitude``), or both: coordinates then serve the rows whose place is blank. Without ``count`` every row is
+    one event. Every condition in ``where`` must hold for a row to be read at all.
+
+    >>> EventColumns(time="SDate", place="Town", where=("Station=East",)).conditions
+    (Condition(column='Station', value='East', is_equal=True),)
+    """
+
+    time: str
+    place: str | None = None
+    count: str | None = None
+    location: str | None = None
+    latitude: str | None = None
+    longitude: str | None = None
+    where: tuple[Condition | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.where, (str, Condition)):
+            raise SettingError("where must be a tuple of conditions. Write where=('Station=East',).")
+        if (self.latitude is None) != (self.longitude is None):
+            raise SettingError("latitude and longitude must be given together. Name both columns, or neither.")
+        if self.location is not None and self.latitude is not None:
+            raise SettingError(
+                "coordinates must come from location or from latitude and longitude, not from both. Name one."
+            )
+        if self.place is None and not self.has_coordinates:
+            raise SettingError(
+                "place must be the name of a column when no coordinates are given. "
+                "Name the column of towns, or location, or latitude and longitude."
+            )
+        _ = self.conditions
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether coordinates are mapped."""
+        return self.location is not None or self.latitude is not None
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions of ``where``, read."""
+        return tuple(one if isinstance(one, Condition) else Condition.parse(one) for one in self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read what cannot be told from the file, or should not be guessed.
+
+    ``date_format`` is ``"day-first"``, ``"month-first"`` or a pattern such as ``"%d.%m.%Y %H:%M"``. ``crs`` is that
+    of the events' coordinates; ``polygons`` a GeoJSON file, with ``polygons_crs`` where it declares none and
+    ``polygons_name`` the property that names its features. ``strict`` refuses the file if any row is bad.
+    ``batch_rows`` sets how many rows, about, are in memory at a time.
+    """
+
+    date_format: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    strict: bool = False
+    polygons: str | Path | Polygons | None = None
+    polygons_crs: str | None = None
+    polygons_name: str | None = None
+    crs: str = "EPSG:4326"
+    batch_rows: int = 131_072
+
+    def __post_init__(self) -> None:
+        from tacit.events.date_format import check_date_format
+
+        check_at_least(1, batch_rows=self.batch_rows)
+        check_one_of(CRS_CHOICES, crs=self.crs)
+        if self.polygons_crs is not None:
+            check_one_of(CRS_CHOICES, polygons_crs=self.polygons_crs)
+        if self.decimal is not None:
+            check_one_of((".", ","), decimal=self.decimal)
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n\0'):
+            raise SettingError(
+                f"separator must be one character such as ; or , or a tab; got separator={self.separator!r}."
+            )
+        if self.separator is not None and not self.separator.isascii():
+            raise SettingError(f"separator must be an ASCII character; got separator={self.separator!r}.")
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.date_format is not None:
+            check_date_format(self.date_format)
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse a name that is no text encoding."""
+    try:
+        is_text = codecs.lookup(encoding)._is_text_encoding
+    except LookupError:
+        is_text = False
+    if not is_text:
+        raise SettingError(
+            f"encoding must be the name of a text encoding; got encoding={encoding!r}. "
+            "Write utf-8, cp1252 (Windows, Western Europe), latin-1 or utf-16."
+        )
+
+
+def find_column(names: Sequence[str], wanted: str, *, role: str, source: str) -> int:
+    """Find a column by its exact name, else without regard to case, accents and outer spaces.
+
+    >>> find_column(["id", "Début"], "debut", role="time", source="events.csv")
+    1
+    >>> find_column(["id", "SDate"], "SDat", role="time", source="events.csv")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.MissingColumn: events.csv has no column 'SDat' (asked for as time). It has: id, SDate. \
+Did you mean 'SDate'?
+    """
+    for same in (lambda name: name == wanted, lambda name: fold_column(name) == fold_column(wanted)):
+        found = [position for position, name in enumerate(names) if same(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            positions = " and ".join(str(position + 1) for position in found)
+            raise UnreadableFile(
+                f"{source}: columns {positions} are both called {wanted!r} (asked for as {role}). "
+                "Rename all but one of them."
+            )
+    nearest = _nearest(names, wanted)
+    shown = ", ".join(name.strip()[:60] for name in names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+    hint = f"Did you mean {nearest!r}?" if nearest is not None else f"Name the column to use as {role}."
+    raise MissingColumn(f"{source} has no column {wanted!r} (asked for as {role}). It has: {shown}. {hint}")
+
+
+def fold_column(name: str) -> str:
+    """A column's name without case, accents and outer spaces."""
+    bare = unicodedata.normalize("NFKD", name.strip()).casefold()
+    return "".join(letter for letter in bare if not unicodedata.combining(letter))
+
+
+def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str, str]:
+    """The columns to read, by their part: ``{"time": "SDate", "place": "Town", "where0": "Station"}``."""
+    parts: Iterable[tuple[str, str | None]] = (
+        ("time", columns.time),
+        ("place", columns.place),
+        ("count", columns.count),
+    )
+    if with_coordinates:
+        parts = (
+            *parts,
+            ("location", columns.location),
+            ("latitude", columns.latitude),
+            ("longitude", columns.longitude),
+        )
+    wanted = {part: name for part, name in parts if name is not None}
+    wanted.update((f"where{number}", one.column) for number, one in enumerate(columns.conditions))
+    return wanted
+
+
+def _nearest(names: Sequence[str], wanted: str) -> str | None:
+    by_fold = {fold_column(name): name.strip() for name in names if name.strip()}
+    close = difflib.get_close_matches(fold_column(wanted), by_fold, n=1, cutoff=0.6)
+    return by_fold[close[0]][:60] if close else None

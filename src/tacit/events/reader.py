@@ -1,0 +1,159 @@
+"""Events from a source, in batches, with every row accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tacit.domain import Domain
+from tacit.errors import SettingError, UnreadableFile
+from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
+from tacit.events.counts import CountKeeper, EventCounts
+from tacit.events.digest import EventDigest
+from tacit.events.interpret import EventBatch, Interpreter
+from tacit.events.mapping import EventColumns, ReadOptions, find_column, wanted_columns
+from tacit.events.polygons import PointLocator, Polygons
+from tacit.events.reading import Progress, Reading
+from tacit.events.sources import Source, open_source
+
+
+def open_events(source: object, *, columns: EventColumns, domain: Domain, options: ReadOptions | None = None) -> Events:
+    """Open a CSV or Parquet path, a :class:`SqlQuery`, or any frame with the Arrow capsule protocol.
+
+    Settings, columns and polygons are checked here; rows are read by :meth:`Events.batches` and
+    :meth:`Events.count`.
+
+    >>> import pyarrow as pa
+    >>> from tacit.domain import PlaceAxis, TimeAxis
+    >>> table = pa.table({"SDate": ["2018-01-01 08:08", "2018-01-02"], "Town": ["south", "South"]})
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-02"), PlaceAxis.of(["North", "South"]))
+    >>> open_events(table, columns=EventColumns(time="SDate", place="Town"), domain=domain).count().counts
+    array([[0, 1],
+           [0, 1]])
+    """
+    options = options or ReadOptions()
+    if columns.has_coordinates and options.polygons is None:
+        raise SettingError(
+            "polygons must be given to place events by their coordinates; got polygons=None. "
+            "Give a GeoJSON file, or leave out the columns of coordinates."
+        )
+    wanted = wanted_columns(columns, with_coordinates=True)
+    opened = open_source(source, wanted=tuple(wanted.values()), options=options)
+    positions = find_columns(opened, wanted)
+    locator = _locator(domain, options) if columns.has_coordinates else None
+    return Events(opened, positions, columns, domain, options, locator)
+
+
+def find_columns(source: Source, wanted: dict[str, str]) -> dict[str, int]:
+    """The position of each wanted column, the column of dates first."""
+    if source.names_may_be_values and not set(wanted.values()) <= set(source.names):
+        raise UnreadableFile(
+            f"{source.name}: the first row looks like an event, not like column names. "
+            "Write the column names on the first line."
+        )
+    return {
+        part: find_column(source.names, name, role=part.rstrip("0123456789"), source=source.name)
+        for part, name in wanted.items()
+    }
+
+
+class Events:
+    """A table of events, ready to be read, as often as its source allows.
+
+    After a reading, :attr:`n_rows`, :attr:`n_left_out` and :attr:`bad_rows` account for its rows.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        positions: dict[str, int],
+        columns: EventColumns,
+        domain: Domain,
+        options: ReadOptions,
+        locator: PointLocator | None,
+    ) -> None:
+        self.domain = domain
+        self.columns = columns
+        self.options = options
+        self._source = source
+        self._positions = positions
+        self._interpreter = Interpreter(domain, tuple(positions), columns.conditions, options, locator, source.name)
+        self._start()
+
+    def __repr__(self) -> str:
+        return f"Events({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """What the source is called in messages."""
+        return self._source.name
+
+    @property
+    def n_rows(self) -> int:
+        """The rows read so far, blank ones apart: counted, left out by ``where``, or bad."""
+        return self._n_rows
+
+    @property
+    def n_left_out(self) -> int:
+        """The rows that ``where`` left out."""
+        return self._n_left_out
+
+    @property
+    def bad_rows(self) -> BadRowSummary:
+        """The rows set aside so far."""
+        return self._bad.summary()
+
+    def batches(self, *, progress: Progress | None = None) -> Iterator[EventBatch]:
+        """Yield the good rows in order, a batch at a time.
+
+        Under strict reading the whole source is read once before the first batch, so that nothing is handed out of one
+        that is refused; a source that can be read only once is refused at its first bad batch.
+        """
+        is_strict = self.options.strict
+        if is_strict and self._source.can_reread:
+            for _ in self._read(None):
+                pass
+            refuse_bad_rows(self.name, self.bad_rows)
+        for batch in self._read(progress):
+            if is_strict:
+                refuse_bad_rows(self.name, self.bad_rows)
+            if len(batch):
+                yield batch
+
+    def count(self, *, progress: Progress | None = None, digest: EventDigest | None = None) -> EventCounts:
+        """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way."""
+        keeper = CountKeeper(self.domain, self.name)
+        for batch in self._read(progress):
+            keeper.add(batch)
+            if digest is not None:
+                digest.update(batch)
+        if self.options.strict:
+            refuse_bad_rows(self.name, self.bad_rows)
+        return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
+
+    def _start(self) -> None:
+        self._bad = BadRowLog()
+        self._n_rows = self._n_left_out = 0
+
+    def _read(self, progress: Progress | None) -> Iterator[EventBatch]:
+        self._start()
+        reading = Reading(
+            self._source,
+            tuple(self._positions.values()),
+            self._interpreter.interpret,
+            date_format=self.options.date_format,
+        )
+        for first_row, made in reading.run(progress):
+            for reason, records in made.bad.items():
+                self._bad.add(reason, records + first_row)
+            batch = made.batch(first_row)
+            self._n_left_out += made.n_left_out
+            self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
+            yield batch
+
+
+def _locator(domain: Domain, options: ReadOptions) -> PointLocator:
+    polygons = options.polygons
+    if not isinstance(polygons, Polygons):
+        assert polygons is not None
+        polygons = Polygons.read(polygons, crs=options.polygons_crs, name_property=options.polygons_name)
+    return polygons.locator(domain.place)

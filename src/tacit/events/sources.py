@@ -1,0 +1,153 @@
+"""Where events come from, seen alike: column names, then pieces of a table in row order.
+
+A source hands out *pieces* that are cheap to make; :meth:`Piece.load` does the work and may run in another thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import SettingError, UnreadableFile
+from tacit.events.mapping import ReadOptions
+
+FIRST_ROW: Final = 2  # row 1 is that of the column names, be they written or not
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """Columns of some consecutive rows, as Arrow arrays, in the order they were asked for.
+
+    ``row`` gives each row's place among the ``n_records`` records (blank lines and ragged rows included), or
+    is None where they are the same; ``n_blank`` rows held nothing. ``western`` is whether the text had to be read
+    as Windows-1252, None if it was plain ASCII, and ``western_at`` the record that settled it. ``damage`` is what
+    stands in the way after the last record.
+    """
+
+    columns: tuple[Any, ...]
+    n_records: int
+    row: NDArray[np.int64] | None = None
+    ragged: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    n_blank: int = 0
+    western: bool | None = None
+    western_at: int = 0
+    damage: str | None = None
+
+    def records(self) -> NDArray[np.int64]:
+        """The record in which each row stands."""
+        return np.arange(self.n_records) if self.row is None else self.row
+
+
+class Piece(Protocol):
+    """A part of a source that is ready to be read."""
+
+    @property
+    def done(self) -> int:
+        """How much of the source is read once this piece is: bytes, or rows where there are none."""
+
+    def load(self) -> RawTable:
+        """Read it."""
+
+
+class Source(Protocol):
+    """A table of events."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+
+    @property
+    def can_reread(self) -> bool:
+        """Whether :meth:`pieces` may be called again."""
+
+    @property
+    def total(self) -> int | None:
+        """The size of the whole in the unit of :attr:`Piece.done`, if known."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The column names."""
+
+    @property
+    def first_row(self) -> int:
+        """The row number of the first record."""
+
+    @property
+    def names_may_be_values(self) -> bool:
+        """Whether the column names look like an event, and must then not be repeated in a message."""
+
+    def pieces(self, positions: Sequence[int]) -> Iterator[Piece]:
+        """The columns at these positions, piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """The result of a query, through a SQLAlchemy URL such as ``sqlite:///events.db``.
+
+    The transaction is never committed. The URL, which may hold a password, appears in no message.
+    """
+
+    url: str = field(repr=False)
+    query: str
+
+
+def open_source(source: object, *, wanted: Sequence[str], options: ReadOptions) -> Source:
+    """Open a path, a query or any object with the Arrow capsule protocol."""
+    from tacit.events.tables import ArrowSource, ParquetSource, SqlSource
+
+    if isinstance(source, SqlQuery):
+        return SqlSource(source, options)
+    if hasattr(source, "__arrow_c_stream__"):
+        return ArrowSource(source, options)
+    if not isinstance(source, (str, Path)):
+        raise SettingError(
+            "source must be a path, a SqlQuery or a frame with the Arrow capsule protocol; "
+            f"got a {type(source).__name__}. "
+            "Collect a lazy frame first; pass a path as str or Path."
+        )
+    path = Path(source)
+    start = _first_bytes(path)
+    if start.startswith(b"PAR1"):
+        return ParquetSource(path, options)
+    _refuse_other_kinds(path, start)
+    from tacit.events.csv_source import CsvSource
+
+    return CsvSource(path, wanted=wanted, options=options)
+
+
+def _first_bytes(path: Path) -> bytes:
+    problem = None
+    try:
+        with path.open("rb") as file:
+            return file.read(8)
+    except FileNotFoundError:
+        problem = "does not exist. Check the name and the folder"
+    except IsADirectoryError:
+        problem = "is a folder. Name a file in it"
+    except OSError:
+        problem = "cannot be opened. Check that you may read it"
+    raise UnreadableFile(f"{path.name} {problem}.")
+
+
+_KINDS: Final = (
+    (b"PK\x03\x04", "a spreadsheet or an archive", "Save it as CSV (in a spreadsheet: File, Save as), or unpack it"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet", "Save it as CSV (in a spreadsheet: File, Save as)"),
+    (b"SQLite f", "a SQLite database", "Pass a SqlQuery with a sqlite:/// URL and a query"),
+    (b"%PDF", "a PDF document", "Export the events as CSV"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "Unpack it, or compress it with gzip"),
+    (b"BZh", "a bzip2 archive", "Unpack it, or compress it with gzip"),
+    (b"\xfd7zXZ", "an xz archive", "Unpack it, or compress it with gzip"),
+)
+
+
+def _refuse_other_kinds(path: Path, start: bytes) -> None:
+    for mark, kind, remedy in _KINDS:
+        if start.startswith(mark):
+            raise UnreadableFile(f"{path.name} is {kind}, not a CSV or Parquet file. {remedy}.")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise UnreadableFile(f"{path.name} is not a Parquet file, or it is damaged. Write or copy it again.")

@@ -1,0 +1,83 @@
+"""The first and the last date of a source, so that a time axis can be proposed. For the curator's screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import TimeAxis
+from tacit.domain.zone import zone_info
+from tacit.errors import DataError
+from tacit.events.date_format import DateForm
+from tacit.events.dates import GOOD, ReadDates, read_dates
+from tacit.events.interpret import wall_clock
+from tacit.events.mapping import EventColumns, ReadOptions, wanted_columns
+from tacit.events.reader import find_columns
+from tacit.events.reading import Progress, Reading
+from tacit.events.sources import RawTable, open_source
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From the first to the last date, in the wall clock of ``zone``. No release may show it: the data decide it."""
+
+    first: np.datetime64
+    last: np.datetime64
+    zone: str
+    n_rows: int
+    n_dated: int
+
+    def axis(self, step: str = "day") -> TimeAxis:
+        """The time axis that covers the span in whole bins."""
+        axis = TimeAxis.between(str(self.first)[:10], None, step, self.zone)
+        start = axis.start
+        whole = TimeAxis(start, step, self.zone)
+        return whole.with_end(int(whole.bins_of_local(np.array([self.last]))[0]) + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Dated:
+    dates: ReadDates
+    record: NDArray[np.int64]
+
+
+def scan_span(
+    source: object,
+    *,
+    columns: EventColumns,
+    options: ReadOptions | None = None,
+    zone: str = "UTC",
+    progress: Progress | None = None,
+) -> Span:
+    """Read only the column of dates and return the first and the last of them."""
+    options = options or ReadOptions()
+    zone_info(zone)
+    wanted = wanted_columns(columns, with_coordinates=False)
+    opened = open_source(source, wanted=tuple(wanted.values()), options=options)
+    time_at = find_columns(opened, wanted)["time"]
+
+    def make(table: RawTable, form: DateForm) -> _Dated:
+        return _Dated(read_dates(table.columns[0], form, source=opened.name), table.records())
+
+    reading = Reading(opened, (time_at,), make, date_format=options.date_format)
+    ends: list[np.datetime64] = []
+    n_dated = 0
+    for _, made in reading.run(progress):
+        clock = _clock(made.dates, zone)
+        n_dated += len(clock)
+        if len(clock):
+            ends = [min([*ends, clock.min()]), max([*ends, clock.max()])]
+    if not ends:
+        raise DataError(
+            f"{opened.name}: no row has a date that can be read. Name another column as time, or give date_format."
+        )
+    return Span(ends[0], ends[1], zone, reading.n_rows, n_dated)
+
+
+def _clock(dates: ReadDates, zone: str) -> NDArray[np.datetime64]:
+    is_good = dates.state == GOOD
+    clock = dates.seconds.astype("datetime64[s]")
+    local, instants = clock[is_good & ~dates.is_instant], clock[is_good & dates.is_instant]
+    return np.concatenate([local, wall_clock(instants, zone)])

@@ -1,0 +1,209 @@
+"""Parquet files, frames with the Arrow capsule protocol and query results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tacit._extras import require
+from tacit.errors import DataError, SettingError, UnreadableFile
+from tacit.events.mapping import ReadOptions
+from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery
+
+
+@dataclass(frozen=True, slots=True)
+class TablePiece:
+    """Columns that are already in memory."""
+
+    columns: tuple[Any, ...]
+    n_rows: int
+    done: int
+
+    def load(self) -> RawTable:
+        """Hand them over."""
+        return RawTable(self.columns, self.n_rows)
+
+
+class ParquetSource:
+    """A Parquet file, read without ever holding a whole row group."""
+
+    can_reread = True
+    first_row = FIRST_ROW
+    names_may_be_values = False
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.name = path.name
+        self._path = path
+        self._batch_rows = options.batch_rows
+        file = self._open()
+        self.total: int | None = file.metadata.num_rows
+        self.names: Sequence[str] = tuple(file.schema_arrow.names)
+        file.close()
+
+    def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
+        """The file batch by batch."""
+        chosen = [self.names[position] for position in positions]
+        file = self._open()
+        try:
+            batches = file.iter_batches(batch_size=self._batch_rows, columns=list(dict.fromkeys(chosen)))
+            yield from _sliced(self._guarded(batches), chosen, self._batch_rows)
+        finally:
+            file.close()
+
+    def _open(self) -> Any:
+        pa, parquet = require("pyarrow", extra="events"), require("pyarrow.parquet", extra="events")
+        return _attempt(
+            lambda: parquet.ParquetFile(self._path, pre_buffer=False, buffer_size=1 << 20),
+            (pa.ArrowException, OSError),
+            UnreadableFile(f"{self.name} is damaged: its Parquet footer cannot be read. Write or copy it again."),
+        )
+
+    def _guarded(self, batches: Iterator[Any]) -> Iterator[Any]:
+        pa = require("pyarrow", extra="events")
+        damaged = UnreadableFile(f"{self.name} is damaged: some of its rows cannot be read. Write or copy it again.")
+        while (batch := _attempt(lambda: next(batches, None), (pa.ArrowException, OSError), damaged)) is not None:
+            yield batch
+
+
+class ArrowSource:
+    """Any object that hands out an Arrow stream: pandas, polars, pyarrow, DuckDB."""
+
+    first_row = FIRST_ROW
+    names_may_be_values = False
+
+    def __init__(self, frame: Any, options: ReadOptions) -> None:
+        kind = type(frame)
+        self.name = f"the {kind.__module__.split('.')[0]} {kind.__name__}"
+        self._frame = frame
+        self._batch_rows = options.batch_rows
+        # a reader, unlike a table, is used up by reading
+        self.can_reread = not hasattr(frame, "read_next_batch")
+        shape = getattr(frame, "shape", None)
+        self.total: int | None = shape[0] if isinstance(shape, tuple) and isinstance(shape[0], int) else None
+        self._reader: Any = self._open()
+        self.names: Sequence[str] = tuple(self._reader.schema.names)
+
+    def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
+        """The frame batch by batch."""
+        reader, self._reader = self._reader, None
+        if reader is None:
+            if not self.can_reread:
+                raise DataError(f"{self.name} was read already and cannot be read again. Pass a table or a file.")
+            reader = self._open()
+        yield from _sliced(self._guarded(reader), positions, self._batch_rows)
+
+    def _open(self) -> Any:
+        pa = require("pyarrow", extra="events")
+        return _attempt(
+            lambda: pa.RecordBatchReader.from_stream(self._frame),
+            (pa.ArrowException, TypeError, ValueError),
+            DataError(
+                f"{self.name} cannot be handed over as an Arrow table: a column holds mixed kinds of values. "
+                "Convert its columns to text, dates and numbers."
+            ),
+        )
+
+    def _guarded(self, reader: Any) -> Iterator[Any]:
+        pa = require("pyarrow", extra="events")
+        broken = DataError(f"{self.name} stopped in the middle. Check the query or computation behind it.")
+        while (batch := _attempt(lambda: next(reader, None), (pa.ArrowException, OSError), broken)) is not None:
+            yield batch
+
+
+class SqlSource:
+    """The result of a query, fetched a batch at a time."""
+
+    can_reread = True
+    first_row = FIRST_ROW
+    names_may_be_values = False
+    total: int | None = None
+    name: Final = "the query's result"
+
+    def __init__(self, query: SqlQuery, options: ReadOptions) -> None:
+        self._query = query
+        self._batch_rows = options.batch_rows
+        names: list[Sequence[str]] = []
+        self._run(lambda result: names.append(tuple(result.keys())))
+        self.names: Sequence[str] = names[0]
+
+    def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
+        """The result batch by batch."""
+        connection = self._connect()
+        try:
+            partitions = self._execute(connection).partitions(self._batch_rows)
+            done = 0
+            while (rows := self._guarded(lambda: next(partitions, None))) is not None:
+                done += len(rows)
+                columns = list(zip(*rows, strict=True))
+                yield TablePiece(tuple(_array(columns[position]) for position in positions), len(rows), done)
+        finally:
+            self._close(connection)
+
+    def _run(self, action: Callable[[Any], object]) -> None:
+        connection = self._connect()
+        try:
+            action(self._execute(connection))
+        finally:
+            self._close(connection)
+
+    def _connect(self) -> Any:
+        sql = require("sqlalchemy", extra="sql")
+        engine = _attempt(
+            lambda: sql.create_engine(self._query.url, poolclass=sql.NullPool),
+            (sql.exc.SQLAlchemyError, ImportError, ValueError),
+            SettingError(
+                "url must be a SQLAlchemy URL of a database whose driver is installed, such as sqlite:///events.db; "
+                "got one that is not. Check its form, and install the driver."
+            ),
+        )
+        return _attempt(
+            lambda: engine.connect().execution_options(stream_results=True, yield_per=self._batch_rows),
+            (sql.exc.SQLAlchemyError, OSError),
+            UnreadableFile("the database cannot be reached. Check the URL, the password and that it is running."),
+        )
+
+    def _execute(self, connection: Any) -> Any:
+        sql = require("sqlalchemy", extra="sql")
+        result = self._guarded(lambda: connection.execute(sql.text(self._query.query)))
+        if not result.returns_rows:
+            raise SettingError("query must return rows. Write a SELECT.")
+        return result
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        sql = require("sqlalchemy", extra="sql")
+        # the driver's own message may quote a value
+        failed = DataError("the database refused or broke off the query. Try it in the database's own shell.")
+        return _attempt(action, (sql.exc.SQLAlchemyError, OSError), failed)
+
+    def _close(self, connection: Any) -> None:
+        connection.rollback()
+        connection.close()
+
+
+def _sliced(batches: Iterator[Any], columns: Sequence[int | str], batch_rows: int) -> Iterator[TablePiece]:
+    done = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, batch_rows):
+            part = batch.slice(start, batch_rows)
+            done += part.num_rows
+            yield TablePiece(tuple(part.column(one) for one in columns), part.num_rows, done)
+
+
+def _array(values: tuple[Any, ...]) -> Any:
+    pa = require("pyarrow", extra="events")
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, ValueError, TypeError):
+        # a database without strict types may mix kinds in one column
+        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+
+
+def _attempt(action: Callable[[], Any], failures: tuple[type[BaseException], ...], error: Exception) -> Any:
+    """Run an action; its failure, whose text may quote the data, is dropped for the error given."""
+    try:
+        return action()
+    except failures:
+        pass
+    raise error
