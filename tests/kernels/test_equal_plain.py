@@ -39,10 +39,8 @@ def test_sliced_digits_are_equal(n_words: int, digits: list[int], last_lanes: in
     outcomes = []
     for kernels in (coins, coins_plain):
         heads, undecided = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
-        n_open = kernels.slice_digits(
-            words, np.array(digits, np.uint8), np.uint64(last_lanes), heads, undecided
-        )
-        outcomes.append((n_open, heads.tobytes(), undecided.tobytes()))
+        kernels.slice_digits(words, np.array(digits, np.uint8), np.uint64(last_lanes), heads, undecided)
+        outcomes.append((kernels.count_open(undecided), heads.tobytes(), undecided.tobytes()))
     assert outcomes[0] == outcomes[1]
 
 
@@ -130,9 +128,16 @@ def test_counts_by_bin_are_equal(n_cells: int) -> None:
     assert counted.tolist() == right.tolist()
 
 
-def test_small_work_stays_plain_and_large_work_is_compiled() -> None:
-    assert _kernels.coin_kernels(17) is coins_plain
-    assert _kernels.unary_kernels(17) is unary_plain
-    assert _kernels.available()
-    assert _kernels.coin_kernels(_kernels.WORTH_COMPILING) is coins
-    assert _kernels.unary_kernels(_kernels.WORTH_COMPILING) is unary
+def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
+    half = _kernels.WORTH_LOADING // 2
+    assert _kernels.coin_kernels(half) is coins_plain
+    assert _kernels.unary_kernels(half - 1) is unary_plain
+    assert _kernels.coin_kernels(1) is coins
+    assert _kernels.unary_kernels(1) is unary
+
+
+def test_without_numba_plain_kernels_serve_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_kernels, "available", lambda: False)
+    assert _kernels.coin_kernels(1 << 40) is coins_plain
+    assert _kernels.unary_kernels(1 << 40) is unary_plain

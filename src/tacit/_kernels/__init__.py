@@ -1,9 +1,9 @@
 """Compiled loops: arrays in, arrays out, no checks, no randomness.
 
-Each set of kernels stands twice: compiled by numba (``coins``, ``unary``) and in plain NumPy (``coins_plain``,
-``unary_plain``). Both write the same bytes, so which one runs is a question of speed alone: numba takes about a
-second to load, which one report of one device is not worth, and a device need not have it at all.
-Nothing here loads numba before work that is worth it.
+Each set of kernels stands twice: compiled by numba (``coins``, ``unary``) and in plain NumPy
+(``coins_plain``, ``unary_plain``). Both write the same bytes, so which one runs is a question of speed alone. A
+device need not have numba, and one report is not worth the second that loading it takes: plain kernels
+serve until they have done as much work as loading numba costs, compiled ones from then on.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-WORTH_COMPILING: Final = 1 << 22
-"""Bits of work from which loading numba pays: below, plain NumPy is done in about 0.1 s."""
+WORTH_LOADING: Final = 1 << 26
+"""Bits of work that plain kernels do in about half a second: what it takes to load numba and kernels kept on disk."""
+
+_n_bits_so_far = 0
 
 
 class CoinKernels(Protocol):
-    """64 coins a word, tossed digit by digit; see ``coins_plain`` for what each function does."""
+    """64 coins a word, tossed digit by digit; ``coins_plain`` says what each function does."""
 
     def slice_digits(
         self,
@@ -28,7 +30,9 @@ class CoinKernels(Protocol):
         last_lanes: np.uint64,
         heads: NDArray[np.uint64],
         undecided: NDArray[np.uint64],
-    ) -> int: ...
+    ) -> None: ...
+
+    def count_open(self, undecided: NDArray[np.uint64]) -> int: ...
 
     def settle(
         self,
@@ -40,7 +44,7 @@ class CoinKernels(Protocol):
 
 
 class UnaryKernels(Protocol):
-    """Rows of one bit a cell, packed in bytes; see ``unary_plain`` for what each function does."""
+    """Rows of one bit a cell, packed in bytes; ``unary_plain`` says what each function does."""
 
     def write_rows(
         self,
@@ -83,22 +87,28 @@ def available() -> bool:
 
 
 def coin_kernels(n_bits: int) -> CoinKernels:
-    """The fastest coin kernels for ``n_bits`` coins."""
-    if n_bits >= WORTH_COMPILING and available():
-        from tacit._kernels import coins as compiled
+    """The kernels to toss ``n_bits`` coins with."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import coins
 
-        return compiled
+        return coins
     from tacit._kernels import coins_plain
 
     return coins_plain
 
 
 def unary_kernels(n_bits: int) -> UnaryKernels:
-    """The fastest row kernels for ``n_bits`` bits of reports."""
-    if n_bits >= WORTH_COMPILING and available():
-        from tacit._kernels import unary as compiled
+    """The kernels to write or count rows of ``n_bits`` bits in all with."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import unary
 
-        return compiled
+        return unary
     from tacit._kernels import unary_plain
 
     return unary_plain
+
+
+def _is_worth_loading(n_bits: int) -> bool:
+    global _n_bits_so_far
+    _n_bits_so_far += n_bits
+    return _n_bits_so_far >= WORTH_LOADING and available()

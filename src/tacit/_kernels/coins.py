@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._kernels.compiling import compiled
 
-_TILE = 512  # words: heads, undecided and one digit of them stay in the first-level cache
+_TILE = 512
 
 
 @compiled
@@ -17,50 +19,90 @@ def slice_digits(
     last_lanes: np.uint64,
     heads: NDArray[np.uint64],
     undecided: NDArray[np.uint64],
-) -> int:
+) -> None:
     n = heads.size
-    total = 0
-    for first in range(0, n, _TILE):
-        tile, still = heads[first : first + _TILE], undecided[first : first + _TILE]
-        tile[:] = 0
-        still[:] = ~np.uint64(0)
-        if first + _TILE >= n:
-            still[-1] = last_lanes
+    if digits.size == 8:
+        _slice_eight(words, digits, heads, undecided)
+    else:
+        for i in range(n):
+            heads[i], undecided[i] = np.uint64(0), ~np.uint64(0)
         for d in range(digits.size):
-            digit = words[d * n + first : d * n + first + tile.size]
-            if digits[d]:
-                for i in range(tile.size):
-                    tile[i] |= still[i] & ~digit[i]
-                    still[i] &= digit[i]
-            else:
-                for i in range(tile.size):
-                    still[i] &= ~digit[i]
-        for i in range(tile.size):
-            total += _ones(still[i])
-    return total
+            digit, mask = words[d * n : (d + 1) * n], _mask(digits[d])
+            for i in range(n):
+                heads[i], undecided[i] = _one_digit(digit[i], mask, heads[i], undecided[i])
+    heads[n - 1] &= last_lanes
+    undecided[n - 1] &= last_lanes
+
+
+@compiled
+def _slice_eight(
+    words: NDArray[np.uint64],
+    digits: NDArray[np.uint8],
+    heads: NDArray[np.uint64],
+    undecided: NDArray[np.uint64],
+) -> None:
+    """All digits of a word while it is in a register: the usual case, half as long as digit by digit."""
+    n = heads.size
+    m0, m1, m2, m3 = _mask(digits[0]), _mask(digits[1]), _mask(digits[2]), _mask(digits[3])
+    m4, m5, m6, m7 = _mask(digits[4]), _mask(digits[5]), _mask(digits[6]), _mask(digits[7])
+    for i in range(n):
+        won, still = _one_digit(words[i], m0, np.uint64(0), ~np.uint64(0))
+        won, still = _one_digit(words[n + i], m1, won, still)
+        won, still = _one_digit(words[2 * n + i], m2, won, still)
+        won, still = _one_digit(words[3 * n + i], m3, won, still)
+        won, still = _one_digit(words[4 * n + i], m4, won, still)
+        won, still = _one_digit(words[5 * n + i], m5, won, still)
+        won, still = _one_digit(words[6 * n + i], m6, won, still)
+        heads[i], undecided[i] = _one_digit(words[7 * n + i], m7, won, still)
+
+
+@compiled
+def _one_digit(word: Any, mask: Any, won: Any, still: Any) -> tuple[Any, Any]:
+    differs = word ^ mask
+    return won | (still & differs & mask), still & ~differs
+
+
+@compiled
+def _mask(digit: Any) -> Any:
+    return np.uint64(0) - np.uint64(digit)
+
+
+@compiled
+def count_open(undecided: NDArray[np.uint64]) -> int:
+    n_open = 0
+    for i in range(undecided.size):
+        n_open += _ones(undecided[i])
+    return n_open
 
 
 @compiled
 def settle(
     undecided: NDArray[np.uint64], spare: NDArray[np.uint64], rest: np.uint64, heads: NDArray[np.uint64]
 ) -> None:
+    # whether a word has an undecided lane cannot be predicted, so the words that do are listed without a branch
+    listed = np.empty(_TILE, np.uint16)
     taken = 0
-    for i in range(undecided.size):
-        lanes = undecided[i]
-        while lanes != 0:
-            rising = lanes & (lanes - np.uint64(1))
-            if spare[taken] < rest:
-                heads[i] |= lanes ^ rising
-            taken += 1
-            lanes = rising
+    for first in range(0, heads.size, _TILE):
+        won, still = heads[first : first + _TILE], undecided[first : first + _TILE]
+        n_listed = 0
+        for i in range(won.size):
+            listed[n_listed] = i
+            n_listed += still[i] != 0
+        for j in range(n_listed):
+            lanes, heads_here = still[listed[j]], np.uint64(0)
+            while lanes != 0:
+                later = lanes & (lanes - np.uint64(1))
+                heads_here |= (lanes ^ later) * np.uint64(spare[taken] < rest)
+                lanes = later
+                taken += 1
+            won[listed[j]] |= heads_here
 
 
 @compiled
-def _ones(word: np.uint64) -> np.int64:
-    """The number of bits set: a pattern the compiler knows and turns into vector instructions."""
-    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555_5555_5555_5555))
-    fours = (pairs & np.uint64(0x3333_3333_3333_3333)) + (
-        (pairs >> np.uint64(2)) & np.uint64(0x3333_3333_3333_3333)
-    )
-    eights = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
-    return np.int64((eights * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
+def _ones(word: Any) -> int:
+    """The number of bits set: the compiler knows this loop and makes one instruction of it."""
+    count = 0
+    while word != 0:
+        word &= word - np.uint64(1)
+        count += 1
+    return count

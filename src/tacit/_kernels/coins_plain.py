@@ -14,13 +14,12 @@ def slice_digits(
     last_lanes: np.uint64,
     heads: NDArray[np.uint64],
     undecided: NDArray[np.uint64],
-) -> int:
+) -> None:
     """Compare 64 random numbers a word with a threshold, binary digit by binary digit.
 
-    Digit d of lane j of output word i is bit j of ``words[d * n + i]``, most significant digit first. A lane is
-    heads where its number is below the threshold, and stays undecided while all its digits equal the threshold's.
-    ``last_lanes`` is the mask of the lanes that exist in the last word; the others are neither.
-    Returns the number of undecided lanes.
+    Digit d of lane j of output word i is bit j of ``words[d * n + i]``, most significant digit first. A lane
+    is heads where its number is below the threshold, and stays undecided while all its digits equal the
+    threshold's. ``last_lanes`` is the mask of the lanes that exist in the last word; the others are neither.
     """
     n = heads.size
     heads[:] = 0
@@ -33,7 +32,11 @@ def slice_digits(
             undecided &= word
         else:
             undecided &= ~word
-    return sum(word.bit_count() for word in undecided[undecided != 0].tolist())
+
+
+def count_open(undecided: NDArray[np.uint64]) -> int:
+    """Return the number of undecided lanes."""
+    return sum(word.bit_count() for word in undecided.tolist())
 
 
 def settle(

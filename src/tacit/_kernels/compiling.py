@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -11,6 +11,8 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
 def compiled(kernel: _Kernel) -> _Kernel:
-    """Compile on first use, for the types of that use; parameters are arguments, because closures are not kept on disk."""
-    fast: _Kernel = numba.njit(cache=True, nogil=True)(kernel)
-    return fast
+    """Compile on first use. What a kernel needs are its arguments: closures are not kept on disk.
+
+    Inside a kernel a number is a machine word, not Python's: such arguments are annotated ``Any``.
+    """
+    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))

@@ -40,17 +40,13 @@ def count_rows(rows: NDArray[np.uint8], n_cells: int, counts: NDArray[np.int64])
         counts += _unpacked(rows[first : first + _ROWS_AT_ONCE], n_cells).sum(axis=0, dtype=np.int64)
 
 
-def count_grouped(
-    rows: NDArray[np.uint8], starts: NDArray[np.int64], n_cells: int, counts: NDArray[np.int64]
-) -> None:
+def count_grouped(rows: NDArray[np.uint8], starts: NDArray[np.int64], n_cells: int, counts: NDArray[np.int64]) -> None:
     """Add to ``counts[g, j]`` the rows ``starts[g] .. starts[g + 1] - 1`` whose bit j is set."""
     for group in range(len(counts)):
         count_rows(rows[starts[group] : starts[group + 1]], n_cells, counts[group])
 
 
-def count_by_bin(
-    rows: NDArray[np.uint8], bins: NDArray[np.int64], n_cells: int, counts: NDArray[np.int64]
-) -> None:
+def count_by_bin(rows: NDArray[np.uint8], bins: NDArray[np.int64], n_cells: int, counts: NDArray[np.int64]) -> None:
     """Add to ``counts[b, j]`` the rows r with ``bins[r] == b`` whose bit j is set; in any order of bins."""
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(first, first + _ROWS_AT_ONCE)
