@@ -1,0 +1,20 @@
+"""The command line: one thin file per command."""
+
+from __future__ import annotations
+
+import sys
+
+from tacit.errors import MissingExtra
+
+
+def main() -> None:
+    """Run the command line; every failure is a sentence and an exit code, never a traceback."""
+    try:
+        from tacit.cli.app import run
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("typer", "rich"):
+            raise
+        sys.exit(f"Error: the command line needs {missing.name}. Run: pip install 'tacit[desk]'")
+    except MissingExtra as missing_extra:
+        sys.exit(f"Error: {missing_extra}")
+    run()

@@ -1,0 +1,109 @@
+"""How the command line speaks: results to standard output, progress and errors to standard error."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tacit.errors import SettingError
+
+out: Final = Console(highlight=False, soft_wrap=True)
+err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_QUIET_SECONDS: Final = 0.5
+Report = Callable[[int, int | None], None]
+
+
+def say(text: str = "") -> None:
+    """Print a line of the result."""
+    out.print(escape(text))
+
+
+def strong(text: str) -> None:
+    """Print a line that stands out."""
+    out.print(f"[bold]{escape(text)}[/bold]")
+
+
+def warn(text: str) -> None:
+    """Print what the user must not overlook, to standard error."""
+    err.print(f"[bold yellow]{escape(text)}[/bold yellow]")
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1, title: str | None = None
+) -> None:
+    """Print a table; the first ``left`` columns are words, the others numbers."""
+    grid = Table(title=title and escape(title), title_justify="left", show_edge=False, pad_edge=False)
+    for position, heading in enumerate(headings):
+        grid.add_column(escape(heading), justify="left" if position < left else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*(escape(str(cell)) for cell in row))
+    out.print(grid)
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Report]:
+    """Show a bar while something takes longer than half a second, and a line with its time when it is done.
+
+    Where no terminal is attached only the line is printed.
+    """
+    started = time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+    task = bar.add_task(doing, total=None)
+
+    def report(done: int, total: int | None) -> None:
+        if err.is_terminal and not bar.live.is_started and time.monotonic() - started > _QUIET_SECONDS:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+    seconds = time.monotonic() - started
+    if seconds > _QUIET_SECONDS:
+        err.print(f"[dim]{escape(doing)}: {seconds:.1f} s[/dim]")
+
+
+def fail(problem: Exception) -> None:
+    """Print a refusal."""
+    err.print(f"[bold red]Error:[/bold red] {escape(str(problem))}")
+
+
+def fail_unexpectedly(problem: BaseException) -> None:
+    """Print where a fault of ours happened, and nothing that might hold a value of the data."""
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}, line {frame.lineno}"
+    err.print(
+        f"[bold red]Error:[/bold red] Tacit failed unexpectedly ({type(problem).__name__} in {escape(place)}). "
+        "Please report this line. To see the details, which may hold values of your data, set TACIT_DEBUG=1."
+    )
+    if os.environ.get("TACIT_DEBUG"):
+        err.print_exception()
+
+
+def check_new(path: Path, *, force: bool) -> Path:
+    """Refuse to overwrite a file unless told to, and a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise SettingError(f"the folder {path.parent} does not exist. Make it first, or choose another.")
+    if path.exists() and not force:
+        raise SettingError(f"{path} exists already. Choose another name with --out, or overwrite it with --force.")
+    return path

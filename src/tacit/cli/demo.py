@@ -1,0 +1,105 @@
+"""tacit demo: the whole way on synthetic data, from events to a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tacit.cli import console
+from tacit.datasets import doubs
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.events import EventColumns, open_events
+from tacit.mechanisms import plan_for
+from tacit.pages import make_page, make_statement_page
+from tacit.privacy.ledger import Ledger
+from tacit.randomizing import randomize_events
+from tacit.randomness import SecureRandomness
+from tacit.release import Release
+from tacit.tally import ExactTally
+from tacit.tallying import estimate_tally, tally_reports
+
+_COLUMNS: Final = EventColumns(time="SDate", place="Town")
+_DEFAULT_F: Final = 0.5
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Option(help="Where to put everything; files of an earlier demo are replaced.")
+    ] = Path("demo"),
+    epsilon: Annotated[float | None, typer.Option(help="How much one report may give away (default: 2.2).")] = None,
+) -> None:
+    """Show the whole way on synthetic interventions: events, randomized reports, counts, a release and its page.
+
+    Nothing here is anybody's data. The truth is shown beside the private counts because it is synthetic.
+
+    Example: [bold]tacit demo[/bold]
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    events_file, plan_file = folder / doubs.DEFAULT_FILE_NAME, folder / "plan.toml"
+    with console.progress("1/6 Simulating 13 years of interventions") as report:
+        data = doubs.interventions()
+        data.write(events_file, progress=report)
+    console.say(f"1/6 {events_file}: {data.n_rows:,} SYNTHETIC interventions in {len(data.regions)} regions of Doubs.")
+
+    place = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    domain = Domain(TimeAxis.between(str(data.days[0]), str(data.days[-1]), zone="Europe/Paris"), place)
+    plan = plan_for(domain, epsilon=epsilon, f=_DEFAULT_F if epsilon is None else None, name="Interventions in Doubs")
+    plan.write(plan_file)
+    console.say(f"2/6 {plan_file}: one report per intervention hides its region, epsilon {plan.epsilon:.3g}.")
+
+    reports_file = folder / "interventions.reports"
+    with console.progress("3/6 Randomizing every intervention") as report:
+        done = randomize_events(
+            open_events(events_file, columns=_COLUMNS, domain=domain),
+            plan,
+            reports_file,
+            randomness=SecureRandomness(),
+            ledger=_fresh_ledger(folder),
+            data_set="synthetic interventions",
+            progress=report,
+        )
+    console.say(
+        f"3/6 {reports_file}: {done.n_reports:,} reports of {-(-plan.n_private // 8)} bytes, secure randomness."
+    )
+
+    with console.progress("4/6 Counting reports") as report:
+        tally = tally_reports([reports_file], plan, progress=report)
+    tally.write(folder / "interventions.tally")
+    console.say(f"4/6 {folder / 'interventions.tally'}: what a collector keeps.")
+
+    with console.progress("5/6 Estimating counts and writing the release"):
+        release = Release.of(plan, estimate_tally(tally, plan))
+        release.write(folder / "release.parquet")
+        monthly = release.coarsen(time="month")
+        monthly.write(folder / "release-by-month.csv")
+        make_statement_page(release, folder / "statement.html")
+    console.say(
+        f"5/6 {folder / 'release.parquet'}: counts per day and region with intervals, and the privacy statement."
+    )
+
+    page_file = folder / "release.html"
+    with console.progress("6/6 Making the page"):
+        make_page(
+            release,
+            page_file,
+            truth=ExactTally(data.counts),
+            title="Interventions in Doubs, 2006 to 2018",
+            synthetic="Synthetic interventions, made by tacit simulate doubs: nobody's real data.",
+        )
+    year = release.answer(first="2018", last="2018", places=[place.cells[0]])
+    console.say(f"6/6 For example, {place.cells[0]} in 2018: {year}. The truth was {_truth(data):,}.")
+    console.say()
+    console.strong(f"Open {page_file.resolve()} in a browser.")
+
+
+def _fresh_ledger(folder: Path) -> Ledger:
+    """The demo makes its data anew each time and may spend on them each time; real data never come here."""
+    path = folder / "ledger.sqlite"
+    path.unlink(missing_ok=True)
+    return Ledger(path)
+
+
+def _truth(data: doubs.DoubsInterventions) -> int:
+    return int(data.counts[data.days.astype("datetime64[Y]") == data.days[-1].astype("datetime64[Y]"), 0].sum())

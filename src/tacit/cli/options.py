@@ -1,0 +1,145 @@
+"""Options that several commands share, declared once.
+
+A group of options is a frozen dataclass; :func:`takes` spreads its fields into a command's own parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from tacit.errors import SettingError
+
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
+PlanFile = Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The plan (TOML), made by: tacit plan")]
+
+
+def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Spread dataclasses of options into a command's parameters: ``@takes(source=SourceOptions)``."""
+
+    def spread(command: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            p.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
+            for p, hint in _hinted(command)
+            if p.name not in groups
+        ]
+        shared = [parameter for group in groups.values() for parameter in _parameters_of(group)]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            made = {
+                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**made, **given)
+
+        run.__signature__ = inspect.Signature(shared + own)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in shared + own}
+        del run.__wrapped__  # type: ignore[attr-defined]
+        return run
+
+    return spread
+
+
+def _hinted(command: Callable[..., None]) -> list[tuple[inspect.Parameter, Any]]:
+    hints = get_type_hints(command, include_extras=True)
+    return [(p, hints[p.name]) for p in inspect.signature(command).parameters.values()]
+
+
+def _parameters_of(group: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)  # type: ignore[arg-type]
+    ]
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Where the events are and how to read them."""
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Events: a CSV or Parquet file, or a database address such as sqlite:///fires.db (with --query).",
+        ),
+    ]
+    time: Annotated[str, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")]
+    place: Annotated[str | None, typer.Option(help="The column with the town or region.", metavar="COLUMN")] = None
+    count: Annotated[
+        str | None,
+        typer.Option(help="The column with the number of events in the row (default: one).", metavar="COLUMN"),
+    ] = None
+    location: Annotated[
+        str | None,
+        typer.Option(help="A column such as (47.2380, 6.0243), used where the place is blank.", metavar="COLUMN"),
+    ] = None
+    latitude: Annotated[str | None, typer.Option(help="The column of latitudes (or northings).", metavar="COLUMN")] = (
+        None
+    )
+    longitude: Annotated[str | None, typer.Option(help="The column of longitudes (or eastings).", metavar="COLUMN")] = (
+        None
+    )
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep only rows with COLUMN=VALUE or COLUMN!=VALUE; may be repeated.", metavar="CONDITION"),
+    ] = None
+    query: Annotated[
+        str | None, typer.Option(help="The SQL query, when FILE is a database address.", metavar="SQL")
+    ] = None
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            help="day-first, month-first, or a pattern such as %d.%m.%Y, when dates are ambiguous.", metavar="FORM"
+        ),
+    ] = None
+    separator: Annotated[str | None, typer.Option(help="The CSV separator (default: recognized).", metavar="CHAR")] = (
+        None
+    )
+    encoding: Annotated[str | None, typer.Option(help="The CSV encoding (default: recognized).", metavar="NAME")] = None
+    decimal: Annotated[
+        str | None, typer.Option(help="The decimal sign, . or , (default: recognized).", metavar="CHAR")
+    ] = None
+    polygons: Annotated[
+        Path | None, typer.Option(help="GeoJSON polygons of towns or regions, for coordinates.", metavar="GEOJSON")
+    ] = None
+    crs: Annotated[str, typer.Option(help="The coordinates' system: EPSG:4326 or EPSG:2154.")] = "EPSG:4326"
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse the file if any row is bad.")] = False
+
+
+@dataclass(frozen=True)
+class DomainOptions:
+    """What is counted: periods and places."""
+
+    places: Annotated[
+        str, typer.Option(help="The table of towns and regions: 'doubs', or a CSV of your own.", metavar="TABLE")
+    ] = "doubs"
+    level: Annotated[
+        str | None,
+        typer.Option(help="The places to count: town, region or department (default: region; summary: town)."),
+    ] = None
+    first: Annotated[
+        str | None, typer.Option("--from", help="The first day, month or year (default: the data's).", metavar="DATE")
+    ] = None
+    last: Annotated[str | None, typer.Option("--to", help="The last one (default: the data's).", metavar="DATE")] = None
+    step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"
+    zone: Annotated[str, typer.Option(help="The time zone of the events' clocks.")] = "Europe/Paris"
+
+
+def seed_or_none(seed: int | None) -> int | None:
+    """Check a seed given on the command line."""
+    if seed is not None and seed < 0:
+        raise SettingError(f"seed must be a whole number of at least 0; got seed={seed}.")
+    return seed

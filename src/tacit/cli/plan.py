@@ -1,0 +1,51 @@
+"""tacit plan: agree on what is counted and how privately."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli import console
+from tacit.cli.options import DomainOptions, Force, takes
+from tacit.cli.sources import domain_of
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.provenance import Provenance
+from tacit.release import PrivacyStatement
+
+
+@takes(domain=DomainOptions)
+def plan(
+    domain: DomainOptions,
+    epsilon: Annotated[float | None, typer.Option(help="How much one report may give away; smaller is safer.")] = None,
+    f: Annotated[
+        float | None, typer.Option(help="RAPPOR's share of bits replaced by a coin, instead of epsilon.")
+    ] = None,
+    private: Annotated[str, typer.Option(help="What the report hides: place, time or time,place.")] = "place",
+    mechanism: Annotated[str, typer.Option(help="The randomizer: unary (one-time RAPPOR).")] = "unary",
+    name: Annotated[str, typer.Option(help="A name for people.")] = "counts",
+    out: Annotated[Path, typer.Option(help="Where to write the plan.", metavar="FILE")] = Path("plan.toml"),
+    force: Force = False,
+) -> None:
+    """Write a plan: the public agreement between those who report and those who count.
+
+    Without --to the plan has no end. Give [bold]--epsilon[/bold], or RAPPOR's [bold]--f[/bold].
+
+    Example: [bold]tacit plan --places doubs --from 2006-01-01 --to 2018-12-31 --epsilon 2.2[/bold]
+    """
+    console.check_new(out, force=force)
+    hidden = tuple(part.strip() for part in private.split(","))
+    made = plan_for(domain_of(domain), epsilon=epsilon, f=f, mechanism=mechanism, private=hidden, name=name)
+    randomizer = mechanism_of(made)
+    made.write(out)
+    statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
+    console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
+    console.say(
+        f"Epsilon {made.epsilon:.6g}: one report changes the odds between two values by at most a factor of "
+        f"{math.exp(made.epsilon):,.2f}; whoever thought all {made.n_private} equally likely can be at most "
+        f"{statement.largest_belief:.1%} sure afterwards."
+    )
+    console.say(f"A report has {randomizer.report_bytes} bytes, whatever it hides.")
+    console.say(f"Next: tacit randomize EVENTS --plan {out} --time COLUMN --place COLUMN")

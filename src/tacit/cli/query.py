@@ -1,0 +1,36 @@
+"""tacit query: ask a release for any range of dates and places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli import console
+from tacit.release import Release
+
+
+def query(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    first: Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")] = None,
+    place: Annotated[
+        list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")
+    ] = None,
+    level: Annotated[float | None, typer.Option(help="The level of the interval (default: the release's).")] = None,
+) -> None:
+    """Answer how many events there were, with an interval for the true number.
+
+    Example: [bold]tacit query release.parquet --from 2017-01 --to 2017-03 --place "CC Loue-Lison"[/bold]
+    """
+    asked = Release.read(release)
+    found = asked.answer(first=first, last=last, places=place or None, level=level)
+    n_periods, n_places = len(found.box.time), len(found.box.places)
+    if found.is_simulation:
+        console.warn("SIMULATION: this release was made with a known seed.")
+    console.strong(f"{found.value:,.0f} events, give or take {found.standard_error:,.0f}")
+    console.say(
+        f"{found.level:.0%} interval: {found.lower:,.0f} to {found.upper:,.0f} "
+        f"({n_periods:,} period{'s' * (n_periods != 1)}, {n_places} place{'s' * (n_places != 1)})"
+    )

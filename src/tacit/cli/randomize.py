@@ -1,0 +1,80 @@
+"""tacit randomize: turn events into reports that may leave the house."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli import console
+from tacit.cli.options import Force, PlanFile, SourceOptions, seed_or_none, takes
+from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
+from tacit.plan import Plan
+from tacit.privacy.ledger import Ledger
+from tacit.randomizing import randomize_events
+from tacit.randomness import SecureRandomness, SeededRandomness
+
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(help="The ledger of what was spent (default: one per user, or TACIT_LEDGER).", metavar="FILE"),
+]
+
+
+@takes(source=SourceOptions)
+def randomize(
+    source: SourceOptions,
+    plan: PlanFile = Path("plan.toml"),
+    out: Annotated[Path, typer.Option(help="Where to write the reports.", metavar="FILE")] = Path("events.reports"),
+    places: Annotated[
+        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+    ] = None,
+    data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Randomize known events again, and state the summed epsilon.")
+    ] = False,
+    ledger: LedgerFile = None,
+    seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
+    force: Force = False,
+) -> None:
+    """Randomize every event, and record that it was done.
+
+    The ledger knows events by content and name: a second run on the same events is refused, because randomizing twice
+    gives more away. With --again it is done, and every release states the sum.
+
+    Example: [bold]tacit randomize interventions.csv --plan plan.toml --time SDate --place Town[/bold]
+    """
+    console.check_new(out, force=force)
+    agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
+    events = open_source(source, agreed.domain)
+    simulated = seed_or_none(seed) is not None
+    with console.progress("Randomizing events") as report:
+        done = randomize_events(
+            events,
+            agreed,
+            out,
+            randomness=SeededRandomness(seed) if seed is not None else SecureRandomness(),
+            ledger=None if simulated else Ledger(ledger or default_ledger()),
+            data_set=data_set or Path(source.file).stem,
+            again=again,
+            progress=report,
+        )
+    console.say(f"Wrote {out}: {done.n_reports:,} reports under plan {agreed.fingerprint}.")
+    if simulated:
+        console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
+    elif done.prior_epsilon:
+        console.warn(
+            f"These events were randomized before. Together that is epsilon {done.prior_epsilon + agreed.epsilon:.6g}, "
+            "and every release made of these reports will say so."
+        )
+    say_bad_rows(done.bad_rows)
+    console.say(f"Next: tacit tally {out} --plan {plan}")
+
+
+def default_ledger() -> Path:
+    """One ledger per user, so that moving or renaming a file does not renew its budget."""
+    if named := os.environ.get("TACIT_LEDGER"):
+        return Path(named)
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "tacit" / "ledger.sqlite"

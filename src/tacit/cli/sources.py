@@ -1,0 +1,86 @@
+"""From options to events and domains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacit.cli import console
+from tacit.cli.options import DomainOptions, SourceOptions
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.errors import SettingError
+from tacit.events import BadRowSummary, EventColumns, Events, ReadOptions, SqlQuery, open_events, scan_span
+
+
+def columns_of(source: SourceOptions) -> EventColumns:
+    return EventColumns(
+        time=source.time,
+        place=source.place,
+        count=source.count,
+        location=source.location,
+        latitude=source.latitude,
+        longitude=source.longitude,
+        where=tuple(source.where or ()),
+    )
+
+
+def reading_of(source: SourceOptions) -> ReadOptions:
+    return ReadOptions(
+        date_format=source.date_format,
+        separator=source.separator,
+        encoding=source.encoding,
+        decimal=source.decimal,
+        strict=source.strict,
+        polygons=source.polygons,
+        crs=source.crs,
+    )
+
+
+def named_source(source: SourceOptions) -> object:
+    """A path, or a query's result when a database address was given."""
+    if "://" not in source.file:
+        if source.query is not None:
+            raise SettingError(
+                "query belongs to a database address such as sqlite:///fires.db. Leave it out for a file."
+            )
+        return Path(source.file)
+    if source.query is None:
+        raise SettingError("a database address needs a query. Add: --query 'SELECT ... FROM ...'")
+    return SqlQuery(source.file, source.query)
+
+
+def open_source(source: SourceOptions, domain: Domain) -> Events:
+    return open_events(named_source(source), columns=columns_of(source), domain=domain, options=reading_of(source))
+
+
+def gazetteer_of(table: str) -> Gazetteer:
+    """A table of ours by name, or the user's by path."""
+    return Gazetteer.read(table) if Path(table).is_file() else Gazetteer.builtin(table)
+
+
+def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, level: str = "region") -> Domain:
+    """The domain asked for; without dates it spans the events' own, for the curator's screen."""
+    first, last = options.first, options.last
+    if source is not None and (first is None or last is None):
+        with console.progress("Looking for the first and last date") as report:
+            span = scan_span(
+                named_source(source),
+                columns=columns_of(source),
+                options=reading_of(source),
+                zone=options.zone,
+                progress=report,
+            )
+        first, last = first or str(span.first)[:10], last or str(span.last)[:10]
+    if first is None:
+        raise SettingError("the first day must be given. Add: --from 2006-01-01")
+    place = PlaceAxis.from_gazetteer(gazetteer_of(options.places), level=options.level or level)
+    return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)
+
+
+def say_bad_rows(summary: BadRowSummary) -> None:
+    """List what was set aside, by reason and row number."""
+    if summary:
+        console.warn(f"{summary.n_rows:,} rows were set aside:")
+        for line in summary.lines():
+            console.warn(f"  {line}")
+    else:
+        console.say("No row was set aside.")

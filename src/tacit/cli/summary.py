@@ -1,0 +1,35 @@
+"""tacit summary: exact figures per year, and what published aggregates would give away."""
+
+from __future__ import annotations
+
+from tacit.cli import console
+from tacit.cli.options import DomainOptions, SourceOptions, takes
+from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.events import summarize
+
+
+@takes(source=SourceOptions, domain=DomainOptions)
+def summary(source: SourceOptions, domain: DomainOptions) -> None:
+    """Show events per day in each year, and how many week and month cells hold a single event.
+
+    A cell with one event points at one person: the disclosure found in published weekly and monthly aggregates.
+    The figures are exact and [bold]not for publication[/bold].
+
+    Example: [bold]tacit summary interventions.csv --time SDate --place Town[/bold]
+    """
+    events = open_source(source, domain_of(domain, source, level="town"))
+    with console.progress("Reading events") as report:
+        counts = events.count(progress=report)
+    found = summarize(counts)
+    console.table(
+        ["Year", "Total", "Average", "Std. dev.", "Max.", "Min."],
+        [[y.year, f"{y.total:,}", f"{y.mean:.1f}", f"{y.std:.1f}", f"{y.max:,}", f"{y.min:,}"] for y in found.years],
+        title="Events per day, exact: NOT FOR PUBLICATION",
+    )
+    console.say()
+    place = found.place_level
+    console.say(
+        f"Cells with a single event: {found.n_single_weeks:,} of the {found.n_occupied_weeks:,} {place} x week cells "
+        f"that hold any, and {found.n_single_months:,} of the {found.n_occupied_months:,} {place} x month cells."
+    )
+    say_bad_rows(counts.bad_rows)

@@ -1,0 +1,34 @@
+"""tacit tally: count reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli import console
+from tacit.cli.options import Force, PlanFile
+from tacit.errors import SettingError
+from tacit.plan import Plan
+from tacit.tallying import tally_reports
+
+
+def tally(
+    reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Report files, made by: tacit randomize")],
+    plan: PlanFile = Path("plan.toml"),
+    out: Annotated[Path, typer.Option(help="Where to write the tally.", metavar="FILE")] = Path("events.tally"),
+    force: Force = False,
+) -> None:
+    """Count the reports of one or more files. Every file is checked before the first is counted.
+
+    Example: [bold]tacit tally north.reports south.reports --plan plan.toml[/bold]
+    """
+    console.check_new(out, force=force)
+    if len({path.resolve() for path in reports}) < len(reports):
+        raise SettingError("a report file is named twice, and its reports would count twice. Name each file once.")
+    with console.progress("Counting reports") as report:
+        total = tally_reports(reports, Plan.read(plan), progress=report)
+    total.write(out)
+    console.say(f"Wrote {out}: {total.n_reports:,} reports in {len(total.reports):,} periods.")
+    console.say(f"Next: tacit release {out} --plan {plan} --by month")

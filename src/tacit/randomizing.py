@@ -1,0 +1,104 @@
+"""From events to report files: what a station does with its back catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import DataError, SettingError
+from tacit.events import BadRowSummary, EventBatch, EventDigest, Events
+from tacit.mechanisms import mechanism_of
+from tacit.plan import Plan
+from tacit.privacy.ledger import Ledger
+from tacit.provenance import Provenance
+from tacit.randomness import Randomness
+from tacit.wire import ReportWriter
+
+Progress = Callable[[int, int | None], None]
+_UNRECORDED_KEY = bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Randomized:
+    """What became of the events."""
+
+    n_reports: int
+    prior_epsilon: float
+    bad_rows: BadRowSummary
+
+
+def randomize_events(
+    events: Events,
+    plan: Plan,
+    path: str | Path,
+    *,
+    randomness: Randomness,
+    ledger: Ledger | None,
+    data_set: str,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Randomized:
+    """Write one report for every event, after the ledger has agreed to pay for them.
+
+    The events are read twice: first to know them by content, so that the ledger can refuse before any noise is
+    drawn; then to randomize. Should they change in between, nothing is written. Without a ledger the
+    randomness must be simulated: real noise is always recorded.
+    """
+    if ledger is None and not randomness.is_simulation:
+        raise SettingError("real reports must be recorded. Give a ledger.")
+    mechanism = mechanism_of(plan)
+    key = _UNRECORDED_KEY if ledger is None else ledger.key
+    digest = EventDigest(key, events.domain)
+    counts = events.count(progress=progress, digest=_ByDay(digest))
+    if not counts.n_events:
+        raise DataError(
+            f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
+            "Look into it with: tacit check"
+        )
+    days = digest.digests()
+    prior = 0.0
+    if ledger is not None:
+        prior = ledger.spend(
+            data_set=data_set,
+            plan_id=plan.fingerprint,
+            epsilon=plan.epsilon,
+            days={_day_name(day): value for day, value in days.items()},
+            n_events=counts.n_events,
+            again=again,
+        ).prior_epsilon
+    provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior)
+    second_digest = EventDigest(key, events.domain)
+    by_day = _ByDay(second_digest)
+    with ReportWriter(path, provenance, mechanism.report_bytes) as writer:
+        for batch in events.batches(progress=progress):
+            by_day.update(batch)
+            public, private = plan.split(*_one_row_an_event(batch))
+            writer.add(public, mechanism.randomize(private, randomness=randomness))
+        if second_digest.digests() != days:
+            raise DataError(f"{events.name} changed while it was read. Nothing was written; run again with --again.")
+    return Randomized(counts.n_events, prior, counts.bad_rows)
+
+
+class _ByDay:
+    """Feeds a digest with calendar days, so that events are known again under a plan of another step."""
+
+    def __init__(self, digest: EventDigest) -> None:
+        self._digest = digest
+
+    def update(self, batch: EventBatch) -> None:
+        self._digest.update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
+
+
+def _day_name(day: int) -> str:
+    return str(np.datetime64(day, "D"))
+
+
+def _one_row_an_event(batch: EventBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    time, place = batch.time_bin, batch.place.astype(np.int64)
+    if batch.count is None:
+        return time, place
+    return np.repeat(time, batch.count), np.repeat(place, batch.count)

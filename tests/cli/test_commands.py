@@ -1,0 +1,268 @@
+"""The commands from events to page, on small files of every kind."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+
+import numpy as np
+import pytest
+
+from tacit.cli.app import app
+from tacit.release import Release
+from tacit.tally import Tally
+
+TOWNS = ["Besançon", "BESANCON", "Pontarlier", "St-Vit", "Montbéliard", "Maîche"]
+
+
+@pytest.fixture
+def events(tmp_path):
+    """300 interventions of January 2018 in six spellings."""
+    rng = np.random.default_rng(5)
+    path = tmp_path / "events.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["ID", "SDate", "Town"])
+        for number in range(300):
+            writer.writerow([number, f"2018/01/{rng.integers(1, 32):02d} 08:08", TOWNS[rng.integers(len(TOWNS))]])
+    return path
+
+
+COLUMNS = ("--time", "SDate", "--place", "Town")
+JANUARY = ("--from", "2018-01-01", "--to", "2018-01-31")
+
+
+def test_from_events_to_a_page(tacit, events, tmp_path):
+    steps = [
+        ("check", events, *COLUMNS),
+        ("plan", *JANUARY, "--epsilon", "2.2"),
+        ("randomize", events, *COLUMNS),
+        ("tally", "events.reports"),
+        ("release", "events.tally", "--by", "month", "--statement", "statement.html"),
+        ("query", "release.parquet", "--from", "2018-01", "--to", "2018-01", "--place", "CA du Grand Besançon"),
+        ("page", "release.parquet"),
+    ]
+    for words in steps:
+        ran = tacit(*words)
+        assert ran.code == 0, (words, ran.err)
+    release = Release.read(tmp_path / "release.parquet")
+    assert not release.is_simulation
+    assert release.unbiased.totals.tolist() == [[300]]
+    for name in ("release.html", "statement.html"):
+        assert "epsilon" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_check_says_what_can_be_counted_and_writes_nothing(tacit, events, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    ran = tacit("check", events, *COLUMNS)
+    assert "300 rows read, 300 events counted" in ran.out
+    assert "not for publication" in ran.out
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_bad_rows_are_named_by_number_and_reason_only(tacit, events):
+    with events.open("a", encoding="utf-8") as file:
+        file.write("1,2018/01/05 10:00,Atlantis-secret\n2,,Besançon\n3,not-a-date-secret,Besançon\n")
+    ran = tacit("check", events, *COLUMNS)
+    assert ran.code == 0
+    assert "3 rows were set aside" in ran.err
+    assert "302" in ran.err
+    assert "secret" not in ran.out + ran.err
+    strict = tacit("check", events, *COLUMNS, "--strict")
+    assert strict.code == 3
+    assert "secret" not in strict.err
+
+
+def test_summary_is_exact_and_labelled(tacit, events):
+    ran = tacit("summary", events, *COLUMNS)
+    assert ran.code == 0
+    assert "NOT FOR PUBLICATION" in ran.out
+    assert "2018" in ran.out
+    assert "town x week cells" in ran.out
+
+
+def test_a_second_randomization_is_refused_or_states_the_sum(tacit, events, tmp_path):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    assert tacit("randomize", events, *COLUMNS).code == 0
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(events.read_text(encoding="utf-8"), encoding="utf-8")
+    refused = tacit("randomize", renamed, *COLUMNS, "--out", "second.reports")
+    assert refused.code == 5
+    assert "randomized before" in refused.err
+    assert not (tmp_path / "second.reports").exists()
+    accepted = tacit("randomize", renamed, *COLUMNS, "--out", "second.reports", "--again")
+    assert accepted.code == 0
+    assert "epsilon 4" in accepted.err
+    tacit("tally", "second.reports")
+    released = tacit("release", "events.tally")
+    assert "epsilon 4 per event" in released.out
+    assert "Randomized more than once" in Release.read(tmp_path / "release.parquet").statement.text()
+
+
+def test_a_reordered_file_in_another_format_is_the_same_events(tacit, events, tmp_path):
+    import polars as pl
+
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    assert tacit("randomize", events, *COLUMNS).code == 0
+    pl.read_csv(events).sample(fraction=1, shuffle=True, seed=1).write_parquet(tmp_path / "other.parquet")
+    assert tacit("randomize", "other.parquet", *COLUMNS, "--out", "b.reports").code == 5
+
+
+def test_another_plan_does_not_renew_the_budget(tacit, events):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    tacit("plan", "--from", "2018-01-01", "--step", "week", "--epsilon", "1", "--out", "weeks.toml")
+    assert tacit("randomize", events, *COLUMNS, "--plan", "weeks.toml", "--out", "b.reports").code == 5
+
+
+def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err
+    tacit("tally", "events.reports")
+    assert Tally.read(tmp_path / "events.tally").provenance.is_simulation
+    assert "SIMULATION" in tacit("release", "events.tally").err
+    assert "SIMULATION" in tacit("query", "release.parquet").err
+    tacit("page", "release.parquet")
+    assert "simulation" in (tmp_path / "release.html").read_text(encoding="utf-8").lower()
+    # a simulation spends nothing: the real run is still free
+    assert tacit("randomize", events, *COLUMNS, "--out", "real.reports").code == 0
+
+
+def test_several_stations_reports_add_up(tacit, events, tmp_path):
+    lines = events.read_text(encoding="utf-8").splitlines()
+    (tmp_path / "a.csv").write_text("\n".join(lines[:150]), encoding="utf-8")
+    (tmp_path / "b.csv").write_text("\n".join([lines[0], *lines[150:]]), encoding="utf-8")
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    for name in ("a", "b"):
+        assert tacit("randomize", f"{name}.csv", *COLUMNS, "--out", f"{name}.reports").code == 0
+    assert tacit("tally", "a.reports", "b.reports").code == 0
+    assert Tally.read(tmp_path / "events.tally").n_reports == 300
+    twice = tacit("tally", "a.reports", "a.reports", "--force")
+    assert twice.code == 2
+    assert "named twice" in twice.err
+
+
+def test_counts_in_a_column_from_a_database(tacit, tmp_path):
+    with sqlite3.connect(tmp_path / "visits.db") as connection:
+        connection.execute("CREATE TABLE visits (day TEXT, town TEXT, n INTEGER)")
+        connection.executemany(
+            "INSERT INTO visits VALUES (?, ?, ?)", [("2018-01-01", "Besançon", 40), ("2018-01-02", "Pontarlier", 2)]
+        )
+    connection.close()
+    source = (
+        "sqlite:///visits.db",
+        "--query",
+        "SELECT * FROM visits",
+        "--time",
+        "day",
+        "--place",
+        "town",
+        "--count",
+        "n",
+    )
+    ran = tacit("check", *source)
+    assert "2 rows read, 42 events counted" in ran.out
+    tacit("plan", *JANUARY, "--f", "0.5")
+    assert "42 reports" in tacit("randomize", *source).out
+
+
+def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):
+    (tmp_path / "plan.toml").write_text("mine")
+    assert "exists already" in tacit("plan", *JANUARY, "--epsilon", "2").err
+    assert (tmp_path / "plan.toml").read_text() == "mine"
+    assert tacit("plan", *JANUARY, "--epsilon", "2", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (("--f", "0"), "unprotected"),
+        (("--f", "1"), "know nothing"),
+        (("--f", "nan"), "between 0 and 1"),
+        (("--epsilon", "0"), "above 0"),
+        (("--epsilon", "nan"), "above 0"),
+        (("--epsilon", "-1"), "above 0"),
+        (("--epsilon", "99"), "at most 32"),
+        ((), "either epsilon or f"),
+        (("--epsilon", "1", "--f", "0.5"), "either epsilon or f"),
+        (("--epsilon", "1", "--private", "town"), "private must be"),
+        (("--epsilon", "1", "--mechanism", "magic"), "mechanism must be one of"),
+        (("--epsilon", "1", "--places", "atlantis"), "atlantis"),
+        (("--epsilon", "1", "--zone", "Mars/Olympus"), "zone"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_gets_a_sentence_and_no_plan(tacit, tmp_path, setting, words):
+    ran = tacit("plan", *JANUARY, *setting)
+    assert ran.code == 2
+    assert words in ran.err
+    assert not (tmp_path / "plan.toml").exists()
+
+
+def test_reports_of_another_plan_are_refused(tacit, events):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    tacit("plan", *JANUARY, "--epsilon", "1", "--out", "other.toml")
+    ran = tacit("tally", "events.reports", "--plan", "other.toml")
+    assert ran.code == 4
+    assert "Use the plan" in ran.err
+
+
+@pytest.mark.parametrize("command", ["check", "summary", "randomize", "tally", "release", "query", "page"])
+def test_a_file_that_is_not_there_gets_a_sentence(tacit, command):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    columns = COLUMNS if command in ("check", "summary", "randomize") else ()
+    ran = tacit(command, "nowhere.csv", *columns)
+    assert ran.code in (3, 4)
+    assert "nowhere.csv" in ran.err
+
+
+def test_questions_outside_the_release_are_refused(tacit, events):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    tacit("tally", "events.reports")
+    tacit("release", "events.tally", "--out", "r.csv")
+    for asked in (
+        ("--from", "2019"),
+        ("--from", "2018-01-20", "--to", "2018-01-10"),
+        ("--place", "Atlantis"),
+        ("--level", "2"),
+    ):
+        assert tacit("query", "r.csv", *asked).code == 2
+    assert (
+        "events, give or take" in tacit("query", "r.csv", "--place", "CC Loue-Lison", "--place", "CC Altitude 800").out
+    )
+
+
+def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    tacit("tally", "events.reports")
+    tacit("release", "events.tally")
+    assert tacit("page", "release.parquet", "--laboratory", events, *COLUMNS, "--out", "lab.html").code == 0
+    tacit("page", "release.parquet")
+    assert "LABORATORY" in (tmp_path / "lab.html").read_text(encoding="utf-8").upper()
+    assert "LABORATORY" not in (tmp_path / "release.html").read_text(encoding="utf-8").upper()
+
+
+@pytest.mark.parametrize("command", [None, *(c.name for c in app.registered_commands)])
+def test_every_command_explains_itself_with_an_example(tacit, command):
+    ran = tacit(*([command] if command else []), "--help")
+    assert ran.code == 0
+    assert "tacit demo" in ran.out if command is None else f"tacit {command}" in ran.out.replace("Usage: tacit", "")
+
+
+def test_the_version_is_shown(tacit):
+    assert tacit("--version").out.startswith("tacit 0.")
+
+
+def test_an_unexpected_fault_shows_no_value_and_no_traceback(tacit, events, monkeypatch):
+    from tacit.events import Events
+
+    def fault(*_args, **_settings):
+        raise ZeroDivisionError("secret value 42")
+
+    monkeypatch.setattr(Events, "count", fault)
+    ran = tacit("check", events, *COLUMNS)
+    assert ran.code == 70
+    assert "ZeroDivisionError" in ran.err
+    assert "secret" not in ran.err
