@@ -255,6 +255,8 @@ def test_a_table_that_has_changed_is_refused(tmp_path):
         {"level": "region", "cells": ["Ouest"], "gazetteer": "doubs"},
         {"level": "region", "cells": ["Ouest"], "gazetteer": {"name": "doubs"}},
         {"level": "region", "cells": ["Ouest"], "gazetteer": {"name": "x", "sha256": "", "path": "x", "levels": ["a"]}},
+        {"level": "region", "cells": ["Ouest"], "gazetteer": {"name": "x", "sha256": "", "path": 3}},
+        {"level": "region", "cells": ["Ouest"], "gazetteer": {"name": ["doubs"], "sha256": ""}},
         {"level": "region", "cells": ["Ouest"], "more": 1},
         ["Ouest"],
     ],

@@ -81,6 +81,16 @@ def test_quoted_names_may_hold_the_separator():
     assert read_table('town,region\n"Val, Le",West\n', source="places").rows[0].name == "Val, Le"
 
 
+def test_towns_are_the_same_only_if_each_level_is():
+    text = "town,region\nSaint,Denis X\nSaint Denis,X\n"
+    assert len(read_table(text, source="places").rows) == 2
+
+
+def test_rows_are_numbered_as_a_spreadsheet_shows_them():
+    with pytest.raises(DataError, match="row 5 "):
+        read_table("\ntown,region\nA,West\n\n,West\n", source="places")
+
+
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
@@ -93,6 +103,7 @@ def test_quoted_names_may_hold_the_separator():
         ("town,region,department\nA,West,\n", DataError, "row 2 .* must name its department"),
         ("town,region\nA,West\nÀ,west\n", DataError, "must name every town once; got A / West 2 times"),
         ("town,code,region\nA,1,West\nB,1,West\n", DataError, "must name every code once; got 1 2 times"),
+        ("town,code,region,alias_of\nA,1,West,\nB,2,East,\nC,2,,A\n", DataError, "every code once; got 2 2 times"),
         ("town,region,outside\nA,West,perhaps\n", DataError, "must say yes or no in column outside; got 'perhaps'"),
         ("town,region,population\nA,West,many\n", DataError, "whole number as population; got 'many'"),
         ("town,region,alias_of\nA,West,\nB,,C\n", DataError, "row 3 .* 'C' is not in the table"),

@@ -379,3 +379,8 @@ def test_damaged_values_are_refused(values):
 def test_an_hour_axis_cannot_start_with_the_second_of_two_repeated_hours():
     with pytest.raises(SettingError, match="second of two repeated hours"):
         TimeAxis.between("2018-10-28T02:00+01:00", "2018-10-28", step="hour", zone=PARIS)
+
+
+def test_a_date_that_stands_for_no_date_does_not_follow_clocks_for_thousands_of_years():
+    endless = TimeAxis.between("2018-01-01", None, step="hour", zone=PARIS)
+    assert endless.bins_of_local(array("2018-01-01T01:00", "9998-12-31")).tolist()[0] == 1

@@ -61,12 +61,12 @@ class TableReference:
                 "gazetteer must have name and sha256, and may have path, levels and columns; got other names. "
                 "Correct them."
             )
-        levels, columns = tuple(values.get("levels", ())), tuple(values.get("columns", ()))
-        if len(levels) != len(columns):
-            raise SettingError(
-                "levels and columns of a gazetteer must be as many; got different numbers. Correct them."
-            )
-        return cls(str(values["sha256"]), str(values["name"]), values.get("path"), levels, columns)
+        levels, columns = values.get("levels", []), values.get("columns", [])
+        if not (_are_texts(levels) and _are_texts(columns) and len(levels) == len(columns)):
+            raise SettingError("levels and columns of a gazetteer must be lists of as many names. Correct them.")
+        if not _are_texts([values["name"], values["sha256"], values.get("path", "")]):
+            raise SettingError("name, sha256 and path of a gazetteer must be texts. Correct them.")
+        return cls(values["sha256"], values["name"], values.get("path"), tuple(levels), tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -215,15 +215,12 @@ class PlaceAxis:
     def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> PlaceAxis:
         """Rebuild an axis from the values of :meth:`to_dict`.
 
-        The table is the one given, else ours of that name, else the file at that path. If there is no such
-        file the axis still counts and answers, but matches only the names of its own cells. A table that is not
-        the one the axis was made with is refused.
+        The table is the one given, else ours of that name, else the file at that path, seen from the working folder.
+        If there is no such file the axis still counts and answers, but matches only the names of its own cells. A table
+        that is not the one the axis was made with is refused.
         """
-        if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= {
-            "level",
-            "cells",
-            "gazetteer",
-        }:
+        known = {"level", "cells", "gazetteer"}
+        if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= known:
             raise SettingError("a place axis must have level and cells, and may have gazetteer. Correct these names.")
         if "gazetteer" not in values:
             return cls(values["level"], values["cells"], gazetteer)
@@ -264,6 +261,10 @@ class PlaceAxis:
         cell = next((cell for cell in self.cells if [fold_name(cell)] == close), None)
         hint = f"The first of {self.n_cells} is {self.cells[0]!r}." if cell is None else f"Did you mean {cell!r}?"
         return SettingError(f"{rule}. {hint}")
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
 
 
 def _checked(cells: Iterable[str]) -> tuple[str, ...]:

@@ -77,17 +77,18 @@ class Table:
 
 def read_table(text: str, *, levels: Levels = None, source: str) -> Table:
     """Read the text of a CSV file."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    if not lines:
+    text = text.removeprefix("\ufeff")
+    first = next((line for line in text.splitlines() if line.strip()), None)
+    if first is None:
         raise UnreadableFile(f"the table of places {source} is empty. Give it a header and one row a town.")
-    separator = max(";\t,", key=lines[0].count)
+    separator = max(";\t,", key=first.count)
     try:
-        records = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, strict=True))
+        records = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as failed:
         raise UnreadableFile(f"the table of places {source} is not a CSV file ({failed}). Export it again.") from None
-    return _Reader(source, [cell.strip() for cell in records[0]], levels).read(records[1:])
+    numbered = [(number, record) for number, record in enumerate(records, start=1) if any(map(str.strip, record))]
+    (_, header), *body = numbered
+    return _Reader(source, [cell.strip() for cell in header], levels).read(body)
 
 
 class _Reader:
@@ -127,14 +128,12 @@ class _Reader:
                 return found[0]
         return None
 
-    def read(self, records: list[list[str]]) -> Table:
-        """Return the table of these records, the first of which is row 2."""
+    def read(self, records: list[tuple[int, list[str]]]) -> Table:
+        """Return the table of these numbered records."""
         rows: list[PlaceRow] = []
         former: list[tuple[int, PlaceRow, str]] = []
         tiles: Tiles = {}
-        for number, record in enumerate(records, start=2):
-            if not any(cell.strip() for cell in record):
-                continue
+        for number, record in records:
             if len(record) != len(self.header):
                 raise self._error(number, f"must have {len(self.header)} columns; it has {len(record)}")
             row = self._row(number, record)
@@ -145,9 +144,10 @@ class _Reader:
                 raise self._error(number, f"must name its {self.levels[1 + row.parents.index('')]}")
             rows.append(row)
             self._add_tile(number, record, row, tiles)
+        self._add_former(rows, former)
         self._check_duplicates(rows)
         headers = tuple(self.header[self.columns[level]] for level in self.levels)
-        return Table(self.levels, headers, tuple(self._with_former(rows, former)), tiles)
+        return Table(self.levels, headers, tuple(rows), tiles)
 
     def _row(self, number: int, record: list[str]) -> PlaceRow:
         name, *parents = (self._cell(record, level) for level in self.levels)
@@ -170,7 +170,7 @@ class _Reader:
             outside in _YES,
         )
 
-    def _with_former(self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]) -> list[PlaceRow]:
+    def _add_former(self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]) -> None:
         """Give every place the names and codes of the alias rows that point to it."""
         by_key: dict[str, list[int]] = {}
         for index, row in enumerate(rows):
@@ -187,7 +187,6 @@ class _Reader:
                 codes=row.codes + alias.codes,
                 aliases=(*row.aliases, alias.name, *alias.aliases),
             )
-        return rows
 
     def _add_tile(self, number: int, record: list[str], row: PlaceRow, tiles: Tiles) -> None:
         text = self._cell(record, "tile_x"), self._cell(record, "tile_y")
@@ -204,17 +203,17 @@ class _Reader:
             raise self._error(number, f"must not share the tile {position} with another place")
 
     def _check_duplicates(self, rows: list[PlaceRow]) -> None:
-        for what, keys in (
-            ("town", [" / ".join((row.name, *row.parents)) for row in rows]),
-            ("code", [code for row in rows for code in row.codes]),
-        ):
-            folded = {key: fold_name(key.replace(" / ", " | ")) for key in keys}
-            often = Counter(folded[key] for key in keys)
-            twice = [key for key in keys if often[folded[key]] > 1]
+        towns = [
+            (" / ".join((row.name, *row.parents)), tuple(map(fold_name, (row.name, *row.parents)))) for row in rows
+        ]
+        codes = [(code, (fold_name(code),)) for row in rows for code in row.codes]
+        for what, keys in (("town", towns), ("code", codes)):
+            often = Counter(key for _, key in keys)
+            twice = [(name, often[key]) for name, key in keys if often[key] > 1]
             if twice:
                 raise DataError(
-                    f"the table of places {self.source} must name every {what} once; got {twice[0]} "
-                    f"{often[folded[twice[0]]]} times. Remove the repeated rows."
+                    f"the table of places {self.source} must name every {what} once; got {twice[0][0]} "
+                    f"{twice[0][1]} times. Remove the repeated rows."
                 )
 
     def _cell(self, record: list[str], meaning: str) -> str:

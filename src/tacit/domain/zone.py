@@ -29,6 +29,8 @@ _EPOCH = datetime(1970, 1, 1)
 # Beyond this year a zone only follows its two yearly rules, which lie months apart.
 _LAST_YEAR_OF_SURPRISES = 2037
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
+# A file with 9999-12-31 for "no date" must not cost seconds; no clock is known that far ahead anyway.
+_YEARS_FOLLOWED = 300
 
 
 def zone_info(zone: str) -> tzinfo:
@@ -65,9 +67,12 @@ class ZoneTable:
 
     @classmethod
     def over(cls, zone: str, first_year: int, last_year: int) -> ZoneTable:
-        """Build the table for the years ``first_year`` to ``last_year``, and one more on either side."""
+        """Build the table for the years ``first_year`` to ``last_year``, and one more on either side.
+
+        From 300 years after the first on, the offset no longer changes.
+        """
         first = max(_FIRST_YEAR, first_year - 1)
-        last = max(first, min(_LAST_YEAR, last_year + 1))
+        last = max(first, min(_LAST_YEAR, last_year + 1, first + _YEARS_FOLLOWED))
         return _table(zone, first, last)
 
     def to_utc(self, local: Seconds) -> Seconds:
