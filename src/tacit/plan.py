@@ -95,12 +95,12 @@ class Plan:
         self, time_bins: NDArray[np.int64], places: NDArray[np.integer]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Divide events into what everybody may see and what the randomizer must hide: (public, private)."""
-        time_bins, places = np.asarray(time_bins, np.int64), np.asarray(places, np.int64)
+        cells = np.asarray(places, np.int64)
         if self.private == ("place",):
-            return time_bins, places
+            return time_bins, cells
         if self.private == ("time",):
-            return places, time_bins
-        return np.zeros_like(time_bins), time_bins * self.domain.place.n_cells + places
+            return cells, time_bins
+        return np.zeros_like(cells), time_bins * self.domain.place.n_cells + cells
 
     def bounded_domain(self, n_public: int) -> Domain:
         """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
@@ -114,7 +114,7 @@ class Plan:
         """Lay a tally's rows of per-cell statistics out as time x place; bins without reports are zeros."""
         n_times, n_places = domain.shape
         if self.private == ("time", "place"):
-            return statistics.sum(axis=0).reshape(n_times, n_places)
+            return np.asarray(statistics.sum(axis=0)).reshape(n_times, n_places)
         n_public = n_places if self.private == ("time",) else n_times
         rows = np.zeros((n_public, statistics.shape[1]), np.int64)
         rows[: len(statistics)] = statistics
@@ -122,8 +122,9 @@ class Plan:
 
     def totals_by_domain(self, reports: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
         """Lay reports per public bin out so that they broadcast against time x place."""
-        rows = self.by_domain(reports[:, None], domain) if self.private != ("time", "place") else reports.sum()
-        return np.asarray(rows).reshape((1, 1)) if self.private == ("time", "place") else np.asarray(rows)
+        if self.private == ("time", "place"):
+            return np.full((1, 1), reports.sum())
+        return self.by_domain(reports[:, None], domain)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -52,8 +52,8 @@ def randomize_events(
         raise SettingError("real reports must be recorded. Give a ledger.")
     mechanism = mechanism_of(plan)
     key = _UNRECORDED_KEY if ledger is None else ledger.key
-    digest = EventDigest(key, events.domain)
-    counts = events.count(progress=progress, digest=_ByDay(digest))
+    digest = _DayDigest(key, events.domain)
+    counts = events.count(progress=progress, digest=digest)
     if not counts.n_events:
         raise DataError(
             f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
@@ -71,26 +71,22 @@ def randomize_events(
             again=again,
         ).prior_epsilon
     provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior)
-    second_digest = EventDigest(key, events.domain)
-    by_day = _ByDay(second_digest)
+    digest_again = _DayDigest(key, events.domain)
     with ReportWriter(path, provenance, mechanism.report_bytes) as writer:
         for batch in events.batches(progress=progress):
-            by_day.update(batch)
+            digest_again.update(batch)
             public, private = plan.split(*_one_row_an_event(batch))
             writer.add(public, mechanism.randomize(private, randomness=randomness))
-        if second_digest.digests() != days:
+        if digest_again.digests() != days:
             raise DataError(f"{events.name} changed while it was read. Nothing was written; run again with --again.")
     return Randomized(counts.n_events, prior, counts.bad_rows)
 
 
-class _ByDay:
-    """Feeds a digest with calendar days, so that events are known again under a plan of another step."""
-
-    def __init__(self, digest: EventDigest) -> None:
-        self._digest = digest
+class _DayDigest(EventDigest):
+    """Digests of calendar days, so that events are known again under a plan of another step."""
 
     def update(self, batch: EventBatch) -> None:
-        self._digest.update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
+        super().update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
 
 
 def _day_name(day: int) -> str:

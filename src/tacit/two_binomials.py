@@ -56,7 +56,7 @@ def count_limits(
     exact = np.flatnonzero(~by_series.ravel())
     asked = np.stack([a.ravel()[exact] for a in (flips, largest, heads)], axis=1)
     distinct, where = np.unique(asked, axis=0, return_inverse=True)
-    limits = np.array([_limits_by_listing(*map(int, row), p, q, tail) for row in distinct]).reshape(-1, 2)
+    limits = np.array([_limits_by_listing(m, n, c, p, q, tail) for m, n, c in distinct.tolist()]).reshape(-1, 2)
     lower.ravel()[exact], upper.ravel()[exact] = limits[where.ravel()].T
     return lower, upper
 

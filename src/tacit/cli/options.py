@@ -41,7 +41,7 @@ def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
         run.__signature__ = inspect.Signature(shared + own)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in shared + own}
-        del run.__wrapped__  # type: ignore[attr-defined]
+        del run.__wrapped__
         return run
 
     return spread
@@ -61,7 +61,7 @@ def _parameters_of(group: type) -> list[inspect.Parameter]:
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
             annotation=hints[field.name],
         )
-        for field in fields(group)  # type: ignore[arg-type]
+        for field in fields(group)
     ]
 
 

@@ -154,7 +154,7 @@ def _drawn(source: SecureRandomness | SeededRandomness, count: int) -> NDArray[n
 def _bytes_of(out: NDArray[np.uint64]) -> memoryview:
     if out.dtype != np.uint64 or not out.flags.c_contiguous or not out.flags.writeable:
         raise SettingError("out must be a writeable contiguous array of uint64 words. Pass np.empty(n, np.uint64).")
-    return memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")
+    return out.reshape(-1).view(np.uint8).data if out.size else memoryview(b"")
 
 
 _IS_LITTLE_ENDIAN: Final = np.little_endian

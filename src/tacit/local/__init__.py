@@ -1,0 +1,1 @@
+"""Randomizers for devices that trust nobody."""
