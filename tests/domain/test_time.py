@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tacit.domain import STEPS, TimeAxis, sum_groups
 from tacit.errors import SettingError
 
-ZONES = ("UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata")
+# in São Paulo the clocks changed at midnight
+ZONES = ("UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata", "America/Sao_Paulo")
 PARIS = "Europe/Paris"
 
 moments = st.datetimes(datetime(2014, 12, 25), datetime(2019, 1, 7)).map(lambda t: t.replace(microsecond=0))
@@ -384,3 +385,13 @@ def test_an_hour_axis_cannot_start_with_the_second_of_two_repeated_hours():
 def test_a_date_that_stands_for_no_date_does_not_follow_clocks_for_thousands_of_years():
     endless = TimeAxis.between("2018-01-01", None, step="hour", zone=PARIS)
     assert endless.bins_of_local(array("2018-01-01T01:00", "9998-12-31")).tolist()[0] == 1
+
+
+def test_days_whose_midnight_was_skipped_are_whole():
+    hours = TimeAxis.between("2018-11-03", "2018-11-04", step="hour", zone="America/Sao_Paulo")
+    assert (hours.n_bins, hours.label(24)) == (47, "2018-11-04T01:00-02:00")
+    assert hours.coarsen("day")[0].labels() == ["2018-11-03", "2018-11-04"]
+    for first, last in (("2018-11-04", "2018-11-04"), ("2018-11-03", "2018-11-03")):
+        days, groups = TimeAxis.between(first, last, step="hour", zone="America/Sao_Paulo").coarsen("day")
+        assert days.labels() == [first]
+        assert groups.size == (23 if first == "2018-11-04" else 24)

@@ -213,11 +213,11 @@ class TimeAxis:
         grid = Grid(floor(_datetime(local[0]), step), step, self.zone)
         groups = grid.bins(local[:-1])
         self._check_exact(grid, groups, edges)
-        covered_from = None if local[0] == grid.origin else _datetime(local[0])
+        covered_from = None if self._is_edge(edges[0], grid.origin) else _datetime(local[0])
         if self.n_bins is None:
             return TimeAxis(grid.start, step, self.zone, None, covered_from), groups
         n_groups = int(groups[-1]) + 1
-        covered_until = None if local[-1] == grid.edge(n_groups) else _datetime(local[-1])
+        covered_until = None if self._is_edge(edges[-1], grid.edge(n_groups)) else _datetime(local[-1])
         return TimeAxis(grid.start, step, self.zone, n_groups, covered_from, covered_until), groups
 
     def to_dict(self, *, with_end: bool = True) -> dict[str, Any]:
@@ -307,6 +307,12 @@ class TimeAxis:
                 raise _cover_error("covered_until", "inside the last bin", self.covered_until)
             if not self._covered(last)[0] < at:
                 raise _cover_error("covered_until", "after covered_from, inside the last bin", self.covered_until)
+
+    def _is_edge(self, moment: np.int64, local: int) -> bool:
+        """Say whether a moment on the clock is this wall-clock time; a skipped midnight is one o'clock."""
+        if not self._grid.is_elapsed:
+            return bool(moment == local)
+        return bool(moment == self._grid.clock_of_local(np.array([local]))[0])
 
     def _check_exact(self, grid: Grid, groups: Bins, edges: Seconds) -> None:
         """Refuse where an elapsed hour straddles two coarser bins, or the end falls in a repeated hour."""
