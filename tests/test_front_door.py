@@ -1,0 +1,66 @@
+"""What `import tacit` offers and what it must not load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import tacit
+
+HEAVY = (
+    "numba",
+    "polars",
+    "xgboost",
+    "pyarrow",
+    "pandas",
+    "scipy",
+    "shapely",
+    "pyproj",
+    "altair",
+    "typer",
+    "sqlalchemy",
+)
+
+
+def test_importing_tacit_loads_nothing_heavy():
+    script = f"import json, sys, tacit; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == []
+
+
+def test_public_names_are_pinned():
+    """Adding or removing a public name is a decision; make it here too."""
+    assert sorted(tacit.__all__) == [
+        "Answer",
+        "Box",
+        "Domain",
+        "Estimate",
+        "ExactTally",
+        "Gazetteer",
+        "Ledger",
+        "MECHANISMS",
+        "PlaceAxis",
+        "Plan",
+        "PrivacyStatement",
+        "Randomness",
+        "Release",
+        "ReportFile",
+        "ReportWriter",
+        "SecureRandomness",
+        "SeededRandomness",
+        "TacitError",
+        "Tally",
+        "TimeAxis",
+        "estimate_tally",
+        "mechanism_of",
+        "plan_for",
+        "tally_reports",
+    ]
+    assert all(hasattr(tacit, name) for name in tacit.__all__)
+
+
+def test_the_version_is_the_packages():
+    from importlib.metadata import version
+
+    assert tacit.__version__ == version("tacit")
