@@ -21,12 +21,10 @@ def slice_digits(
     is heads where its number is below the threshold, and stays undecided while all its digits equal the
     threshold's. ``last_lanes`` is the mask of the lanes that exist in the last word; the others are neither.
     """
-    n = heads.size
     heads[:] = 0
     undecided[:] = _ALL_LANES
     undecided[-1] = last_lanes
-    for d, digit in enumerate(digits):
-        word = words[d * n : (d + 1) * n]
+    for digit, word in zip(digits.tolist(), words.reshape(-1, heads.size), strict=True):
         if digit:
             heads |= undecided & ~word
             undecided &= word

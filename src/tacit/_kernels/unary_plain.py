@@ -25,13 +25,13 @@ def write_rows(
     true cell is flipped; otherwise bit r of ``truth`` replaces it.
     """
     n = cells.size
-    bits = _bits(noise, n * n_cells).reshape(n, n_cells)
-    each = np.arange(n)
+    bits = _bits(noise, n * n_cells)
+    true_bits = np.arange(0, n * n_cells, n_cells) + cells
     if truth.size:
-        bits[each, cells] = _bits(truth, n)
+        bits[true_bits] = _bits(truth, n)
     else:
-        bits[each, cells] ^= 1
-    out[:] = np.packbits(bits, axis=1, bitorder="little")
+        bits[true_bits] ^= 1
+    out[:] = np.packbits(bits.reshape(n, n_cells), axis=1, bitorder="little")
 
 
 def count_rows(rows: NDArray[np.uint8], n_cells: int, counts: NDArray[np.int64]) -> None:
@@ -50,7 +50,8 @@ def count_by_bin(rows: NDArray[np.uint8], bins: NDArray[np.int64], n_cells: int,
     """Add to ``counts[b, j]`` the rows r with ``bins[r] == b`` whose bit j is set; in any order of bins."""
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(first, first + _ROWS_AT_ONCE)
-        np.add.at(counts, bins[part], _unpacked(rows[part], n_cells))
+        row, cell = np.nonzero(_unpacked(rows[part], n_cells))
+        np.add.at(counts.reshape(-1), bins[part][row] * n_cells + cell, 1)
 
 
 def _unpacked(rows: NDArray[np.uint8], n_cells: int) -> NDArray[np.uint8]:

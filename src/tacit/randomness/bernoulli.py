@@ -18,6 +18,7 @@ second, ...; then a word for each undecided coin, in the order of the coins.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -93,7 +94,8 @@ class _Coins:
     __slots__ = ("_digits", "_is_certain", "_kernels", "_randomness", "_rest", "_sliced", "_undecided")
 
     def __init__(self, threshold: int, n_words: int, kernels: _kernels.CoinKernels, randomness: Randomness) -> None:
-        self._digits, self._rest = _split(threshold)
+        digits, self._rest = _split(threshold)
+        self._digits = np.array(digits, np.uint8)
         self._is_certain = threshold == COIN
         self._kernels = kernels
         self._randomness = randomness
@@ -115,11 +117,13 @@ class _Coins:
         if self._is_certain:
             heads[:] = undecided
         elif self._rest:
-            spare = self._randomness.words(self._kernels.count_open(undecided))
-            self._kernels.settle(undecided, spare, self._rest, heads)
+            n_open = self._kernels.count_open(undecided)
+            if n_open:
+                self._kernels.settle(undecided, self._randomness.words(n_open), self._rest, heads)
 
 
-def _split(threshold: int) -> tuple[NDArray[np.uint8], np.uint64]:
+@lru_cache(maxsize=64, typed=True)
+def _split(threshold: int) -> tuple[tuple[int, ...], np.uint64]:
     """The digits to slice, most significant first, and what the word of an undecided coin must be below."""
     if not (isinstance(threshold, int) and 0 <= threshold <= COIN):
         raise SettingError(
@@ -131,7 +135,7 @@ def _split(threshold: int) -> tuple[NDArray[np.uint8], np.uint64]:
     digits = [top >> d & 1 for d in reversed(range(SLICED_DIGITS))]
     while not rest and digits and not digits[-1]:
         digits.pop()
-    return np.array(digits, np.uint8), np.uint64(rest)
+    return tuple(digits), np.uint64(rest)
 
 
 def _words_for(n_bits: int) -> int:
