@@ -53,7 +53,7 @@ class ReportWriter:
         self._report_bytes = report_bytes
         self._row = np.dtype([("bin", "<i8"), ("report", "u1", (report_bytes,))])
         self._folder = tempfile.TemporaryDirectory(prefix="tacit-", dir=self._path.parent)
-        self._spools: dict[int, BinaryIO] = {}
+        self._spools: set[int] = set()
 
     def add(self, bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
         """Take reports and the public bins they belong to."""
@@ -67,7 +67,10 @@ class ReportWriter:
         order = np.argsort(spool_of, kind="stable")
         keys, starts = np.unique(spool_of[order], return_index=True)
         for key, part in zip(keys.tolist(), np.split(rows[order], starts[1:]), strict=True):
-            part.tofile(self._spool(key))
+            # opened anew each time: a long axis has more spools than a process may hold open
+            with self._spool(key).open("ab") as spool:
+                part.tofile(spool)
+            self._spools.add(key)
 
     def __enter__(self) -> ReportWriter:
         return self
@@ -79,14 +82,10 @@ class ReportWriter:
             if kind is None:
                 self._finish()
         finally:
-            for spool in self._spools.values():
-                spool.close()
             self._folder.cleanup()
 
-    def _spool(self, key: int) -> BinaryIO:
-        if key not in self._spools:
-            self._spools[key] = open(Path(self._folder.name) / str(key), "w+b")  # noqa: SIM115 - closed in __exit__
-        return self._spools[key]
+    def _spool(self, key: int) -> Path:
+        return Path(self._folder.name) / str(key)
 
     def _finish(self) -> None:
         sorted_path = Path(self._folder.name) / "sorted"
@@ -94,19 +93,13 @@ class ReportWriter:
         lengths: list[NDArray[np.int64]] = []
         with sorted_path.open("wb") as payload:
             for key in sorted(self._spools):
-                rows = self._spooled(key)
+                rows = np.fromfile(self._spool(key), self._row)
                 rows = rows[_order(rows)]
                 found, counts = np.unique(rows["bin"], return_counts=True)
                 bins.append(found)
                 lengths.append(counts.astype(np.int64))
                 np.ascontiguousarray(rows["report"]).tofile(payload)
         self._write(_joined(bins), _joined(lengths), sorted_path)
-
-    def _spooled(self, key: int) -> NDArray[Any]:
-        spool = self._spools[key]
-        spool.flush()
-        spool.seek(0)
-        return np.fromfile(spool, self._row)
 
     def _write(self, bins: NDArray[np.int64], lengths: NDArray[np.int64], payload: Path) -> None:
         header = {
