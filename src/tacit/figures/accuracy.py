@@ -27,8 +27,8 @@ _SAME: Final = 0.02
 class Choice:
     """One epsilon: what it lets an attacker learn, and what it costs in error.
 
-    ``errors`` are the standard errors of a place's count, one for each volume asked about; empty if the mechanism's
-    error at another epsilon is not known.
+    ``errors`` are the standard errors of a place's count, one for each kind of period asked about; empty if the
+    mechanism's error at another epsilon is not known.
     """
 
     epsilon: float
@@ -54,13 +54,19 @@ def largest_belief(epsilon: float, n_values: int) -> float:
     return 1 / (1 + (n_values - 1) * math.exp(-epsilon))
 
 
-def choices(release: Release, volumes: Iterable[float], epsilons: Iterable[float] = EPSILONS) -> list[Choice]:
-    """Other epsilons beside the release's own, for the same number of values and volumes of reports."""
-    statement, volumes = release.statement, tuple(volumes)
+def choices(release: Release, own_errors: Iterable[float], epsilons: Iterable[float] = EPSILONS) -> list[Choice]:
+    """Other epsilons beside the release's own, for the same number of values and reports.
+
+    ``own_errors`` are standard errors of the release as it is; those of the others are in the same proportion as the
+    errors of a single report.
+    """
+    statement, own_errors = release.statement, tuple(own_errors)
     is_known = release.plan.mechanism == "unary"
+    unit = standard_error_at(statement.epsilon, 1)
 
     def choice(epsilon: float, total: float, *, is_chosen: bool = False) -> Choice:
-        errors = tuple(standard_error_at(epsilon, volume) for volume in volumes) if is_known else ()
+        ratio = 1.0 if is_chosen else standard_error_at(epsilon, 1) / unit
+        errors = tuple(ratio * error for error in own_errors) if is_known or is_chosen else ()
         return Choice(epsilon, math.exp(total), largest_belief(total, statement.n_values), errors, is_chosen)
 
     own = choice(statement.epsilon, statement.total_epsilon, is_chosen=True)

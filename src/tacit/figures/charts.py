@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tacit._extras import require
 from tacit.figures.accuracy import Choice
 from tacit.figures.counts import Counts, rows_of
@@ -17,8 +19,9 @@ from tacit.figures.palette import ON_PAPER, Palette
 if TYPE_CHECKING:
     import altair
 
+MOST_PLACES: Final = 40
 LABORATORY: Final = "LABORATORY – not for publication"
-_ROW_HEIGHT: Final = 24
+_ROW_HEIGHT: Final = 30
 _NUMBER: Final = ",~f"
 _ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
 
@@ -36,8 +39,14 @@ def series_chart(
     columns = counts.period_columns() | counts.series_columns(place)
     if truth is not None:
         columns["truth"] = list(truth)
-    base = alt.Chart(alt.Data(name="series", values=rows_of(columns))).encode(
-        x=alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=_time_axis(alt, counts))
+    rows = rows_of(columns)
+    base = alt.Chart(alt.Data(name="series", values=rows)).encode(
+        x=alt.X(
+            "start:T",
+            title=None,
+            scale=alt.Scale(type="utc"),
+            axis=alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True),
+        )
     )
     y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
     limits = {"strokeDash": [2, 2], "strokeWidth": 0.8, "color": palette.muted, "aria": False}
@@ -50,12 +59,13 @@ def series_chart(
         ]
     layers.append(base.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("shown:Q", **y)))
     open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
-    layers.append(base.transform_filter("datum.partial").mark_point(**open_circle).encode(y="shown:Q"))
+    is_seen = alt.condition("datum.partial", alt.value(1), alt.value(0))
+    layers.append(base.mark_point(**open_circle).encode(y="shown:Q", opacity=is_seen))
     if truth is not None:
         layers.append(
             base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
         )
-    layers += _picked(alt, palette)
+    layers += _picked(alt, palette, rows[0])
     if truth is not None:
         layers.append(_watermark(alt, palette))
     return _finished(alt.layer(*layers), palette, height=height)
@@ -67,19 +77,21 @@ def places_chart(
     names: Sequence[str],
     *,
     truth: Sequence[int] | None = None,
+    most: int = MOST_PLACES,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """All places in one period, most first: a dot in its interval, hollow and dashed where it says little."""
+    """The largest places in one period: a dot in its interval, hollow and dotted where it says little."""
     alt = require("altair", extra="pages")
-    columns = {"name": list(names)} | counts.places_columns(period)
+    order = np.argsort(-counts.values[period], kind="stable")[:most]
+    columns = {"name": [names[n] for n in order]} | counts.of_places(order).places_columns(period)
     if truth is not None:
-        columns["truth"] = list(truth)
+        columns["truth"] = [truth[n] for n in order]
     base = alt.Chart(alt.Data(name="places", values=rows_of(columns))).encode(
         y=alt.Y(
             "name:N",
             title=None,
             sort=alt.EncodingSortField("estimate", op="max", order="descending"),
-            axis=alt.Axis(labelLimit=150, grid=True, gridDash=[1, 3]),
+            axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]),
         )
     )
     x = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER, grid=True, orient="top", domain=False)}
@@ -90,12 +102,12 @@ def places_chart(
         alt.Tooltip("upper:Q", title="To", format=",.0f"),
     ]
     unsure = "!datum.reliable"
-    whisker = base.mark_rule(strokeWidth=2, color=palette.accent, aria=False).encode(
+    whisker = base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
         x=alt.X("lower:Q", **x),
         x2="upper:Q",
         strokeDash=alt.condition(unsure, alt.value([2, 3]), alt.value([1, 0])),
     )
-    dot = base.mark_point(size=56, filled=False, color=palette.accent, strokeWidth=1.6, aria=False).encode(
+    dot = base.mark_point(size=26, color=palette.accent, strokeWidth=1.6, opacity=1, aria=False).encode(
         x=alt.X("shown:Q", **x),
         fill=alt.condition(unsure, alt.value(palette.paper), alt.value(palette.accent)),
         tooltip=tooltip,
@@ -104,15 +116,13 @@ def places_chart(
     if truth is not None:
         tick = base.mark_point(shape="cross", size=70, color=palette.ink, filled=True, aria=False)
         layers += [tick.encode(x=alt.X("truth:Q", **x)), _watermark(alt, palette)]
-    return _finished(alt.layer(*layers), palette, height={"step": _ROW_HEIGHT})
+    return _finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
 
 
-def choices_chart(choices: Sequence[Choice], volume: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
     """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release."""
     alt = require("altair", extra="pages")
-    rows = [
-        {"epsilon": round(c.epsilon, 3), "error": round(c.errors[volume], 2), "chosen": c.is_chosen} for c in choices
-    ]
+    rows = [{"epsilon": round(c.epsilon, 3), "error": round(c.errors[kind], 2), "chosen": c.is_chosen} for c in choices]
     base = alt.Chart(alt.Data(name="choices", values=rows)).encode(
         x=alt.X(
             "epsilon:Q",
@@ -132,7 +142,7 @@ def choices_chart(choices: Sequence[Choice], volume: int = 0, *, palette: Palett
         base.mark_line(color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False),
         base.transform_filter("!datum.chosen").mark_point(color=palette.muted, fill=palette.paper, size=40, aria=False),
         base.transform_filter("datum.chosen").mark_point(
-            shape="diamond", color=palette.accent, fill=palette.accent, size=150, aria=False
+            shape="diamond", color=palette.accent, fill=palette.accent, opacity=1, size=150, aria=False
         ),
         base.transform_filter("datum.chosen").mark_text(
             text="this release", dx=12, dy=-8, align="left", fontWeight="bold", aria=False
@@ -142,20 +152,17 @@ def choices_chart(choices: Sequence[Choice], volume: int = 0, *, palette: Palett
 
 
 def _finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
-    finished: altair.LayerChart = chart.properties(width="container", height=height).configure(**palette.config())
+    finished: altair.LayerChart = chart.properties(
+        width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
+    ).configure(**palette.config())
     return finished
 
 
-def _time_axis(alt: Any, counts: Counts) -> Any:
-    few = len(counts.periods) <= 14
-    options: dict[str, Any] = {"tickCount": 6, "labelOverlap": True, "labelFlush": True}
-    if counts.step == "year" and few:
-        options |= {"format": "%Y", "tickCount": {"interval": "year", "step": 1}}
-    return alt.Axis(**options)
-
-
-def _picked(alt: Any, palette: Palette) -> list[Any]:
-    base = alt.Chart(alt.Data(name="picked", values=[])).encode(x="start:T")
+def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
+    """The period being read: there is always one, invisible until a page marks it."""
+    base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
+        x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
+    )
     return [
         base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower:Q", y2="upper:Q"),
         base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="shown:Q"),

@@ -1,0 +1,75 @@
+"""What a page carries inside itself: data, scripts and tables, none of which can break out of its place."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from tacit._extras import require
+
+# inside <script>, "<" could end the element or begin a comment that hides its end; the two separators end a line in
+# older JavaScript
+_IN_SCRIPT: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+# a spreadsheet takes a cell that begins so for a formula
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def json_for_script(content: Any) -> str:
+    """JSON that may stand inside a script element, whatever its strings hold.
+
+    >>> print(json_for_script({"name": "</script><!--"}))
+    {"name":"\\u003c/script\\u003e\\u003c!--"}
+    """
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character, escape in _IN_SCRIPT.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: Iterable[str]) -> str:
+    """A data: address that holds a CSV table, after remarks on lines that begin with #."""
+    out = io.StringIO()
+    for remark in remarks:
+        out.write(f"# {' '.join(remark.split())}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(out.getvalue().encode("utf-8-sig")).decode()
+
+
+def resource(name: str) -> str:
+    """A file that comes with the pages."""
+    return resources.files("tacit.pages").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script, with their licences."""
+    library: str = require("vl_convert", extra="pages").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    licences = resource("licences.txt")
+    assert "*/" not in licences
+    return f"/*\n{licences}*/\n" + library.replace("</script", "<\\/script").replace("<!--", "\\x3c!--")
+
+
+def policy(scripts: Iterable[str]) -> str:
+    """A content security policy: these scripts, no other, and no connection to anywhere.
+
+    Vega compiles its expressions, hence unsafe-eval; styles stand in attributes, hence unsafe-inline.
+    """
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join([*(f"'sha256-{digest}'" for digest in digests), "'unsafe-eval'"]) if digests else "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _harmless(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell

@@ -1,0 +1,65 @@
+"""The laboratory's part of a page: true counts beside private ones. It never belongs to a publication."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.evaluate import error_rates
+from tacit.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short_names, truth_by
+from tacit.figures.counts import Counts
+from tacit.pages.sections import without_rows
+from tacit.pages.selection import Selection
+from tacit.pages.words import counted, percent, period
+from tacit.tally import ExactTally
+
+
+def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
+    """True counts for every period on the map and every series, how often intervals held, and error rates."""
+    release = selection.release
+    whole = truth_by(release, truth, None)
+    by_map = [whole[0]]
+    if selection.maps is not None:
+        by_map += list(truth_by(release, truth, selection.maps.step))
+    by_step = {step: truth_by(release, truth, step) for step in selection.series}
+    return {
+        "mark": LABORATORY,
+        "coverage": [
+            _coverage(counts, by_step[step][:, selection.kept], release.domain.place.level)
+            for step, counts in selection.series.items()
+        ],
+        "rates": _rates(selection, truth),
+        "data": {
+            "periods": [row[selection.kept].tolist() for row in by_map],
+            "series": {step: counts.T[selection.kept].tolist() for step, counts in by_step.items()},
+        },
+        "specs": _specs(selection),
+    }
+
+
+def _coverage(counts: Counts, truth: NDArray[np.int64], level: str) -> dict[str, str]:
+    held = (counts.lower <= truth) & (truth <= counts.upper)
+    return {"what": counted(held.size, f"{level} and {counts.step}"), "share": percent(float(held.mean()))}
+
+
+def _rates(selection: Selection, truth: ExactTally) -> list[dict[str, str]]:
+    maps, release = selection.maps, selection.release
+    if maps is None or len(selection.kept) < release.domain.place.n_cells:
+        return []
+    counts = truth_by(release, truth, maps.step)
+    rates = error_rates(ExactTally(counts), np.maximum(maps.values, 0.0))
+    return [{"period": period(label), "rate": f"{rate:.4f}"} for label, rate in zip(maps.periods, rates, strict=True)]
+
+
+def _specs(selection: Selection) -> dict[str, Any]:
+    names = short_names(selection.whole.places)
+    no_truth = [0] * len(names)
+    charts: dict[str, Any] = {"true-places": places_chart(selection.whole, 0, names, truth=no_truth, palette=ON_PAGE)}
+    first = selection.first_series
+    if first is not None:
+        shown = selection.series[first]
+        no_truth = [0] * len(shown.periods)
+        charts["true-series"] = series_chart(shown, 0, truth=no_truth, palette=ON_PAGE)
+    return {name: without_rows(chart.to_dict()) for name, chart in charts.items()}

@@ -1,0 +1,127 @@
+"""Pages: one HTML file each, complete in itself, that opens without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit._extras import require
+from tacit.events.polygons import Polygons
+from tacit.figures import outlines, short_names
+from tacit.figures.charts import MOST_PLACES
+from tacit.pages import sections
+from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.laboratory import laboratory
+from tacit.pages.selection import RECENT_DAYS, select
+from tacit.pages.words import counted, listed, number, percent, plural, rough, step_noun
+from tacit.release import Release
+from tacit.release.release import LARGEST_RELATIVE_ERROR
+from tacit.tally import ExactTally
+
+
+def make_page(
+    release: Release,
+    path: str | Path,
+    *,
+    truth: ExactTally | None = None,
+    polygons: str | Path | Polygons | None = None,
+    title: str | None = None,
+    synthetic: str | None = None,
+) -> Path:
+    """Write a release as a page to read: headline, map, series, error against epsilon, statement and tables.
+
+    ``polygons`` is a GeoJSON file whose features name the places; without it the map is made of
+    tiles. ``synthetic`` says in a sentence what the data are where they are not real. ``truth`` is for the laboratory
+    alone: the page then holds exact counts, and every sheet of it says that it is not for publication.
+    """
+    selection = select(release)
+    drawing = None if polygons is None else outlines(polygons, selection.places)
+    kinds, found = sections.error_rows(selection)
+    lab = None if truth is None else laboratory(selection, truth)
+    maps = sections.maps(selection, drawing)
+    data = {
+        "places": list(selection.whole.places),
+        "short": short_names(selection.whole.places),
+        "level": percent(release.level),
+        "unit": plural(release.statement.unit),
+        "charted": MOST_PLACES,
+        "maps": {name: maps[name] for name in ("periods", "limits", "first")},
+        "series": {step: sections.series(counts) for step, counts in selection.series.items()},
+        "totals": {step: sections.series(counts) for step, counts in selection.totals.items()},
+        "recent": None if selection.recent is None else sections.series(selection.recent),
+        "laboratory": None if lab is None else lab["data"],
+        "specs": sections.specs(selection, kinds, found) | ({} if lab is None else lab["specs"]),
+    }
+    scripts = [chart_library(), resource("page.js")]
+    return _write(
+        path,
+        "page.html",
+        _common(release, title, synthetic)
+        | {
+            "policy": policy(scripts),
+            "scripts": scripts,
+            "data": json_for_script(data),
+            "selection": selection,
+            "short": data["short"],
+            "headline": sections.headline(selection),
+            "maps": maps,
+            "kinds": kinds,
+            "choices": found,
+            "choices_kind": kinds[sections.middle(kinds)] if kinds else None,
+            "tables": sections.tables(selection),
+            "matrix": sections.matrix(selection),
+            "laboratory": lab,
+            "recent_days": RECENT_DAYS,
+            "charted": MOST_PLACES,
+            "reliable_share": percent(LARGEST_RELATIVE_ERROR),
+        },
+    )
+
+
+def make_statement_page(
+    release: Release, path: str | Path, *, title: str | None = None, synthetic: str | None = None
+) -> Path:
+    """Write the privacy statement of a release as a page of its own."""
+    return _write(path, "statement.html", _common(release, title, synthetic) | {"policy": policy([])})
+
+
+def _common(release: Release, title: str | None, synthetic: str | None) -> dict[str, Any]:
+    return {
+        "title": title or sections.default_title(release),
+        "synthetic": synthetic,
+        "release": release,
+        "statement": release.statement,
+        "span": sections.time_span(release),
+        "style": resource("page.css"),
+        "place": release.domain.place.level,
+        "places": plural(release.domain.place.level),
+    }
+
+
+def _write(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
+    """Fill a template, every value escaped, and let the file appear whole or not at all."""
+    jinja2 = require("jinja2", extra="pages")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tacit.pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": number,
+        "rough": rough,
+        "percent": percent,
+        "plural": plural,
+        "listed": listed,
+        "step_noun": step_noun,
+    }
+    environment.globals["counted"] = counted
+    page = environment.get_template(template).render(context)
+    path = Path(path)
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_text(page, encoding="utf-8")
+    os.replace(unfinished, path)
+    return path

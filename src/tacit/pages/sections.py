@@ -1,0 +1,250 @@
+"""The parts of a page as plain values for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.figures import (
+    N_SHADES,
+    ON_PAGE,
+    Choice,
+    Counts,
+    choices,
+    choices_chart,
+    places_chart,
+    series_chart,
+    shade_limits,
+    shades,
+    short_names,
+    tile_map,
+)
+from tacit.figures.outlines import Outlines
+from tacit.pages.embedding import csv_link
+from tacit.pages.selection import MOST_CELLS, Selection
+from tacit.pages.words import counted, number, percent, period, plural, rough, span, step_noun
+from tacit.release import PrivacyStatement, Release
+
+_TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
+_LABELED_TILES: Final = 60
+
+
+def headline(selection: Selection) -> list[dict[str, str]]:
+    """The numbers to know first, each with a sentence."""
+    release = selection.release
+    estimate, place = release.unbiased, release.domain.place
+    n_times, n_places = release.domain.shape
+    items = []
+    if estimate.totals is not None:
+        items.append(
+            {
+                "value": number(int(estimate.totals.sum())),
+                "name": f"{plural(release.statement.unit)} reported",
+                "note": f"{time_span(release)}. An exact number: how many reports came in is public.",
+            }
+        )
+    items.append(
+        {
+            "value": number(n_places),
+            "name": plural(place.level),
+            "note": f"Counted in each of {counted(n_times, step_noun(release.domain.time.step))}.",
+        }
+    )
+    items.append(_busiest(selection))
+    items.append(_protection(release.statement))
+    return items
+
+
+def _busiest(selection: Selection) -> dict[str, str]:
+    whole = selection.whole
+    top = int(np.argmax(whole.values[0]))
+    limits = f"between {number(whole.lower[0, top])} and {number(whole.upper[0, top])}"
+    certainty = "An exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
+    return {
+        "value": number(whole.shown[0, top]),
+        "name": f"in {whole.places[top]}",
+        "note": f"The busiest {selection.release.domain.place.level}; {certainty}",
+    }
+
+
+def _protection(statement: PrivacyStatement) -> dict[str, str]:
+    if statement.is_simulation:
+        return {
+            "value": "None",
+            "name": "is the protection of a simulation",
+            "note": f"With secret coins, epsilon {statement.total_epsilon:.2f} would have held.",
+        }
+    secret = f"{statement.unit}'s {' and '.join(statement.private)}"
+    return {
+        "value": f"{rough(statement.odds)} to 1",
+        "name": "is the most odds can change",
+        "note": f"What one report tells about an {secret}, at epsilon {statement.total_epsilon:.2f}.",
+    }
+
+
+def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
+    """The map, one state for every period a reader may choose."""
+    limits = {
+        counts.step: shade_limits(counts.shown[counts.reliable])
+        for counts in (selection.whole, selection.maps)
+        if counts is not None
+    }
+    periods = [
+        {
+            "label": period_name(counts, bin, selection.release),
+            "partial": counts.is_partial[bin],
+            "limits": counts.step,
+            "shade": shades(counts, bin, limits[counts.step]),
+        }
+        | _numbers(counts, bin)
+        for counts, bin in selection.map_periods
+    ]
+    axis = selection.places
+    layout = tile_map(axis)
+    return {
+        "periods": periods,
+        "first": selection.first_map,
+        "limits": limits,
+        "n_shades": N_SHADES,
+        "n_columns": layout.n_columns,
+        "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
+        "is_labeled": axis.n_cells <= _LABELED_TILES,
+        "drawing": drawing,
+        "without_outline": 0 if drawing is None else axis.n_cells - len(drawing.paths),
+    }
+
+
+def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
+    columns = counts.places_columns(period)
+    return {name: columns[name] for name in ("estimate", "lower", "upper", "reliable")}
+
+
+def series(counts: Counts) -> dict[str, Any]:
+    """All places through time, as columns: what a page's script turns into rows."""
+    columns = counts.period_columns()
+    return (
+        columns
+        | {
+            "period": [period(label) for label in columns["period"]],
+        }
+        | {
+            name: np.round(values.T, 1 if values.size < MOST_CELLS / 4 else 0).tolist()
+            for name, values in (("estimate", counts.values), ("lower", counts.lower), ("upper", counts.upper))
+        }
+    )
+
+
+def error_rows(selection: Selection) -> tuple[list[str], list[Choice]]:
+    """Kinds of period and, for every epsilon, the standard error of a place's count in each."""
+    kinds, errors = [], []
+    for counts in (selection.recent, *reversed(list(selection.series.values()))):
+        if counts is not None and not counts.is_exact and counts.step in ("day", "week", "month", "year"):
+            whole = [not is_partial for is_partial in counts.is_partial]
+            if any(whole):
+                kinds.append(counts.step)
+                errors.append(float(np.median(counts.standard_errors[whole])))
+    return kinds, choices(selection.release, errors)
+
+
+def specs(selection: Selection, kinds: Sequence[str], found: Sequence[Choice]) -> dict[str, Any]:
+    """The charts as Vega-Lite; their rows are put in by the page's script."""
+    names = short_names(selection.whole.places)
+    charts: dict[str, Any] = {"places": places_chart(selection.whole, 0, names, palette=ON_PAGE)}
+    first = selection.first_series
+    if first is not None:
+        charts["totals"] = series_chart(selection.totals[first], 0, height=240, palette=ON_PAGE)
+        charts["series"] = series_chart(selection.series[first], 0, height=240, palette=ON_PAGE)
+    if selection.recent is not None:
+        charts["recent"] = series_chart(selection.recent, 0, height=200, palette=ON_PAGE)
+    if kinds and all(choice.errors for choice in found):
+        charts["choices"] = choices_chart(found, middle(kinds), palette=ON_PAGE)
+    return {name: without_rows(chart.to_dict()) for name, chart in charts.items()}
+
+
+def without_rows(spec: Any) -> Any:
+    """Leave the named rows out of a chart, all but the few of error against epsilon."""
+    if isinstance(spec, list):
+        return [without_rows(part) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    if "values" in spec and spec.get("name") in ("series", "places", "picked"):
+        return {"name": spec["name"]}
+    return {key: without_rows(part) for key, part in spec.items() if key != "$schema"}
+
+
+def middle(kinds: Sequence[str]) -> int:
+    """The kind of period error against epsilon is drawn for: months where there are any."""
+    return list(kinds).index("month") if "month" in kinds else 0
+
+
+def tables(selection: Selection) -> list[dict[str, str]]:
+    """Links to tables in the page itself."""
+    remarks = ["Made by Tacit. Lines that begin with # are not data.", *selection.release.statement.text().splitlines()]
+    offered = {counts.step: counts for counts in (selection.whole, selection.maps) if counts is not None}
+    offered |= {step: c for step, c in selection.series.items() if c.values.size <= MOST_CELLS / 4}
+    return [
+        {
+            "href": csv_link(_TABLE, _table_rows(counts), remarks=remarks),
+            "file": f"counts-{'in-all' if step == 'all' else 'by-' + step.replace(' ', '-')}.csv",
+            "words": "in all" if step == "all" else f"by {step}",
+            "size": counted(counts.values.size, "row"),
+        }
+        for step, counts in offered.items()
+    ]
+
+
+def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
+    for bin, label in enumerate(counts.periods):
+        for cell, place in enumerate(counts.places):
+            yield (
+                label,
+                place,
+                round(float(counts.values[bin, cell]), 1),
+                round(float(counts.standard_errors[bin, cell]), 1),
+                round(float(counts.lower[bin, cell])),
+                round(float(counts.upper[bin, cell])),
+                "yes" if counts.reliable[bin, cell] else "no",
+            )
+
+
+def matrix(selection: Selection) -> dict[str, Any]:
+    """The table of places by periods that stands in the page."""
+    columns = selection.map_periods
+    return {
+        "periods": [period_name(counts, bin, selection.release) for counts, bin in columns],
+        "rows": [
+            {
+                "place": place,
+                "cells": [
+                    {
+                        "value": number(counts.values[bin, cell]),
+                        "lower": number(counts.lower[bin, cell]),
+                        "upper": number(counts.upper[bin, cell]),
+                        "reliable": bool(counts.reliable[bin, cell]),
+                        "exact": counts.is_exact,
+                    }
+                    for counts, bin in columns
+                ],
+            }
+            for cell, place in enumerate(selection.whole.places)
+        ],
+    }
+
+
+def time_span(release: Release) -> str:
+    """From when to when, in as few words as are true."""
+    axis = release.domain.time
+    return span(axis.label(0), axis.label((axis.n_bins or 1) - 1))
+
+
+def period_name(counts: Counts, bin: int, release: Release) -> str:
+    """A period of the map in words."""
+    return time_span(release) if counts.step == "all" else period(counts.periods[bin])
+
+
+def default_title(release: Release) -> str:
+    """A title where none is given."""
+    name = release.plan.name[:1].upper() + release.plan.name[1:]
+    return f"{name} by {release.domain.place.level}, {time_span(release)}"

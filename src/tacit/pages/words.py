@@ -1,0 +1,107 @@
+"""Numbers and nouns in plain words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_STEPS: Final = ("hour", "day", "week", "month", "year")
+
+
+def number(value: float) -> str:
+    """A whole number with its thousands apart.
+
+    >>> number(382046.4), number(-0.2)
+    ('382,046', '0')
+    """
+    return f"{round(value):,}"
+
+
+def rough(value: float) -> str:
+    """A number no more precise than it need be.
+
+    >>> rough(1.4918), rough(9.0), rough(43.3), rough(365.04)
+    ('1.5', '9', '43', '365')
+    """
+    return f"{value:.1f}".removesuffix(".0") if value < 10 else number(value)
+
+
+def percent(share: float) -> str:
+    """A share of one.
+
+    >>> percent(0.36), percent(0.0588), percent(0.9566)
+    ('36%', '5.9%', '95.7%')
+    """
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def plural(noun: str) -> str:
+    """More than one of them.
+
+    >>> plural("region"), plural("county"), plural("parish")
+    ('regions', 'counties', 'parishes')
+    """
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def counted(count: int, noun: str) -> str:
+    """How many of them.
+
+    >>> counted(1, "day"), counted(4748, "day")
+    ('1 day', '4,748 days')
+    """
+    return f"{number(count)} {noun if count == 1 else plural(noun)}"
+
+
+def step_noun(step: str) -> str:
+    """What one bin of a time axis is called.
+
+    >>> step_noun("day"), step_noun("6 hours")
+    ('day', 'period of 6 hours')
+    """
+    return step if step in _STEPS else f"period of {step}"
+
+
+def listed(items: list[str]) -> str:
+    """Join items as a sentence does.
+
+    >>> listed(["a day", "a month", "a year"])
+    'a day, a month and a year'
+    """
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def period(label: str) -> str:
+    """A period of a time axis as people write it.
+
+    >>> period("2018-03"), period("2018-03-04"), period("2018-W10"), period("2018-03-30/2018-03-31")
+    ('March 2018', '4 March 2018', 'week 10 of 2018', '30 March 2018 to 31 March 2018')
+    >>> period("2018"), period("2018-03-04T05:00+01:00")
+    ('2018', '4 March 2018, 05:00+01:00')
+    """
+    if "/" in label:
+        return " to ".join(map(period, label.split("/")))
+    date, _, time = label.partition("T")
+    parts = date.split("-")
+    if len(parts) > 1 and parts[1].startswith("W"):
+        return f"week {int(parts[1][1:])} of {parts[0]}"
+    words = [str(int(parts[2]))] if len(parts) == 3 else []
+    words += [_MONTHS[int(parts[1]) - 1]] if len(parts) > 1 else []
+    return " ".join([*words, parts[0]]) + (f", {time}" if time else "")
+
+
+def span(first: str, last: str) -> str:
+    """From one period to another; whole years are named as such.
+
+    >>> span("2006-01-01", "2018-12-31"), span("2018-01", "2018-12"), span("2018-03", "2018-05")
+    ('2006 to 2018', '2018', 'March 2018 to May 2018')
+    """
+    begins, ends = period(first.split("/")[0]), period(last.split("/")[-1])
+    if begins.removeprefix("1 ").startswith("January ") and ends.removeprefix("31 ").startswith("December "):
+        begins, ends = first[:4], last.split("/")[-1][:4]
+    return begins if begins == ends else f"{begins} to {ends}"
