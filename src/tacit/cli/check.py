@@ -31,7 +31,7 @@ def check(
     with console.progress("Reading events") as report:
         counts = events.count(progress=report)
     console.strong("Exact figures, not for publication")
-    console.say(f"{counts.n_rows:,} rows read, {counts.n_events:,} events counted.")
+    console.say(f"{console.counted(counts.n_rows, 'row')} read, {console.counted(counts.n_events, 'event')} counted.")
     time = counts.domain.time
     if time.n_bins:
         console.say(

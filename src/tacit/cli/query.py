@@ -32,5 +32,5 @@ def query(
     console.strong(f"{found.value:,.0f} events, give or take {found.standard_error:,.0f}")
     console.say(
         f"{found.level:.0%} interval: {found.lower:,.0f} to {found.upper:,.0f} "
-        f"({n_periods:,} period{'s' * (n_periods != 1)}, {n_places} place{'s' * (n_places != 1)})"
+        f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"
     )

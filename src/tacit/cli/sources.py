@@ -79,7 +79,8 @@ def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, le
 def say_bad_rows(summary: BadRowSummary) -> None:
     """List what was set aside, by reason and row number."""
     if summary:
-        console.warn(f"{summary.n_rows:,} rows were set aside:")
+        were = "was" if summary.n_rows == 1 else "were"
+        console.warn(f"{console.counted(summary.n_rows, 'row')} {were} set aside:")
         for line in summary.lines():
             console.warn(f"  {line}")
     else:
