@@ -15,4 +15,8 @@ def compiled(kernel: _Kernel) -> _Kernel:
 
     Inside a kernel a number is a machine word, not Python's: such arguments are annotated ``Any``.
     """
-    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
+    try:
+        fast = numba.njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    except RuntimeError:  # neither beside this file nor in the user's cache is there a place to write
+        fast = numba.njit(nogil=True, error_model="numpy")(kernel)
+    return cast(_Kernel, fast)
