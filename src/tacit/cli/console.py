@@ -39,6 +39,15 @@ def warn(text: str) -> None:
     err.print(f"[bold yellow]{escape(text)}[/bold yellow]")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "row"), counted(2500, "row")
+    ('1 row', '2,500 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1, title: str | None = None
 ) -> None:

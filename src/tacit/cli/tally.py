@@ -28,7 +28,9 @@ def tally(
     if len({path.resolve() for path in reports}) < len(reports):
         raise SettingError("a report file is named twice, and its reports would count twice. Name each file once.")
     with console.progress("Counting reports") as report:
-        total = tally_reports(reports, Plan.read(plan), progress=report)
+        agreed = Plan.read(plan)
+        total = tally_reports(reports, agreed, progress=report)
     total.write(out)
-    console.say(f"Wrote {out}: {total.n_reports:,} reports in {len(total.reports):,} periods.")
+    public = "period" if agreed.private == ("place",) else "place"
+    console.say(f"Wrote {out}: {total.n_reports:,} reports in {console.counted(len(total.reports), public)}.")
     console.say(f"Next: tacit release {out} --plan {plan} --by month")
