@@ -240,7 +240,7 @@ def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):
     tacit("release", "events.tally")
     assert tacit("page", "release.parquet", "--laboratory", events, *COLUMNS, "--out", "lab.html").code == 0
     tacit("page", "release.parquet")
-    watermark = "not for publication"
+    watermark = 'id="laboratory"'
     assert watermark in (tmp_path / "lab.html").read_text(encoding="utf-8")
     assert watermark not in (tmp_path / "release.html").read_text(encoding="utf-8")
 
