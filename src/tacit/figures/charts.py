@@ -23,6 +23,8 @@ MOST_PLACES: Final = 40
 LABORATORY: Final = "LABORATORY – not for publication"
 _ROW_HEIGHT: Final = 30
 _NUMBER: Final = ",~f"
+# on a narrow page names give way to bars; outside of a page the container has no size
+_NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
 _ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
 
 
@@ -80,7 +82,7 @@ def places_chart(
     most: int = MOST_PLACES,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """The largest places in one period: a dot in its interval, hollow and dotted where it says little."""
+    """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale."""
     alt = require("altair", extra="pages")
     order = np.argsort(-counts.values[period], kind="stable")[:most]
     columns = {"name": [names[n] for n in order]} | counts.of_places(order).places_columns(period)
@@ -91,10 +93,11 @@ def places_chart(
             "name:N",
             title=None,
             sort=alt.EncodingSortField("estimate", op="max", order="descending"),
-            axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]),
+            axis=alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), grid=True, gridDash=[1, 3]),
         )
     )
-    x = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER, grid=True, orient="top", domain=False)}
+    # counts of places are skewed, and so are their errors: the root gives small ones room
+    x = {"title": None, "scale": alt.Scale(type="sqrt"), "axis": _count_axis(alt)}
     tooltip = [
         alt.Tooltip("place:N", title="Place"),
         alt.Tooltip("estimate:Q", title="Estimate", format=",.0f"),
@@ -114,7 +117,7 @@ def places_chart(
     )
     layers = [whisker, dot]
     if truth is not None:
-        tick = base.mark_point(shape="cross", size=70, color=palette.ink, filled=True, aria=False)
+        tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
         layers += [tick.encode(x=alt.X("truth:Q", **x)), _watermark(alt, palette)]
     return _finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
 
@@ -156,6 +159,15 @@ def _finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     ).configure(**palette.config())
     return finished
+
+
+def _count_axis(alt: Any) -> Any:
+    # ticks spread on a root scale, by the power of ten of the largest count
+    power = "pow(10, floor(log(max(domain('x')[1], 1)) / LN10 + 1e-9))"
+    values = alt.expr(f"[0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5]")
+    return alt.Axis(
+        values=values, format=_NUMBER, grid=True, orient="top", domain=False, labelOverlap="greedy", labelFlush=True
+    )
 
 
 def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:

@@ -17,12 +17,18 @@ from tacit.events.polygons import Polygons
 WIDTH: Final = 600.0
 _FINEST_DETAIL: Final = 0.4  # in units of the drawing, of which WIDTH is the whole
 
+_ROOM_FOR_LABEL: Final = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """The SVG path of each place that has one, in a drawing of ``width`` by ``height``."""
+    """The SVG path of each place that has one, in a drawing of ``width`` by ``height``.
+
+    ``labels`` are points with room around them, for the places that are large enough to be written on.
+    """
 
     paths: Mapping[int, str]
+    labels: Mapping[int, tuple[float, float]]
     width: float
     height: float
 
@@ -44,7 +50,14 @@ def outlines(polygons: str | Path | Polygons, axis: PlaceAxis) -> Outlines:
 
     drawn = shapely.simplify(shapely.transform(shapes, on_drawing), _FINEST_DETAIL)
     paths = {int(cell): _path(shape) for cell, shape in zip(dissolved.cells, drawn, strict=True)}
-    return Outlines(paths, WIDTH, (top - bottom) * scale)
+    # the radius, as a line from the middle to the edge of the largest circle that fits in
+    radii = shapely.maximum_inscribed_circle(drawn, tolerance=1.0)
+    labels = {
+        int(cell): (round(radius.coords[0][0], 1), round(radius.coords[0][1], 1))
+        for cell, radius in zip(dissolved.cells, radii, strict=True)
+        if radius.length >= _ROOM_FOR_LABEL
+    }
+    return Outlines(paths, labels, WIDTH, (top - bottom) * scale)
 
 
 def _path(shape: Any) -> str:

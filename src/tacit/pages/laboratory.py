@@ -12,7 +12,7 @@ from tacit.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short
 from tacit.figures.counts import Counts
 from tacit.pages.sections import without_rows
 from tacit.pages.selection import Selection
-from tacit.pages.words import counted, percent, period
+from tacit.pages.words import number, percent, period
 from tacit.tally import ExactTally
 
 
@@ -41,7 +41,7 @@ def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
 
 def _coverage(counts: Counts, truth: NDArray[np.int64], level: str) -> dict[str, str]:
     held = (counts.lower <= truth) & (truth <= counts.upper)
-    return {"what": counted(held.size, f"{level} and {counts.step}"), "share": percent(float(held.mean()))}
+    return {"what": f"{number(held.size)} counts by {level} and {counts.step}", "share": percent(float(held.mean()))}
 
 
 def _rates(selection: Selection, truth: ExactTally) -> list[dict[str, str]]:

@@ -94,7 +94,7 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
     periods = [
         {
             "label": period_name(counts, bin, selection.release),
-            "partial": counts.is_partial[bin],
+            "exact": counts.is_exact,
             "limits": counts.step,
             "shade": shades(counts, bin, limits[counts.step]),
         }
@@ -110,6 +110,8 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
         "n_shades": N_SHADES,
         "n_columns": layout.n_columns,
         "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
+        # the Tab key goes along the rows of the map
+        "order": sorted(range(axis.n_cells), key=lambda n: layout.tiles[n][::-1]),
         "is_labeled": axis.n_cells <= _LABELED_TILES,
         "drawing": drawing,
         "without_outline": 0 if drawing is None else axis.n_cells - len(drawing.paths),
@@ -123,17 +125,14 @@ def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
 
 def series(counts: Counts) -> dict[str, Any]:
     """All places through time, as columns: what a page's script turns into rows."""
-    columns = counts.period_columns()
-    return (
-        columns
-        | {
-            "period": [period(label) for label in columns["period"]],
-        }
-        | {
-            name: np.round(values.T, 1 if values.size < MOST_CELLS / 4 else 0).tolist()
-            for name, values in (("estimate", counts.values), ("lower", counts.lower), ("upper", counts.upper))
-        }
-    )
+    digits = 1 if counts.values.size < MOST_CELLS / 4 else 0
+    content: dict[str, Any] = counts.period_columns()
+    content["period"] = [period(label) for label in counts.periods]
+    content["exact"] = counts.is_exact
+    content["estimate"] = np.round(counts.values.T, digits).tolist()
+    content["lower"] = np.round(counts.lower.T).tolist()
+    content["upper"] = np.round(counts.upper.T).tolist()
+    return content
 
 
 def error_rows(selection: Selection) -> tuple[list[str], list[Choice]]:

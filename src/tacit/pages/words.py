@@ -14,10 +14,10 @@ _STEPS: Final = ("hour", "day", "week", "month", "year")
 def number(value: float) -> str:
     """A whole number with its thousands apart.
 
-    >>> number(382046.4), number(-0.2)
-    ('382,046', '0')
+    >>> number(382046.4), number(-0.2), number(-12)
+    ('382,046', '0', '−12')
     """
-    return f"{round(value):,}"
+    return f"{round(value):,}".replace("-", "−")
 
 
 def rough(value: float) -> str:

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const all = (selector) => [...document.querySelectorAll(selector)];
-  const number = (value) => (Math.round(value) || 0).toLocaleString("en-US");
+  const number = (value) => (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   const views = {};
 
@@ -22,23 +22,22 @@
   // Sentences
 
   function interval(lower, upper) {
-    return lower === upper ? "exactly" : `between ${number(lower)} and ${number(upper)} (${data.level} interval)`;
+    return `between ${number(lower)} and ${number(upper)} (${data.level} interval)`;
   }
 
   function placeSentence(place) {
     const period = data.maps.periods[state.period];
-    const limits = interval(period.lower[place], period.upper[place]);
-    const what = period.reliable[place]
-      ? `about ${number(period.estimate[place])} ${data.unit}, ${limits}`
-      : `too uncertain for one number; ${limits}`;
+    const [count, lower, upper] = [period.estimate[place], period.lower[place], period.upper[place]];
+    let what = `about ${number(count)} ${data.unit}, ${interval(lower, upper)}`;
+    if (!period.reliable[place]) what = `too uncertain for one number; ${interval(lower, upper)}`;
+    if (period.exact) what = `${number(count)} ${data.unit}, exactly`;
     return `${data.places[place]}, ${period.label}: ${what}.`;
   }
 
   function rowSentence(row) {
     const part = row.partial ? " (counted in part)" : "";
-    const exact = row.lower === row.upper;
     const truth = "truth" in row ? `; true count ${number(row.truth)}` : "";
-    return exact
+    return row.exact
       ? `${row.period}${part}: ${number(row.estimate)}, exact.`
       : `${row.period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
   }
@@ -77,6 +76,12 @@
 
   const shapes = all("[data-place]");
 
+  function countText(period, place) {
+    return period.reliable[place]
+      ? number(period.estimate[place])
+      : `${number(period.lower[place])}–${number(period.upper[place])}`;
+  }
+
   function drawMap() {
     const period = data.maps.periods[state.period];
     for (const shape of shapes) {
@@ -87,11 +92,13 @@
       shape.setAttribute("aria-label", placeSentence(place));
       shape.setAttribute("aria-pressed", String(place === state.place));
       const count = shape.querySelector(".count");
-      if (count) {
-        count.textContent = period.reliable[place]
-          ? number(period.estimate[place])
-          : `${number(period.lower[place])}–${number(period.upper[place])}`;
-      }
+      if (count) count.textContent = countText(period, place);
+      if (kind === "outline" && place === state.place) byId("chosen-ring").setAttribute("d", shape.getAttribute("d"));
+    }
+    for (const label of all("[data-label]")) {
+      const place = Number(label.dataset.label);
+      label.textContent = countText(period, place);
+      label.setAttribute("class", period.shade[place] < 0 ? "unsure" : `shade-${period.shade[place]}`);
     }
     for (const name of all(".period-name")) name.textContent = period.label;
     drawLegend(period);
@@ -123,11 +130,19 @@
 
   for (const shape of shapes) {
     const place = Number(shape.dataset.place);
-    const show = () => showTip(placeSentence(place), shape.getBoundingClientRect());
+    const ring = byId("reached-ring");
+    const show = () => {
+      if (ring) ring.setAttribute("d", shape.getAttribute("d"));
+      showTip(placeSentence(place), shape.getBoundingClientRect());
+    };
+    const leave = () => {
+      if (ring) ring.setAttribute("d", "");
+      hideTip();
+    };
     shape.addEventListener("pointerenter", show);
     shape.addEventListener("focus", show);
-    shape.addEventListener("pointerleave", hideTip);
-    shape.addEventListener("blur", hideTip);
+    shape.addEventListener("pointerleave", leave);
+    shape.addEventListener("blur", leave);
     shape.addEventListener("click", () => choosePlace(place));
     if (shape.tagName.toLowerCase() !== "button") {
       shape.addEventListener("keydown", (event) => {
@@ -160,7 +175,7 @@
       const lower = columns.lower[place][i];
       const upper = columns.upper[place][i];
       return {
-        start, period: columns.period[i], partial: columns.partial[i], estimate, lower, upper,
+        start, period: columns.period[i], partial: columns.partial[i], exact: columns.exact, estimate, lower, upper,
         shown: clamp(estimate, lower, upper), ...(truth ? { truth: truth[place][i] } : {}),
       };
     });
