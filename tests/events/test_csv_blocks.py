@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,15 @@ from hypothesis import strategies as st
 from tacit.events import csv_blocks
 from tacit.events.csv_blocks import DAMAGED_QUOTES, TOO_LONG, UNCLOSED, Block, cut_blocks, row_at
 from tacit.events.csv_dialect import CsvDialect
-from tacit.events.csv_streams import CUT_OFF, NOT_IN_ENCODING, StreamDamage, Transcoded, Unzipped, skip_lines
+from tacit.events.csv_streams import (
+    CUT_OFF,
+    NOT_IN_ENCODING,
+    StreamDamage,
+    Transcoded,
+    Unzipped,
+    read_fully,
+    skip_lines,
+)
 from tacit.events.csv_table import parse_block
 
 FIELD = st.text(alphabet='ab ,;"\né', max_size=6)
@@ -61,12 +71,10 @@ def test_well_written_tables_come_back_whole(
 def test_any_text_is_read_as_the_standard_library_reads_it_or_refused(text: str, block_bytes: int) -> None:
     text = text.rstrip("\n") + "\n"
     expected: list[list[str]] = []
-    is_damaged = False
-    try:
-        for record in csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True):
-            expected.append(record)
-    except csv.Error:
-        is_damaged = True
+    is_damaged = True
+    with suppress(csv.Error):
+        expected.extend(csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True))
+        is_damaged = False
     cut = blocks(text.encode(), block_bytes)
     assert any(block.damage is not None for block in cut) == is_damaged
     read = [row for block in cut for row in csv.reader(io.StringIO(block.data.decode(), newline=""))]
@@ -122,16 +130,12 @@ def test_lines_are_skipped_across_reads() -> None:
 
 
 def test_what_is_good_before_the_damage_is_handed_out() -> None:
-    import gzip
-
     whole = gzip.compress(bytes(range(256)) * 500, compresslevel=0)
     stream = Unzipped(io.BytesIO(whole[: len(whole) // 2]))
-    got = b""
-    with pytest.raises(StreamDamage, match=CUT_OFF):
-        while True:
-            got += stream.read(1000)
+    got, damage = read_fully(stream, 1 << 20)
     assert len(got) > 10_000
-    with pytest.raises(StreamDamage):
+    assert damage == CUT_OFF
+    with pytest.raises(StreamDamage, match=CUT_OFF):
         stream.read(1)
     text = Transcoded(io.BytesIO("Besançon".encode("utf-16-le") + b"\x00\xd8\x00"), "utf-16-le")
     assert text.read(1000).decode() == "Besançon"

@@ -95,7 +95,8 @@ def test_quotes_may_hold_separators_line_ends_and_quotes(write: Write, count: Co
 
 
 def test_ragged_rows_are_set_aside_with_their_numbers(write: Write, count: Count) -> None:
-    text = "ID,SDate,Town\n1,2018-01-01,Ornans\n2,2018-01-01\n3,2018-01-01,Ornans,extra\n\n4,2018-01-01,Ornans\n5,,Ornans\n"
+    text = "ID,SDate,Town\n1,2018-01-01,Ornans\n2,2018-01-01\n3,2018-01-01,Ornans,extra\n\n"
+    text += "4,2018-01-01,Ornans\n5,,Ornans\n"
     for batch_rows in (1, 2, 1000):
         counts = count(write(text), batch_rows=batch_rows)
         assert (counts.n_rows, counts.n_counted) == (5, 2)

@@ -78,8 +78,7 @@ def test_broken_files_do_not_tell(
     if settings.get("domain") == "endless":
         settings = {"domain": Domain(TimeAxis("2018-01-01", "hour"), PlaceAxis.of([f"t{i}" for i in range(5000)]))}
     caplog.set_level(logging.DEBUG)
-    with warnings.catch_warnings(record=True) as warned, pytest.raises(TacitError) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as warned, pytest.raises(TacitError) as caught:
         opened(write(data), **settings).count()
     text = said(caught.value, caplog) + "".join(str(one.message) for one in warned)
     for sentinel in SENTINELS:

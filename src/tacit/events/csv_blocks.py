@@ -65,6 +65,8 @@ def cut_blocks(stream: ByteStream, *, separator: str, block_bytes: int) -> Itera
 
 def row_at(data: bytes, position: int) -> int:
     """How many rows of a block end before a position."""
+    if not position:
+        return 0
     view = np.frombuffer(data, np.uint8, count=position)
     ends = np.flatnonzero(view == _NEWLINE)
     n_quotes_before = np.searchsorted(np.flatnonzero(view == _QUOTE), ends)
