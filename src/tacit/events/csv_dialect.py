@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from tacit.errors import UnreadableFile
 from tacit.events.mapping import SEPARATORS, ReadOptions, fold_column
 
@@ -26,7 +28,6 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_MULTIBYTE: Final = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _LOOKS_LIKE_DATA: Final = re.compile(r"\s*[-+(]?\s*[0-9].*", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
@@ -100,6 +101,9 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 def decode_western(data: bytes) -> str:
     """Windows-1252, or Latin-1 where bytes occur that Windows-1252 leaves out."""
+    view = np.frombuffer(data, np.uint8)
+    if not ((view >= 0x80) & (view < 0xA0)).any():
+        return data.decode("latin-1")  # the same without these bytes, and many times as fast
     try:
         return data.decode("cp1252")
     except UnicodeDecodeError:
@@ -108,9 +112,16 @@ def decode_western(data: bytes) -> str:
 
 def is_broken_utf8(data: bytes) -> bool:
     """Whether bytes that are no valid UTF-8 are nevertheless mostly that: damaged or mixed, not Western."""
-    n_sequences = len(_MULTIBYTE.findall(data))
-    n_strays = len(re.findall(rb"[\x80-\xff]", _MULTIBYTE.sub(b"", data)))
-    return n_sequences > n_strays
+    view = np.frombuffer(data + b"\0\0\0", np.uint8)
+    special = np.flatnonzero(view >= 0x80)
+    lead = view[special]
+    follows = [(view[special + step] & 0xC0) == 0x80 for step in (1, 2, 3)]
+    n_bytes = np.zeros(len(special), np.int64)
+    n_bytes[(lead >= 0xC2) & (lead < 0xE0) & follows[0]] = 2
+    n_bytes[(lead >= 0xE0) & (lead < 0xF0) & follows[0] & follows[1]] = 3
+    n_bytes[(lead >= 0xF0) & (lead < 0xF5) & follows[0] & follows[1] & follows[2]] = 4
+    n_strays = len(special) - int(n_bytes.sum())
+    return int(np.count_nonzero(n_bytes)) > n_strays
 
 
 def _recognize_encoding(sample: bytes, name: str, options: ReadOptions) -> tuple[str | None, int]:

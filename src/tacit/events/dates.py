@@ -117,21 +117,20 @@ def _read_fixed(matrix: NDArray[np.uint8], rows: Any, form: DateForm, dates: Rea
     digit = text - np.uint8(48)
     clock, offset, fits = _fixed_clock(text, digit)
     year_first = fits & _separated(text, 4, 7) & _all_digits(digit, 0, 1, 2, 3, 5, 6, 8, 9)
-    if year_first.all():
-        year, month, day = _number(digit, 0, 4), _number(digit, 5, 2), _number(digit, 8, 2)
-        _settle(dates, rows, year, month, day, clock, offset)
-        return
     year_last = fits & _separated(text, 2, 5) & _all_digits(digit, 0, 1, 3, 4, 6, 7, 8, 9)
-    positions = np.arange(len(dates.state))[rows]
     for chosen, is_year_first in ((year_first, True), (year_last, False)):
-        some, part = positions[chosen], digit[:, chosen]
-        part_offset = None if offset is None else offset[chosen]
+        if not chosen.any():
+            continue
+        some, part, part_clock, part_offset = rows, digit, clock, offset
+        if not chosen.all():
+            some, part, part_clock = np.arange(len(dates.state))[rows][chosen], digit[:, chosen], clock[chosen]
+            part_offset = None if offset is None else offset[chosen]
         if is_year_first:
             ymd = _number(part, 0, 4), _number(part, 5, 2), _number(part, 8, 2)
-            _settle(dates, some, *ymd, clock[chosen], part_offset)
+            _settle(dates, some, *ymd, part_clock, part_offset)
         else:
             abc = _number(part, 0, 2), _number(part, 3, 2), _number(part, 6, 4)
-            _settle_short(dates, some, *abc, clock[chosen], part_offset, form.order)
+            _settle_short(dates, some, *abc, part_clock, part_offset, form.order)
 
 
 def _fixed_clock(text: NDArray[np.uint8], digit: NDArray[np.uint8]) -> tuple[Seconds, Seconds | None, Flags]:
