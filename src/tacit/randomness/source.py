@@ -21,7 +21,7 @@ from tacit.errors import SettingError
 
 REKEY_AFTER_BYTES: Final = 1 << 32
 _BLOCK_BYTES: Final = 1 << 20
-_ZEROS: Final = bytes(_BLOCK_BYTES)
+_ZEROS: Final = memoryview(bytes(_BLOCK_BYTES))  # sliced without a copy
 
 
 @runtime_checkable
