@@ -18,7 +18,7 @@ from tacit.figures.counts import (
     totals_by,
     truth_by,
 )
-from tacit.figures.maps import N_SHADES, UNSURE, TileMap, shade_limits, shades, short_names, tile_map
+from tacit.figures.maps import N_SHADES, UNSURE, TileMap, first_shade, shade_limits, shades, short_names, tile_map
 from tacit.figures.outlines import Outlines, outlines
 from tacit.figures.palette import ON_PAGE, ON_PAPER, Palette
 
@@ -39,6 +39,7 @@ __all__ = [
     "coarser_steps",
     "counts_by",
     "counts_in_all",
+    "first_shade",
     "largest_belief",
     "outlines",
     "places_chart",

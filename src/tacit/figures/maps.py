@@ -63,9 +63,14 @@ def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
 
 
 def shades(counts: Counts, period: int, limits: Sequence[int]) -> list[int]:
-    """The shade of every place, 0 the lightest; ``UNSURE`` where the count says little."""
-    found = np.searchsorted(np.asarray(limits), np.round(counts.shown[period]), side="right")
+    """The shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` where the count says little."""
+    found = np.searchsorted(np.asarray(limits), np.round(counts.shown[period]), side="right") + first_shade(limits)
     return [int(shade) for shade in np.where(counts.reliable[period], found, UNSURE)]
+
+
+def first_shade(limits: Sequence[int]) -> int:
+    """The lightest shade in use: few shades are dark ones, told from blank paper."""
+    return N_SHADES - 1 - len(limits)
 
 
 def short_names(names: Sequence[str]) -> list[str]:

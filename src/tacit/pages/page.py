@@ -47,7 +47,7 @@ def make_page(
         "level": percent(release.level),
         "unit": plural(release.statement.unit),
         "charted": MOST_PLACES,
-        "maps": {name: maps[name] for name in ("periods", "limits", "first")},
+        "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
         "series": {step: sections.series(counts) for step, counts in selection.series.items()},
         "totals": {step: sections.series(counts) for step, counts in selection.totals.items()},
         "recent": None if selection.recent is None else sections.series(selection.recent),

@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.figures import (
-    N_SHADES,
     ON_PAGE,
     Choice,
     Counts,
     choices,
     choices_chart,
+    first_shade,
     places_chart,
     series_chart,
     shade_limits,
@@ -107,7 +107,7 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
         "periods": periods,
         "first": selection.first_map,
         "limits": limits,
-        "n_shades": N_SHADES,
+        "first_shades": {step: first_shade(found) for step, found in limits.items()},
         "n_columns": layout.n_columns,
         "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
         # the Tab key goes along the rows of the map

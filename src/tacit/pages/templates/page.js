@@ -111,7 +111,7 @@
           .concat(limits.slice(1).map((limit, i) => `${number(limits[i])} to ${number(limit - 1)}`))
           .concat([`${number(limits[limits.length - 1])} or more`])
       : ["any count"];
-    const items = words.map((word, i) => [`shade-${i}`, word]).concat([["unsure", "too uncertain for one number"]]);
+    const items = words.map((word, i) => [`shade-${i + data.maps.first_shades[period.limits]}`, word]).concat([["unsure", "too uncertain for one number"]]);
     byId("legend").replaceChildren(...items.map(([kind, word]) => {
       const item = document.createElement("li");
       const swatch = document.createElement("i");

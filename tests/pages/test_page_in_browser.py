@@ -1,0 +1,277 @@
+"""A page works in a browser without a network: it draws, answers to mouse and keys, and fits a telephone."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.figures import LABORATORY, counts_by
+from tacit.pages import make_page, make_statement_page
+
+pytestmark = pytest.mark.browser
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass
+class Opened:
+    """A page in the browser and everything it said or asked for."""
+
+    page: Page
+    console: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    contexts = []
+
+    def open_page(path: Path, *, width: int = 1280, wait: bool = True, **settings) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **settings)
+        contexts.append(context)
+        opened = Opened(context.new_page())
+        opened.page.on("console", lambda message: opened.console.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.console.append(str(error)))
+        opened.page.on("request", lambda request: opened.requests.append(request.url))
+        opened.page.goto(path.as_uri())
+        if wait:
+            opened.page.wait_for_selector("html[data-drawn=yes]", timeout=30_000)
+        return opened
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def is_too_wide(page: Page) -> bool:
+    return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def tip(page: Page) -> str:
+    return page.locator("#tip").inner_text() if page.locator("#tip").is_visible() else ""
+
+
+def test_the_page_draws_every_chart_in_silence_and_asks_nobody(open_page, page):
+    opened = open_page(page)
+    for name in ("places", "series", "totals", "recent", "choices"):
+        marks = opened.page.locator(f"#chart-{name} svg path").count()
+        assert marks > 3, name
+    assert opened.console == []
+    assert opened.requests == [page.as_uri()]
+
+
+def test_the_tab_key_reaches_every_tile_and_shows_its_interval(open_page, page, release):
+    opened = open_page(page)
+    counts = counts_by(release, "year")
+    opened.page.locator("#period").focus()
+    seen = {}
+    for _ in range(17):
+        opened.page.keyboard.press("Tab")
+        place = opened.page.evaluate("Number(document.activeElement.dataset.place)")
+        seen[place] = tip(opened.page)
+        assert opened.page.evaluate("document.activeElement.getAttribute('aria-label')") == seen[place]
+        outline = opened.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
+    assert set(seen) == set(range(17))
+    for place, sentence in seen.items():
+        lower, upper = counts.lower[2, place], counts.upper[2, place]
+        assert f"between {lower:,.0f} and {upper:,.0f} (95% interval)" in sentence
+        assert ("too uncertain for one number" in sentence) == (not counts.reliable[2, place])
+    opened.page.keyboard.press("Escape")
+    assert tip(opened.page) == ""
+
+
+def test_pointing_at_a_tile_shows_its_interval(open_page, page):
+    opened = open_page(page)
+    opened.page.locator("[data-place='0']").hover()
+    assert re.search(r"^CA du Grand Besançon, 2018: about [\d,]+ events, between", tip(opened.page))
+    opened.page.mouse.move(2, 2)
+    assert tip(opened.page) == ""
+
+
+def test_choosing_a_year_changes_map_chart_and_legend(open_page, page, release):
+    opened = open_page(page)
+    before = opened.page.locator("#chart-places svg").inner_html()
+    opened.page.locator("#period").select_option(label="2017")
+    counts = counts_by(release, "year")
+    tile = opened.page.locator("[data-place='0']")
+    assert tile.locator(".count").inner_text() == f"{counts.values[1, 0]:,.0f}"
+    assert "2017" in opened.page.locator("#map-title").inner_text()
+    opened.page.wait_for_function(
+        "before => document.querySelector('#chart-places svg').innerHTML !== before", arg=before
+    )
+    assert "too uncertain" in opened.page.locator("#legend").inner_text()
+    assert opened.console == []
+
+
+def test_choosing_a_tile_with_the_keyboard_shows_its_course(open_page, page):
+    opened = open_page(page)
+    opened.page.locator("[data-place='3']").focus()
+    opened.page.keyboard.press("Enter")
+    assert opened.page.locator("#place").input_value() == "3"
+    assert "CC de Montbenoit by month" in opened.page.locator("#series-title").inner_text()
+    assert opened.page.locator("[data-place='3']").get_attribute("aria-pressed") == "true"
+
+
+def test_single_values_can_be_read_with_a_slider(open_page, page, release):
+    opened = open_page(page)
+    slider = opened.page.locator("#read-series")
+    slider.focus()
+    opened.page.keyboard.press("Home")
+    opened.page.keyboard.press("ArrowRight")
+    counts = counts_by(release, "month")
+    said = slider.get_attribute("aria-valuetext")
+    assert said.startswith("November 2016: about")
+    assert f"between {counts.lower[1, 0]:,.0f} and {counts.upper[1, 0]:,.0f}" in said
+    assert opened.page.locator("output[for=read-series]").inner_text() == said
+
+
+def test_pointing_at_a_series_reads_the_nearest_period(open_page, page):
+    opened = open_page(page)
+    chart = opened.page.locator("#chart-series svg")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    opened.page.mouse.move(box["x"] + box["width"] - 12, box["y"] + 60)
+    assert "12 January 2019" in opened.page.locator("output[for=read-series]").inner_text()
+    opened.page.mouse.move(box["x"] + 60, box["y"] + 60)
+    assert "2016" in opened.page.locator("output[for=read-series]").inner_text()
+    assert opened.console == []
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280, 2200])
+@pytest.mark.parametrize("which", ["page", "laboratory_page"])
+def test_nothing_is_wider_than_the_screen(open_page, request, which, width):
+    opened = open_page(request.getfixturevalue(which), width=width)
+    assert not is_too_wide(opened.page)
+    chart = opened.page.locator("#chart-series svg").bounding_box()
+    assert chart["width"] <= width
+
+
+def test_the_skip_link_is_first_and_leads_to_the_content(open_page, page):
+    opened = open_page(page)
+    opened.page.keyboard.press("Tab")
+    assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate("document.activeElement.id") == "main"
+
+
+def test_tables_can_be_saved(open_page, page):
+    opened = open_page(page)
+    with opened.page.expect_download() as saved:
+        opened.page.locator("a[download='counts-by-year.csv']").click()
+    assert "period,place,estimate" in Path(saved.value.path()).read_text(encoding="utf-8-sig")
+
+
+def test_charts_follow_a_dark_screen_and_print(open_page, page):
+    opened = open_page(page, color_scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    line = "getComputedStyle(document.querySelector('#chart-totals .mark-line path')).stroke"
+    dark = opened.page.evaluate(f"[{paper}, {line}]")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    printed = opened.page.evaluate(f"[{paper}, {line}]")
+    assert printed[0] == "rgb(255, 255, 255)"
+    assert dark[0] != printed[0]
+    assert dark[1] != printed[1]
+
+
+def test_shades_are_told_apart_without_colour(open_page, page):
+    opened = open_page(page)
+    shades = opened.page.evaluate(
+        "[0, 1, 2, 3, 4, 5].map(i => getComputedStyle(document.documentElement).getPropertyValue(`--shade-${i}`))"
+    )
+    grey = [sum(w * int(s[i : i + 2], 16) for w, i in ((0.299, 1), (0.587, 3), (0.114, 5))) for s in shades]
+    assert all(lighter - darker >= 10 for lighter, darker in pairwise(grey))
+    unsure = opened.page.locator(".tile.unsure").first
+    assert "repeating-linear-gradient" in unsure.evaluate("e => getComputedStyle(e).backgroundImage")
+    assert unsure.evaluate("e => getComputedStyle(e).borderStyle") == "dashed"
+
+
+def test_the_laboratory_draws_its_watermark_in_every_figure(open_page, laboratory_page):
+    opened = open_page(laboratory_page)
+    for name in ("true-places", "true-series"):
+        assert LABORATORY in opened.page.locator(f"#chart-{name} svg").text_content()
+    assert "true count" in opened.page.locator("output[for=read-true-series]").inner_text()
+    opened.page.locator("#period").select_option(label="2017")
+    assert opened.page.locator("#true-rows tr").count() == 17
+    assert opened.console == []
+    assert opened.requests == [laboratory_page.as_uri()]
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator(".stamp").is_visible()
+
+
+def test_names_of_places_cannot_run_anything(open_page, make_release, tmp_path):
+    names = ["</script><script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>", "plain"]
+    domain = Domain(TimeAxis.between("2017-01", "2018-12", step="month"), PlaceAxis.of(names))
+    path = make_page(make_release(domain), tmp_path / "page.html", title="<svg onload=window.hacked=1>")
+    opened = open_page(path)
+    for place in range(3):
+        opened.page.locator(f"[data-place='{place}']").hover()
+        opened.page.locator(f"[data-place='{place}']").click()
+    assert opened.page.evaluate("window.hacked") is None
+    assert opened.console == []
+    assert opened.requests == [path.as_uri()]
+
+
+def test_outlines_answer_to_the_keyboard_like_tiles(open_page, release, tmp_path):
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"nom": name},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[n, 0], [n + 1, 0], [n + 1, 9], [n, 9], [n, 0]]],
+            },
+        }
+        for n, name in enumerate(release.domain.place.cells)
+    ]
+    places = tmp_path / "places.geojson"
+    places.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    opened = open_page(make_page(release, tmp_path / "page.html", polygons=places))
+    opened.page.locator("#period").focus()
+    opened.page.keyboard.press("Tab")
+    opened.page.keyboard.press("Tab")
+    assert tip(opened.page).startswith("CA Pays de Montbéliard Agglomération, 2018:")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.locator("#place").input_value() == "1"
+    assert opened.console == []
+
+
+@pytest.mark.parametrize("times", [("2018-01", "2018-01", "month"), ("2018-01-01", "2018-01-03", "hour")])
+def test_short_releases_draw_in_silence(open_page, make_release, tmp_path, times):
+    first, last, step = times
+    domain = Domain(TimeAxis.between(first, last, step=step), PlaceAxis.of(["north", "south", "west"]))
+    opened = open_page(make_page(make_release(domain), tmp_path / "page.html"), width=320)
+    assert opened.console == []
+    assert not is_too_wide(opened.page)
+
+
+def test_the_statement_s_page_needs_no_script(open_page, release, tmp_path):
+    path = make_statement_page(release, tmp_path / "statement.html")
+    opened = open_page(path, width=320, wait=False, java_script_enabled=False)
+    assert opened.page.locator("dl.statement dt").count() == len(release.statement.paragraphs())
+    assert opened.console == []
+    assert opened.requests == [path.as_uri()]

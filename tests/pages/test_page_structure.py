@@ -1,0 +1,296 @@
+"""A page is sound HTML, complete in itself, and says what it must."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.errors import SettingError
+from tacit.figures import LABORATORY, counts_by
+from tacit.pages import make_page, make_statement_page
+from tacit.tally import ExactTally
+
+LABELLED = ("aria-label", "aria-labelledby")
+
+
+@pytest.fixture(scope="module")
+def document(page, read):
+    return read(page)
+
+
+def data_of(document):
+    return json.loads(next(e for e in document.all("script") if e.attributes.get("id") == "data").raw())
+
+
+def check_structure(document):
+    ids = [e.attributes["id"] for e in document.walk() if "id" in e.attributes]
+    assert len(ids) == len(set(ids))
+    named = {
+        name
+        for e in document.walk()
+        for key in ("aria-labelledby", "aria-describedby", "for")
+        for name in e.attributes.get(key, "").split()
+    }
+    assert named <= set(ids)
+    assert document.all("html")[0].attributes["lang"] == "en"
+    levels = [int(e.tag[1]) for e in document.all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for element in document.all("figure", "section", "nav", "svg", "img"):
+        assert any(key in element.attributes for key in LABELLED), element
+    for element in document.all("select", "input"):
+        assert any(
+            label.attributes.get("for") == element.attributes["id"] or element in label.walk()
+            for label in document.all("label")
+        )
+    for table in document.all("table"):
+        assert all(cell.attributes.get("scope") in ("row", "col") for cell in table.all("th"))
+
+
+def check_offline(document):
+    for element in document.walk():
+        for name in ("src", "href", "action", "data", "poster", "srcset", "xlink:href"):
+            assert re.match(r"#|data:|$", element.attributes.get(name, "")), (element.tag, element.attributes[name])
+    style = " ".join(e.raw() for e in document.all("style"))
+    assert "@import" not in style
+    assert all(address.startswith('"data:') for address in re.findall(r"url\(([^#)][^)]*)\)", style))
+    policy = next(e for e in document.all("meta") if e.attributes.get("http-equiv") == "Content-Security-Policy")
+    assert policy.attributes["content"].startswith("default-src 'none'; script-src ")
+
+
+def test_the_page_is_sound_and_labelled(document):
+    check_structure(document)
+
+
+def test_the_page_loads_nothing_from_anywhere(document):
+    check_offline(document)
+
+
+def test_only_the_page_s_own_scripts_may_run(document):
+    content = next(e for e in document.all("meta") if e.attributes.get("http-equiv")).attributes["content"]
+    assert "'unsafe-inline'" not in content.split("script-src")[1].split(";")[0]
+    scripts = [e.raw() for e in document.all("script") if "type" not in e.attributes]
+    assert len(scripts) == 2
+    for script in scripts:
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in content
+
+
+def test_the_statement_stands_in_the_page_word_for_word(document, release):
+    text = document.text
+    for heading, sentence in release.statement.paragraphs():
+        assert heading in text
+        assert " ".join(sentence.split()) in text
+
+
+def test_the_headline_gives_reports_regions_odds_and_the_busiest_region(document, release, true_counts):
+    text = document.text
+    assert f"{true_counts.sum():,} events reported" in text
+    assert "17 regions" in text
+    assert "9 to 1 is the most odds can change" in text
+    answer = release.answer(places=["CA du Grand Besançon"])
+    assert f"between {answer.lower:,.0f} and {answer.upper:,.0f} (95% interval)" in text
+
+
+def test_the_map_has_a_button_for_every_region_and_greys_the_unreliable(document, release):
+    tiles = [e for e in document.all("button") if "tile" in e.classes]
+    assert len(tiles) == 17
+    yearly = counts_by(release, "year")
+    last_whole_year = 2  # 2016 is counted in part, 2018 in full, 2019 in part
+    assert yearly.is_partial == (True, False, False, True)
+    greyed = {int(e.attributes["data-place"]) for e in tiles if "unsure" in e.classes}
+    assert greyed == set(np.flatnonzero(~yearly.reliable[last_whole_year]).tolist())
+    assert greyed
+    assert "too uncertain for one number" in document.text
+
+
+def test_the_reader_may_choose_years_regions_and_steps(document):
+    selects = {e.attributes["id"]: [o.text.strip() for o in e.all("option")] for e in document.all("select")}
+    assert selects["period"][0] == "15 October 2016 to 12 January 2019"
+    assert selects["period"][2:4] == ["2017", "2018"]
+    assert len(selects["place"]) == 17
+    assert selects["step"] == ["year", "month"]
+
+
+def test_the_table_holds_every_interval_of_every_year(document, release):
+    table = next(e for e in document.all("div") if "matrix" in e.classes)
+    counts = counts_by(release, "year")
+    for bin in range(4):
+        for cell in range(17):
+            assert f"{counts.lower[bin, cell]:,.0f}–{counts.upper[bin, cell]:,.0f}" in table.text
+
+
+def test_tables_can_be_saved_and_hold_the_statement(document, release):
+    links = {e.attributes["download"]: e.attributes["href"] for e in document.all("a") if "download" in e.attributes}
+    assert list(links) == ["counts-in-all.csv", "counts-by-year.csv", "counts-by-month.csv"]
+    text = base64.b64decode(links["counts-by-year.csv"].split(",")[1]).decode("utf-8-sig")
+    remarks = [line for line in text.splitlines() if line.startswith("#")]
+    assert any("epsilon 2.197" in line for line in remarks)
+    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    counts = counts_by(release, "year")
+    assert len(rows) == counts.values.size
+    assert float(rows[20]["estimate"]) == pytest.approx(counts.values.ravel()[20], abs=0.051)
+    assert (rows[20]["lower"], rows[20]["upper"]) == (
+        f"{counts.lower.ravel()[20]:.0f}",
+        f"{counts.upper.ravel()[20]:.0f}",
+    )
+
+
+def test_error_against_epsilon_highlights_this_release(document):
+    chosen = [row for row in document.all("tr") if "chosen" in row.classes]
+    assert len(chosen) == 1
+    assert "2.20" in chosen[0].text
+    assert "36%" in chosen[0].text
+    section = next(e for e in document.all("section") if e.attributes.get("id") == "how-sure")
+    assert all(words in section.text for words in ("0.4", "365 to 1", "5.9"))
+
+
+def test_without_the_laboratory_there_is_no_truth(document, page):
+    assert data_of(document)["laboratory"] is None
+    text = document.text
+    assert "LABORATORY" not in text
+    assert not [e for e in document.walk() if "lab" in e.classes]
+    assert "truth" not in json.dumps(data_of(document)["specs"])
+
+
+def test_the_laboratory_is_marked_everywhere(laboratory_page, read, true_counts):
+    document = read(laboratory_page)
+    check_structure(document)
+    check_offline(document)
+    assert document.all("title")[0].text.startswith(LABORATORY)
+    section = next(e for e in document.all("section") if e.attributes.get("id") == "laboratory")
+    assert section.text.count(LABORATORY) >= 2
+    assert "lab" in section.classes
+    assert [e for e in document.walk() if "stamp" in e.classes and LABORATORY in e.text]  # on every printed sheet
+    data = data_of(document)
+    assert data["laboratory"]["periods"][0] == true_counts.sum(axis=0).tolist()
+    assert all(
+        LABORATORY in json.dumps(spec, ensure_ascii=False) for name, spec in data["specs"].items() if "true" in name
+    )
+
+
+def test_truth_of_another_shape_is_refused_before_anything_is_written(release, tmp_path):
+    with pytest.raises(SettingError, match="the release's shape"):
+        make_page(release, tmp_path / "page.html", truth=ExactTally(np.zeros((3, 17), np.int64)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_simulation_says_so_before_anything_else_and_claims_nothing(simulation, tmp_path, read):
+    for path in (make_page(simulation, tmp_path / "a.html"), make_statement_page(simulation, tmp_path / "b.html")):
+        document = read(path)
+        banner = next(e for e in document.all("header")[0].walk() if "banner" in e.classes)
+        assert "protects nobody" in banner.text
+    text = read(tmp_path / "a.html").text
+    assert "is the most odds can change" not in text
+    assert "is the protection of a simulation" in text
+
+
+def test_synthetic_data_are_labelled(release, tmp_path, read):
+    document = read(make_page(release, tmp_path / "page.html", synthetic="Made up <by> us."))
+    banner = next(e for e in document.all("header")[0].walk() if "banner" in e.classes)
+    assert "Synthetic data" in banner.text
+    assert "Made up <by> us." in banner.text
+
+
+def test_events_randomized_before_count_in_the_odds(release, tmp_path, read):
+    provenance = replace(release.unbiased.provenance, prior_epsilon=1.0)
+    again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
+    document = read(make_page(again, tmp_path / "page.html"))
+    assert "24 to 1" in next(row for row in document.all("tr") if "chosen" in row.classes).text
+
+
+def test_the_statement_has_a_page_of_its_own(release, tmp_path, read):
+    document = read(make_statement_page(release, tmp_path / "statement.html", title="Interventions"))
+    check_structure(document)
+    check_offline(document)
+    assert not document.all("script")
+    text = document.text
+    assert all(" ".join(sentence.split()) in text for _, sentence in release.statement.paragraphs())
+    assert release.plan.fingerprint in text
+
+
+NASTY = [
+    "</script><script>window.hacked=1</script>",
+    '"><img src=x onerror=window.hacked=1>',
+    "<!--<script>",
+    "{{ 7 * 7 }} & 'quoted'",
+    "line\u2028separator",
+    "=HYPERLINK(1)",
+]
+
+
+def test_names_cannot_break_out_of_the_page(make_release, tmp_path, read):
+    domain = Domain(TimeAxis.between("2018-01", "2018-12", step="month"), PlaceAxis.of(NASTY))
+    title = "<script>window.hacked=1</script>"
+    document = read(make_page(make_release(domain), tmp_path / "page.html", title=title))
+    check_structure(document)
+    assert len(document.all("script")) == 3
+    assert not document.all("img")
+    assert data_of(document)["places"] == NASTY
+    assert document.all("h1")[0].text == title
+    assert [e.raw() for e in document.all("option") if e.parent.attributes["id"] == "place"] == NASTY
+    link = next(e for e in document.all("a") if e.attributes.get("download") == "counts-by-month.csv")
+    assert "\n2018-01,'=HYPERLINK(1)," in base64.b64decode(link.attributes["href"].split(",")[1]).decode()
+
+
+RELEASES = {
+    "one month": (("2018-01", "2018-01", "month"), 3, ("place",)),
+    "one month in secret": (("2018-01", "2018-01", "month"), 3, ("time", "place")),
+    "two years": (("2017", "2018", "year"), 3, ("place",)),
+    "two secret years": (("2017", "2018", "year"), 3, ("time",)),
+    "weeks": (("2017-01-02", "2018-12-30", "week"), 3, ("place",)),
+    "secret weeks": (("2017-01-02", "2018-12-30", "week"), 3, ("time",)),
+    "hours": (("2018-01-01", "2018-01-03", "hour"), 3, ("place",)),
+    "secret hours": (("2018-01-01", "2018-01-03", "hour"), 3, ("time", "place")),
+    "six hours": (("2017-06-01", "2018-02-28", "6 hours"), 2, ("place",)),
+    "days of many places": (("2018-01-01", "2018-02-28", "day"), 70, ("place",)),
+    "secret days": (("2018-01-01", "2018-02-28", "day"), 4, ("time",)),
+}
+
+
+@pytest.mark.parametrize(("times", "n_places", "private"), RELEASES.values(), ids=list(RELEASES))
+def test_any_release_becomes_a_sound_page(make_release, tmp_path, read, times, n_places, private):
+    first, last, step = times
+    axis = TimeAxis.between(first, last, step=step)
+    domain = Domain(axis, PlaceAxis.of([f"place {i}" for i in range(n_places)]))
+    document = read(make_page(make_release(domain, private=private), tmp_path / "page.html"))
+    check_structure(document)
+    check_offline(document)
+
+
+def test_a_release_of_many_places_stays_small_and_says_what_it_leaves_out(make_release, tmp_path, read):
+    domain = Domain(TimeAxis.between("2006-01-01", "2018-12-31"), PlaceAxis.of([f"town {i}" for i in range(700)]))
+    path = make_page(make_release(domain), tmp_path / "page.html")
+    assert path.stat().st_size < 4e6
+    document = read(path)
+    check_structure(document)
+    assert "the 600 places with the largest counts, of 700" in document.text
+
+
+def test_polygons_take_the_place_of_tiles(release, tmp_path, read):
+    def square(n):
+        x, y = n % 5, n // 5
+        return [[[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]]
+
+    features = [
+        {"type": "Feature", "properties": {"nom": name}, "geometry": {"type": "Polygon", "coordinates": square(n)}}
+        for n, name in enumerate(release.domain.place.cells[:16])
+    ]
+    places = tmp_path / "places.geojson"
+    places.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    document = read(make_page(release, tmp_path / "page.html", polygons=places))
+    check_structure(document)
+    outlines = [e for e in document.all("path") if "outline" in e.classes]
+    assert len(outlines) == 16
+    assert all(e.attributes["tabindex"] == "0" and e.attributes["role"] == "button" for e in outlines)
+    assert not [e for e in document.all("button") if "tile" in e.classes]
+    assert "1 region without an outline" in document.text
