@@ -24,7 +24,7 @@ from tacit.figures import (
 from tacit.figures.outlines import Outlines
 from tacit.pages.embedding import csv_link
 from tacit.pages.selection import MOST_CELLS, Selection
-from tacit.pages.words import counted, number, percent, period, plural, rough, span, step_noun
+from tacit.pages.words import counted, number, percent, period, plural, rough, sentence_case, span, step_noun
 from tacit.release import PrivacyStatement, Release
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
@@ -42,7 +42,7 @@ def headline(selection: Selection) -> list[dict[str, str]]:
             {
                 "value": number(int(estimate.totals.sum())),
                 "name": f"{plural(release.statement.unit)} reported",
-                "note": f"{time_span(release)}. An exact number: how many reports came in is public.",
+                "note": f"{sentence_case(time_span(release))}. An exact number: how many reports came in is public.",
             }
         )
     items.append(
@@ -61,7 +61,7 @@ def _busiest(selection: Selection) -> dict[str, str]:
     whole = selection.whole
     top = int(np.argmax(whole.values[0]))
     limits = f"between {number(whole.lower[0, top])} and {number(whole.upper[0, top])}"
-    certainty = "An exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
+    certainty = "an exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
     return {
         "value": number(whole.shown[0, top]),
         "name": f"in {whole.places[top]}",
@@ -245,5 +245,4 @@ def period_name(counts: Counts, bin: int, release: Release) -> str:
 
 def default_title(release: Release) -> str:
     """A title where none is given."""
-    name = release.plan.name[:1].upper() + release.plan.name[1:]
-    return f"{name} by {release.domain.place.level}, {time_span(release)}"
+    return f"{sentence_case(release.plan.name)} by {release.domain.place.level}, {time_span(release)}"

@@ -102,6 +102,20 @@ def span(first: str, last: str) -> str:
     ('2006 to 2018', '2018', 'March 2018 to May 2018')
     """
     begins, ends = period(first.split("/")[0]), period(last.split("/")[-1])
-    if begins.removeprefix("1 ").startswith("January ") and ends.removeprefix("31 ").startswith("December "):
+    has_times = "T" in first
+    if (
+        not has_times
+        and begins.removeprefix("1 ").startswith("January ")
+        and ends.removeprefix("31 ").startswith("December ")
+    ):
         begins, ends = first[:4], last.split("/")[-1][:4]
     return begins if begins == ends else f"{begins} to {ends}"
+
+
+def sentence_case(words: str) -> str:
+    """Begin with a capital.
+
+    >>> sentence_case("week 1 of 2017"), sentence_case("CC de Nods")
+    ('Week 1 of 2017', 'CC de Nods')
+    """
+    return words[:1].upper() + words[1:]

@@ -37,9 +37,10 @@
   function rowSentence(row) {
     const part = row.partial ? " (counted in part)" : "";
     const truth = "truth" in row ? `; true count ${number(row.truth)}` : "";
+    const period = row.period[0].toUpperCase() + row.period.slice(1);
     return row.exact
-      ? `${row.period}${part}: ${number(row.estimate)}, exact.`
-      : `${row.period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
+      ? `${period}${part}: ${number(row.estimate)}, exact.`
+      : `${period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
   }
 
   // The tooltip: shown on hover and on focus, left with Escape
