@@ -71,7 +71,7 @@ def recognize(sample: bytes, *, name: str, wanted: Sequence[str], options: ReadO
     is_mac = "\n" not in text and "\r" in text
     if is_mac:
         text = text.replace("\r", "\n")
-    hint = re.match(r"sep=(.)\r?\n", text)  # a line that some spreadsheets write, read and do not show
+    hint = re.match(r"sep=([,;|:\t])\r?\n", text)  # a line that some spreadsheets write, read and do not show
     head = hint[0] if hint is not None else ""
     separator = options.separator or (hint[1] if hint is not None else _recognize_separator(text, wanted))
     lines = _lines(text[len(head) :])
