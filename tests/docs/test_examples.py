@@ -1,0 +1,115 @@
+"""Every example in the README and the guides runs, and the output shown is the output given."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", *GUIDES]
+
+RUN = ("python", "console")
+SAVED = ("csv", "geojson")
+SHOWN = ("sh", "toml")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the other words beside it, and its lines."""
+
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The fenced blocks of a document, in order."""
+    for found in re.finditer(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        language, *words = found["info"].split() or [""]
+        yield Block(language, tuple(words), found["text"])
+
+
+def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        yield command, shown
+
+
+def lines_of(said: str) -> list[str]:
+    """What a command said, without blank lines, spaces at the ends of lines and how long it took."""
+    lines = (line.rstrip() for line in said.split("\n"))
+    return [line for line in lines if line and not re.fullmatch(r".+: \d+\.\d s", line)]
+
+
+def without_noise(lines: list[str]) -> list[str]:
+    """Lines with their numbers hidden, for answers that differ with every randomization."""
+    return [re.sub(r"\d[\d,]*", "#", line) for line in lines]
+
+
+def save(block: Block) -> None:
+    name, encoding = (*block.words, "utf-8")[:2]
+    Path(name).write_text(block.text, encoding=encoding)
+
+
+def check_console(block: Block, tacit) -> None:
+    for command, shown in commands_of(block.text):
+        program, *words = shlex.split(command)
+        assert program == "tacit", command
+        ran = tacit(*words)
+        said, shown = lines_of(ran.out) + lines_of(ran.err), lines_of("\n".join(shown))
+        if words[0] == "query":
+            said, shown = without_noise(said), without_noise(shown)
+        assert said == shown, command
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_example_runs_and_says_what_is_shown(document, tacit):
+    names: dict[str, object] = {"__name__": "example"}
+    for block in blocks_of(document.read_text(encoding="utf-8")):
+        assert block.language in (*RUN, *SAVED, *SHOWN), f"a block of {block.language or 'no language'} is not tested"
+        if block.language == "python":
+            exec(compile(block.text, document.name, "exec"), names)
+        elif block.language == "console":
+            check_console(block, tacit)
+        elif block.language in SAVED:
+            save(block)
+
+
+def test_the_readmes_shell_example_runs_as_written(tmp_path):
+    (script,) = (block.text for block in blocks_of(DOCUMENTS[0].read_text(encoding="utf-8")) if block.language == "sh")
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "TACIT_LEDGER": str(tmp_path / "ledger.sqlite"),
+    }
+    ran = subprocess.run(
+        ["sh", "-eu", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"\d+ events, give or take \d+", ran.stdout)
+    assert "epsilon" in (tmp_path / "release.html").read_text(encoding="utf-8")
+
+
+def test_there_are_examples_of_each_kind():
+    kinds = {block.language for document in DOCUMENTS for block in blocks_of(document.read_text(encoding="utf-8"))}
+    assert kinds == {*RUN, *SAVED, *SHOWN}
+
+
+def test_output_that_is_not_given_is_caught(tacit):
+    block = Block("console", (), "$ tacit --version\ntacit 99.0\n")
+    with pytest.raises(AssertionError):
+        check_console(block, tacit)
+
+
+def test_numbers_are_hidden_only_where_noise_is():
+    assert without_noise(["547 events, give or take 1,080"]) == ["# events, give or take #"]
+    assert without_noise(["no events"]) != without_noise(["547 events"])

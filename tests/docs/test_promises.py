@@ -1,0 +1,237 @@
+"""What the documents say of commands, errors, mechanisms, numbers and files is what the code does."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer.main
+
+import tacit
+from small_worlds import simulated, simulated_estimate
+from tacit import errors, noise
+from tacit.cli.app import app
+from tacit.events import Reason
+from tacit.local.unary import UnaryEncoding
+from tacit.mechanisms import MECHANISMS, plan_for
+from tacit.plan import Plan
+from tacit.provenance import Provenance
+from tacit.release import PrivacyStatement, Release
+from tacit.wire import ReportWriter
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST_RELEASE = (DOCS / "guides" / "your-first-release.md").read_text(encoding="utf-8")
+READING = (DOCS / "guides" / "reading-events.md").read_text(encoding="utf-8")
+FORMATS = (DOCS / "guides" / "file-formats.md").read_text(encoding="utf-8")
+NOTATION = (DOCS / "notation.md").read_text(encoding="utf-8")
+ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+EVERYTHING = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))]
+
+OTHER_PROGRAMS_OPTIONS = {"--help", "--version"}
+EXIT_CODES_OF_THE_COMMAND_LINE = {0, 70, 130}
+
+
+def section(text: str, heading: str) -> str:
+    """The part of a document under a heading, up to the next of its depth."""
+    found = re.search(rf"^(?P<mark>#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert found is not None, heading
+    rest = text[found.end() :]
+    end = re.search(rf"^#{{1,{len(found['mark'])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of the rows of a table, without its head."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    rules = [number for number, row in enumerate(rows) if all(set(cell) <= set("-: ") for cell in row)]
+    return [row for number, row in enumerate(rows) if number not in rules and number + 1 not in rules]
+
+
+def code_spans(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def commands() -> set[str]:
+    return {command.name for command in app.registered_commands}
+
+
+def test_every_command_has_a_row_in_the_readme_and_every_row_is_a_command():
+    named = [code_spans(row[0])[0] for row in rows_of(section(README, "Commands"))]
+    assert sorted(named) == sorted(f"tacit {command}" for command in commands())
+
+
+def test_every_command_named_anywhere_exists():
+    named = {word for text in EVERYTHING for word in re.findall(r"`tacit ([a-z]\w*)", text)}
+    named |= {word for text in EVERYTHING for word in re.findall(r"^\$? ?tacit ([a-z]\w*)", text, re.MULTILINE)}
+    assert named <= commands()
+    assert {"check", "randomize", "query"} <= named
+
+
+def test_every_option_named_anywhere_exists():
+    group = typer.main.get_command(app)
+    known = {word for one in group.commands.values() for option in one.params for word in option.opts}
+    named = {word for text in EVERYTHING for word in re.findall(r"`(--[a-z][a-z-]*)", text)}
+    assert named - OTHER_PROGRAMS_OPTIONS <= known
+    assert {"--time", "--again", "--laboratory"} <= named
+
+
+def test_exit_codes_are_documented():
+    classes = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.TacitError)]
+    codes = {one.exit_code for one in classes} | EXIT_CODES_OF_THE_COMMAND_LINE
+    (sentence,) = re.findall(r"Exit codes: (.+?)\.", README.replace("\n", " "))
+    assert {int(part.split()[0]) for part in sentence.split(",")} == codes
+    rows = rows_of(section(FIRST_RELEASE, "When something is refused"))
+    assert [int(row[0]) for row in rows] == sorted(codes)
+
+
+def drawn_tree(text: str) -> dict[str, str | None]:
+    """Who stands under whom in a tree drawn with lines."""
+    parents: dict[str, str | None] = {}
+    above: list[str] = []
+    for line in re.findall(r"^    ((?:│   |    |├── |└── )*)([A-Z]\w*)", text, re.MULTILINE):
+        depth = len(line[0]) // 4
+        above[depth:] = [line[1]]
+        parents[line[1]] = above[depth - 1] if depth else None
+    return parents
+
+
+def test_the_tree_of_errors_is_drawn_as_it_is():
+    real = {
+        name: next((base.__name__ for base in one.__bases__ if issubclass(base, errors.TacitError)), None)
+        for name, one in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(one, errors.TacitError)
+    }
+    assert drawn_tree(errors.__doc__ or "") == real
+
+
+def test_a_drawn_tree_is_read_by_its_lines():
+    drawn = drawn_tree("::\n\n    A\n    ├── B      words\n    │   └── C\n    └── D\n")
+    assert drawn == {"A": None, "B": "A", "C": "B", "D": "A"}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_promises_privacy_error_cost_and_names_its_reference(name):
+    promises = re.findall(
+        r"^\s*(Privacy|Error|Cost|Reference):\s+\S", MECHANISMS[name].kind.__doc__ or "", re.MULTILINE
+    )
+    assert promises == ["Privacy", "Error", "Cost", "Reference"]
+
+
+def test_names_of_mechanisms_are_listed():
+    listed = {code_spans(row[0])[0]: row for row in rows_of(section(NOTATION, "Names of mechanisms"))}
+    assert listed.keys() == MECHANISMS.keys()
+    for name, entry in MECHANISMS.items():
+        assert set(code_spans(listed[name][1])) == {entry.name, *entry.aliases}
+
+
+def numbers_of(row: list[str]) -> list[float]:
+    return [float(re.sub(r"[^\d.]", "", cell)) for cell in row]
+
+
+def test_the_readmes_table_of_epsilons_is_computed():
+    rows = rows_of(section(README, "The guarantee in plain words"))
+    assert len(rows) >= 5
+    for row in rows:
+        epsilon, odds, belief, in_month, in_year = numbers_of(row)
+        plan, _ = simulated(np.zeros((1, 17), np.int64))
+        statement = PrivacyStatement.of(
+            plan_for(plan.domain, epsilon=epsilon), Provenance("any"), unbiased_steps=(), refined_steps=()
+        )
+        unary = UnaryEncoding.symmetric(epsilon=epsilon, n_cells=17)
+        per_report = float(unary.q * (1 - unary.q) / (unary.p - unary.q) ** 2)
+        assert odds == pytest.approx(statement.odds, abs=0.051 if odds < 10 else 0.51)
+        assert belief == pytest.approx(100 * statement.largest_belief, abs=0.051)
+        assert in_month == round(math.sqrt(2_500 * per_report))
+        assert in_year == round(math.sqrt(30_000 * per_report))
+
+
+def test_the_table_of_f_is_computed():
+    for row in rows_of(section(NOTATION, "Formulas")):
+        f, epsilon, p, q, variance = numbers_of(row)
+        unary = UnaryEncoding.rappor(f=f, n_cells=17)
+        assert (p, q) == pytest.approx((float(unary.p), float(unary.q)))
+        assert epsilon == pytest.approx(unary.epsilon, abs=0.0051)
+        assert variance == pytest.approx(float(unary.q * (1 - unary.q) / (unary.p - unary.q) ** 2), rel=2e-3)
+
+
+def test_every_reason_for_a_bad_row_is_listed_in_its_order():
+    assert [row[0] for row in rows_of(section(READING, "Bad rows"))] == [reason.value for reason in Reason]
+
+
+def test_the_layers_are_those_that_are_enforced():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (one["layers"] for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    (drawn,) = re.findall(r"^```layers\n(.*?)^```$", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    names = [re.split(r"\s{2,}", line)[0] for line in drawn.splitlines()]
+    assert names == [layer.replace("tacit.", "") for layer in layers]
+
+
+def test_the_columns_of_a_release_are_those_documented():
+    plan, estimate = simulated_estimate(np.full((2, 3), 50))
+    rows = rows_of(section(FORMATS, "Release"))
+    assert [name for row in rows for name in code_spans(row[0])] == list(Release.of(plan, estimate).columns())
+
+
+def test_the_document_inside_a_release_has_the_keys_documented(tmp_path):
+    plan, estimate = simulated_estimate(np.full((2, 3), 50))
+    Release.of(plan, estimate).write(tmp_path / "release.csv")
+    lines = (tmp_path / "release.csv").read_text(encoding="utf-8").splitlines()
+    (about,) = (json.loads(line.removeprefix("# tacit: ")) for line in lines if line.startswith("# tacit: "))
+    (listed,) = re.findall(r"has the keys (.+?)\. In", section(FORMATS, "Release").replace("\n", " "))
+    assert code_spans(re.sub(r"\(.*?\)", "", listed)) == list(about)
+
+
+def test_the_header_of_a_report_file_has_the_keys_documented(tmp_path):
+    with ReportWriter(tmp_path / "a.reports", Provenance("plan"), 1):
+        pass
+    data = (tmp_path / "a.reports").read_bytes()
+    header = json.loads(data[12 : 12 + int.from_bytes(data[8:12], "little")])
+    (row,) = (row for row in rows_of(section(FORMATS, "Reports")) if row[0] == "that many")
+    assert sorted(code_spans(row[1])) == sorted(header)
+
+
+def test_the_plan_shown_has_the_keys_of_a_plan():
+    (shown,) = re.findall(r"^```toml plan\n(.*?)^```$", FORMATS, re.MULTILINE | re.DOTALL)
+    plan, _ = simulated(np.zeros((90, 2), np.int64))
+    assert _keys(tomllib.loads(shown)) == _keys(plan.to_dict())
+    assert Plan.from_dict(tomllib.loads(shown) | {"fingerprint": ""}).epsilon == plan.epsilon
+
+
+def _keys(content: object) -> object:
+    return {name: _keys(value) for name, value in content.items()} if isinstance(content, dict) else None
+
+
+def test_the_kinds_of_noise_are_listed():
+    kinds = {code_spans(row[0])[0] for row in rows_of(section(FORMATS, "Noise models"))}
+    assert kinds == noise._READERS.keys()
+
+
+def test_every_decision_is_listed_and_has_its_four_parts():
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    decisions = sorted((DOCS / "decisions").glob("2*.md"))
+    assert re.findall(r"\((2[^)]+\.md)\)", index) != []
+    assert sorted(re.findall(r"\((2[^)]+\.md)\)", index)) == [path.name for path in decisions]
+    for path in decisions:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences", "Turned down"]
+        assert f"*{path.name[:10]}*" in text
+
+
+def test_the_citation_names_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [tacit.__version__]
+
+
+def test_the_changelog_has_a_section_for_privacy():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    assert versions[0].startswith("[Unreleased]") or versions[0].startswith(f"[{tacit.__version__}]")
+    assert "### Privacy" in versions[0]
