@@ -189,6 +189,7 @@ def test_a_simulation_says_so_before_anything_else_and_claims_nothing(simulation
         document = read(path)
         banner = next(e for e in document.all("header")[0].walk() if "banner" in e.classes)
         assert "protects nobody" in banner.text
+        assert "SIMULATION" in next(e for e in document.walk() if "stamp" in e.classes).text
     text = read(tmp_path / "a.html").text
     assert "is the most odds can change" not in text
     assert "is the protection of a simulation" in text
@@ -199,6 +200,10 @@ def test_synthetic_data_are_labelled(release, tmp_path, read):
     banner = next(e for e in document.all("header")[0].walk() if "banner" in e.classes)
     assert "Synthetic data" in banner.text
     assert "Made up <by> us." in banner.text
+    assert "Synthetic data" in next(e for e in document.walk() if "stamp" in e.classes).text
+    for link in (e for e in document.all("a") if "download" in e.attributes):
+        table = base64.b64decode(link.attributes["href"].split(",")[1]).decode("utf-8-sig")
+        assert "# Synthetic data: Made up <by> us.\n" in table
 
 
 def test_events_randomized_before_count_in_the_odds(release, tmp_path, read):

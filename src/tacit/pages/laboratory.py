@@ -59,7 +59,5 @@ def _specs(selection: Selection) -> dict[str, Any]:
     charts: dict[str, Any] = {"true-places": places_chart(selection.whole, 0, names, truth=no_truth, palette=ON_PAGE)}
     first = selection.first_series
     if first is not None:
-        shown = selection.series[first]
-        no_truth = [0] * len(shown.periods)
-        charts["true-series"] = series_chart(shown, 0, truth=no_truth, palette=ON_PAGE)
-    return {name: without_rows(chart.to_dict()) for name, chart in charts.items()}
+        charts["true-series"] = series_chart(selection.series[first].last(1), 0, truth=[0], palette=ON_PAGE)
+    return {name: without_rows(chart) for name, chart in charts.items()}

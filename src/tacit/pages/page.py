@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit._extras import require
 from tacit.events.polygons import Polygons
-from tacit.figures import outlines, short_names
+from tacit.figures import LABORATORY, outlines, short_names
 from tacit.figures.charts import MOST_PLACES
 from tacit.pages import sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
@@ -58,7 +58,7 @@ def make_page(
     return _write(
         path,
         "page.html",
-        _common(release, title, synthetic)
+        _common(release, title, synthetic, is_laboratory=lab is not None)
         | {
             "policy": policy(scripts),
             "scripts": scripts,
@@ -70,7 +70,7 @@ def make_page(
             "kinds": kinds,
             "choices": found,
             "choices_kind": kinds[sections.middle(kinds)] if kinds else None,
-            "tables": sections.tables(selection),
+            "tables": sections.tables(selection, synthetic),
             "matrix": sections.matrix(selection),
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
@@ -87,8 +87,12 @@ def make_statement_page(
     return _write(path, "statement.html", _common(release, title, synthetic) | {"policy": policy([])})
 
 
-def _common(release: Release, title: str | None, synthetic: str | None) -> dict[str, Any]:
+def _common(
+    release: Release, title: str | None, synthetic: str | None, *, is_laboratory: bool = False
+) -> dict[str, Any]:
+    labels = {LABORATORY: is_laboratory, "SIMULATION – not private": release.is_simulation, "Synthetic data": synthetic}
     return {
+        "stamps": [label for label, holds in labels.items() if holds],
         "title": title or sections.default_title(release),
         "synthetic": synthetic,
         "release": release,

@@ -153,24 +153,29 @@ def specs(selection: Selection, kinds: Sequence[str], found: Sequence[Choice]) -
     charts: dict[str, Any] = {"places": places_chart(selection.whole, 0, names, palette=ON_PAGE)}
     first = selection.first_series
     if first is not None:
-        charts["totals"] = series_chart(selection.totals[first], 0, height=240, palette=ON_PAGE)
-        charts["series"] = series_chart(selection.series[first], 0, height=240, palette=ON_PAGE)
+        charts["totals"] = series_chart(selection.totals[first].last(1), 0, height=240, palette=ON_PAGE)
+        charts["series"] = series_chart(selection.series[first].last(1), 0, height=240, palette=ON_PAGE)
     if selection.recent is not None:
-        charts["recent"] = series_chart(selection.recent, 0, height=200, palette=ON_PAGE)
+        charts["recent"] = series_chart(selection.recent.last(1), 0, height=200, palette=ON_PAGE)
     if kinds and all(choice.errors for choice in found):
         charts["choices"] = choices_chart(found, middle(kinds), palette=ON_PAGE)
-    return {name: without_rows(chart.to_dict()) for name, chart in charts.items()}
+    return {name: without_rows(chart) for name, chart in charts.items()}
 
 
-def without_rows(spec: Any) -> Any:
-    """Leave the named rows out of a chart, all but the few of error against epsilon."""
-    if isinstance(spec, list):
-        return [without_rows(part) for part in spec]
-    if not isinstance(spec, dict):
-        return spec
-    if "values" in spec and spec.get("name") in ("series", "places", "picked"):
-        return {"name": spec["name"]}
-    return {key: without_rows(part) for key, part in spec.items() if key != "$schema"}
+def without_rows(chart: Any) -> dict[str, Any]:
+    """A chart as Vega-Lite without its named rows, all but the few of error against epsilon."""
+    spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False))
+    return spec
+
+
+def _without_rows(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_rows(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "values" in part and part.get("name") in ("series", "places", "picked"):
+        return {"name": part["name"]}
+    return {key: _without_rows(item) for key, item in part.items() if key != "$schema"}
 
 
 def middle(kinds: Sequence[str]) -> int:
@@ -178,9 +183,11 @@ def middle(kinds: Sequence[str]) -> int:
     return list(kinds).index("month") if "month" in kinds else 0
 
 
-def tables(selection: Selection) -> list[dict[str, str]]:
-    """Links to tables in the page itself."""
-    remarks = ["Made by Tacit. Lines that begin with # are not data.", *selection.release.statement.text().splitlines()]
+def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
+    """Links to tables in the page itself, each with the statement at its head."""
+    remarks = ["Made by Tacit. Lines that begin with # are not data."]
+    remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
+    remarks += selection.release.statement.text().splitlines()
     offered = {counts.step: counts for counts in (selection.whole, selection.maps) if counts is not None}
     offered |= {step: c for step, c in selection.series.items() if c.values.size <= MOST_CELLS / 4}
     return [
