@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tacit import randomizing
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError
 from tacit.events import EventColumns, ReadOptions, open_events
@@ -61,6 +62,22 @@ def test_a_count_column_makes_as_many_reports(tmp_path, ledger):
     table = pl.DataFrame({"day": ["2018-01-01", "2018-01-02"], "where": ["north", "west"], "n": [40, 0]})
     done = randomized(table, tmp_path / "a", ledger, columns=EventColumns(time="day", place="where", count="n"))
     assert done.n_reports == 40
+
+
+def test_a_row_of_many_events_is_written_piece_by_piece(tmp_path, ledger, monkeypatch):
+    monkeypatch.setattr(randomizing, "_PIECE_EVENTS", 7)
+    table = pl.DataFrame(
+        {"day": ["2018-01-01", "2018-01-02", "2018-01-02"], "where": ["north", "west", "south"], "n": [20, 3, 9]}
+    )
+    randomized(table, tmp_path / "a", ledger, columns=EventColumns(time="day", place="where", count="n"))
+    assert tally_reports([tmp_path / "a"], PLAN).reports.tolist() == [20, 12]
+
+
+def test_a_count_beyond_all_measure_is_refused_and_spends_nothing(tmp_path, ledger):
+    table = pl.DataFrame({"day": ["2018-01-01"], "where": ["north"], "n": [10**11]})
+    with pytest.raises(DataError, match="Check the column of counts"):
+        randomized(table, tmp_path / "a", ledger, columns=EventColumns(time="day", place="where", count="n"))
+    assert ledger.history() == []
 
 
 def test_the_price_is_recorded_even_if_writing_fails(tmp_path, ledger):

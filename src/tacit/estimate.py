@@ -57,6 +57,20 @@ class Estimate:
             totals=totals,
         )
 
+    def known_total(self, box: Box) -> int | None:
+        """The public number of reports in a box that spans whatever is private, if there is one."""
+        if self.totals is None:
+            return None
+        box.check_within(self.domain)
+        asked = (range(self.domain.shape[0])[box.time.start : box.time.stop], box.places)
+        chosen: list[list[int]] = []
+        for axis in (0, 1):
+            is_private = self.totals.shape[axis] == 1
+            if is_private and len(asked[axis]) < self.domain.shape[axis]:
+                return None
+            chosen.append([0] if is_private else list(asked[axis]))
+        return int(self.totals[np.ix_(*chosen)].sum())
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._packing import pack_array, unpack_array
 from tacit._validate import check_share
 from tacit.domain import sum_groups
 from tacit.errors import FormatError, NoInterval
-from tacit.randomness.bernoulli import COIN
+from tacit.support_laws import SupportLaw, TwoCoins, law_from_dict
 from tacit.two_binomials import count_limits, normal_quantile
 
 FloatArray = NDArray[np.float64]
@@ -52,98 +52,180 @@ class Noise(Protocol):
         """The model as plain data."""
 
 
+@dataclass(frozen=True, slots=True)
+class Orientation:
+    """Which axes of time x place are private: how an array over the domain becomes public bins x private cells."""
+
+    private: tuple[str, ...]
+    shape: tuple[int, int]
+
+    def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """An array over the domain as (public bins, private cells)."""
+        if self.private == ("time", "place"):
+            return cells.reshape(1, -1)
+        return cells.T if self.private == ("time",) else cells
+
+    def cells(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """(public bins, private cells) as an array over the domain."""
+        if self.private == ("time", "place"):
+            return rows.reshape(self.shape)
+        return rows.T if self.private == ("time",) else rows
+
+    def groups(self, time: IntArray, place: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
+        """Groups along time and place as groups of public bins and of private cells."""
+        if self.private == ("time", "place"):
+            return np.zeros(1, np.int64), (time[:, None] * shape[1] + place[None, :]).ravel()
+        return (place, time) if self.private == ("time",) else (time, place)
+
+
 @dataclass(frozen=True, eq=False)
 class OracleNoise:
-    r"""The noise of unary encoding: independent bits, ones with probability p for the true cell and q elsewhere.
+    r"""The noise of a frequency oracle: reports of each public bin, independent of one another.
 
-    .. math:: \mathrm{Var} = \frac{\sum_c w_c^2 \left(N_c q(1-q) + n_c (p(1-p)-q(1-q))\right)}{(p-q)^2}
+    .. math:: \mathrm{Var} = \sum_t \sum_u n_{tu} V_u(w_t)
 
-    ``reports`` is the public number of reports N behind every cell and broadcasts against ``shape``: (T, 1) when the
-    time is public, (1, K) when the place is. ``counts`` are projected counts standing in for n where p + q is not 1.
-    For sums of cells the interval is exact (:mod:`tacit.two_binomials`); for other questions it is the normal one.
+    with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
+    every public bin; ``counts`` are the estimated counts, projected onto what counts can be, standing in for n where the
+    law needs them (public bins x private cells). Where a sum of cells is a number of coin flips the interval is exact
+    (:mod:`tacit.two_binomials`); other questions have the normal one.
     """
 
-    ones: int
-    zeros: int
+    law: SupportLaw
     reports: IntArray
     shape: tuple[int, int]
+    private: tuple[str, ...] = ("place",)
     counts: FloatArray | None = None
 
+    @property
+    def orientation(self) -> Orientation:
+        return Orientation(self.private, self.shape)
+
     @cached_property
-    def _coins(self) -> tuple[float, float, float]:
-        p, q = Fraction(self.ones, COIN), Fraction(self.zeros, COIN)
-        return float(p), float(q), float(p - q)
+    def _gap(self) -> float:
+        return float(self.law.p - self.law.q)
 
     @cached_property
     def _cell_variances(self) -> FloatArray:
-        p, q, gap = self._coins
-        variance = np.broadcast_to(self.reports * (q * (1 - q)), self.shape).astype(np.float64)
+        p, q = float(self.law.p), float(self.law.q)
+        variances = np.repeat(self.reports[:, None] * (q * (1 - q)), self.law.n_cells, axis=1)
         if self.counts is not None:
-            variance = variance + self.counts * (p * (1 - p) - q * (1 - q))
-        return variance / gap**2
+            variances = variances + self.counts * (p * (1 - p) - q * (1 - q))
+        return variances / self._gap**2
 
     def variance(self, weights: FloatArray) -> float:
-        return float(np.sum(weights**2 * self._cell_variances))
+        questions, which = np.unique(self.orientation.rows(weights), axis=0, return_inverse=True)
+        which = which.ravel()
+        n_reports = np.bincount(which, weights=self.reports, minlength=len(questions))
+        total = 0.0
+        for number, question in enumerate(questions):
+            if not question.any():
+                continue
+            per_report = self.law.variances(question)
+            if self.counts is None:
+                total += float(n_reports[number] * per_report[0])
+            else:
+                total += float(self.counts[which == number].sum(axis=0) @ per_report)
+        return total
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
-        if not np.isin(weights, (0.0, 1.0)).all():
+        rows = self.orientation.rows(weights)
+        sizes = np.unique(rows.sum(axis=1))
+        sizes = sizes[sizes > 0]
+        is_sum = bool(np.isin(rows, (0.0, 1.0)).all()) and len(sizes) > 0
+        coins = [self.law.coins(int(size)) for size in sizes] if is_sum else []
+        if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
             reach = normal_quantile(level) * self.variance(weights) ** 0.5
             return value - reach, value + reach
-        flips = np.array([int(np.sum(weights * self.reports))])
-        asked = weights.any(axis=_private_axes(self.reports), keepdims=True)
-        largest = np.array([int(np.sum(self.reports * asked))])
-        lower, upper = self._limits(np.array([value]), flips, largest, level)
+        one = coins[0]
+        assert one is not None
+        asked = self.reports * rows.any(axis=1)
+        supports = np.array([float((rows * self.reports[:, None]).sum())])
+        # each coin's flips for a report are in proportion to the cells it sums, or one for any number of them
+        flips = supports.astype(np.int64) if one.flips == sizes[0] else np.array([asked.sum()])
+        lower, upper = self._limits(np.array([value]), supports, flips, np.array([asked.sum()]), one, level)
         return float(lower[0]), float(upper[0])
 
     def standard_errors(self) -> FloatArray:
-        return np.sqrt(self._cell_variances)
+        variances: FloatArray = self.orientation.cells(self._cell_variances)
+        return np.sqrt(variances)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        reports = np.broadcast_to(self.reports, self.shape)
-        return self._limits(values, reports, reports, level)
+        reports = self.orientation.cells(np.repeat(self.reports[:, None], self.law.n_cells, axis=1))
+        one = self.law.coins(1)
+        assert one is not None
+        return self._limits(values, reports.astype(np.float64), reports, reports, one, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        # sums over public bins alone are again reports through the same coins
-        if self.reports.shape == (self.shape[0], 1) and shape[1] == self.shape[1]:
-            reports = sum_groups(self.reports, time_groups, n_groups=shape[0], axis=0)
-        elif self.reports.shape == (1, self.shape[1]) and shape[0] == self.shape[0]:
-            reports = sum_groups(self.reports, place_groups, n_groups=shape[1], axis=1)
-        else:
+        public, private = self.orientation.groups(time_groups, place_groups, shape)
+        if not np.array_equal(private, np.arange(self.law.n_cells)):
             return LinearImage(self, time_groups, place_groups, shape)
-        counts = self.counts
-        if counts is not None:
-            rows = sum_groups(counts, time_groups, n_groups=shape[0], axis=0)
-            counts = sum_groups(rows, place_groups, n_groups=shape[1], axis=1)
-        return OracleNoise(self.ones, self.zeros, reports, shape, counts)
+        # sums over public bins alone are again reports through the same coins
+        n_public = Orientation(self.private, shape).rows(np.empty(shape)).shape[0]
+        reports = sum_groups(self.reports, public, n_groups=n_public)
+        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
+        return OracleNoise(self.law, reports, shape, self.private, counts)
+
+    def image_errors(self, image: LinearImage) -> FloatArray:
+        """Standard errors of sums of our cells."""
+        public, private, target = self._image_groups(image)
+        n_public, n_private = target.rows(np.empty(image.shape)).shape
+        reports = sum_groups(self.reports, public, n_groups=n_public)
+        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
+        variances = np.empty((n_public, n_private))
+        for group in range(n_private):
+            per_report = self.law.variances((private == group).astype(np.float64))
+            variances[:, group] = reports * per_report[0] if counts is None else counts @ per_report
+        cells: FloatArray = target.cells(variances)
+        return np.sqrt(cells)
 
     def image_intervals(self, values: FloatArray, image: LinearImage, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
-        flips = image.added(np.broadcast_to(self.reports, self.shape))
-        largest = self.reports
-        if self.reports.shape[0] > 1:
-            largest = sum_groups(largest, image.time_groups, n_groups=image.shape[0], axis=0)
-        if self.reports.shape[1] > 1:
-            largest = sum_groups(largest, image.place_groups, n_groups=image.shape[1], axis=1)
-        return self._limits(values, flips, np.broadcast_to(largest, image.shape), level)
+        public, private, target = self._image_groups(image)
+        rows = target.rows(values)
+        reports = sum_groups(self.reports, public, n_groups=len(rows))
+        errors = target.rows(self.image_errors(image))
+        lower, upper = np.empty(rows.shape), np.empty(rows.shape)
+        for group in range(rows.shape[1]):
+            size = int(np.count_nonzero(private == group))
+            coins = self.law.coins(size)
+            if coins is None:
+                reach = normal_quantile(level) * errors[:, group]
+                lower[:, group], upper[:, group] = rows[:, group] - reach, rows[:, group] + reach
+            else:
+                supports = (reports * size).astype(np.float64)
+                lower[:, group], upper[:, group] = self._limits(
+                    rows[:, group], supports, reports * coins.flips, reports, coins, level
+                )
+        return target.cells(lower), target.cells(upper)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "oracle",
-            "ones": hex(self.ones),
-            "zeros": hex(self.zeros),
+            "law": self.law.to_dict(),
             "shape": list(self.shape),
-            "reports": self.reports.tolist(),
-            "counts": None if self.counts is None else self.counts.tolist(),
+            "private": list(self.private),
+            "reports": pack_array(self.reports),
+            "counts": None if self.counts is None else pack_array(self.counts),
         }
 
+    def _image_groups(self, image: LinearImage) -> tuple[IntArray, IntArray, Orientation]:
+        public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
+        return public, private, Orientation(self.private, image.shape)
+
     def _limits(
-        self, values: FloatArray, flips: IntArray, largest: IntArray, level: float
+        self,
+        values: FloatArray,
+        supports: FloatArray,
+        flips: IntArray,
+        largest: IntArray,
+        coins: TwoCoins,
+        level: float,
     ) -> tuple[FloatArray, FloatArray]:
-        p, q, gap = self._coins
-        heads = np.rint(values * gap + flips * q).astype(np.int64)
-        return count_limits(heads, flips, largest, p=p, q=q, level=level)
+        """``supports`` counts the (report, cell) pairs the sum runs over: each is supported with probability q at least."""
+        heads = np.rint(values * self._gap + supports * float(self.law.q)).astype(np.int64)
+        return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +244,7 @@ class LinearImage:
         return self.base.interval(value, self._fine(weights), level)
 
     def standard_errors(self) -> FloatArray:
-        variances: FloatArray = self.added(self.base.standard_errors() ** 2)
-        return np.sqrt(variances)
+        return self.base.image_errors(self)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
@@ -172,17 +253,12 @@ class LinearImage:
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self.base, time_groups[self.time_groups], place_groups[self.place_groups], shape)
 
-    def added(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Add the base's cells into ours."""
-        rows = sum_groups(cells, self.time_groups, n_groups=self.shape[0], axis=0)
-        return sum_groups(rows, self.place_groups, n_groups=self.shape[1], axis=1)
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "linear image",
             "base": self.base.to_dict(),
-            "time_groups": self.time_groups.tolist(),
-            "place_groups": self.place_groups.tolist(),
+            "time_groups": pack_array(self.time_groups),
+            "place_groups": pack_array(self.place_groups),
             "shape": list(self.shape),
         }
 
@@ -229,19 +305,19 @@ def noise_from_dict(content: Mapping[str, Any]) -> Noise:
 def _oracle_from_dict(content: Mapping[str, Any]) -> OracleNoise:
     counts = content["counts"]
     return OracleNoise(
-        int(content["ones"], 16),
-        int(content["zeros"], 16),
-        np.array(content["reports"], np.int64),
+        law_from_dict(content["law"]),
+        unpack_array(content["reports"]).astype(np.int64),
         (int(content["shape"][0]), int(content["shape"][1])),
-        None if counts is None else np.array(counts, np.float64),
+        tuple(content["private"]),
+        None if counts is None else unpack_array(counts).astype(np.float64),
     )
 
 
 def _image_from_dict(content: Mapping[str, Any]) -> LinearImage:
     return LinearImage(
         _oracle_from_dict(content["base"]),
-        np.array(content["time_groups"], np.int64),
-        np.array(content["place_groups"], np.int64),
+        unpack_array(content["time_groups"]).astype(np.int64),
+        unpack_array(content["place_groups"]).astype(np.int64),
         (int(content["shape"][0]), int(content["shape"][1])),
     )
 
@@ -255,7 +331,3 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "linear image": _image_from_dict,
     "unstated": _unstated_from_dict,
 }
-
-
-def _private_axes(reports: IntArray) -> tuple[int, ...]:
-    return tuple(axis for axis in (0, 1) if reports.shape[axis] == 1)

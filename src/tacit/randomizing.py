@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from tacit.wire import ReportWriter
 
 Progress = Callable[[int, int | None], None]
 _UNRECORDED_KEY = bytes(32)
+_PIECE_EVENTS = 1 << 20
+_MOST_EVENTS = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ def randomize_events(
             f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
             "Look into it with: tacit check"
         )
+    if counts.n_events > _MOST_EVENTS:
+        raise DataError(
+            f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "
+            "Nothing was spent. Check the column of counts, or split the file."
+        )
     days = digest.digests()
     prior = 0.0
     if ledger is not None:
@@ -75,8 +82,9 @@ def randomize_events(
     with ReportWriter(path, provenance, mechanism.report_bytes) as writer:
         for batch in events.batches(progress=progress):
             digest_again.update(batch)
-            public, private = plan.split(*_one_row_an_event(batch))
-            writer.add(public, mechanism.randomize(private, randomness=randomness))
+            for piece in _pieces(batch):
+                public, private = plan.split(*piece)
+                writer.add(public, mechanism.randomize(private, randomness=randomness))
         if digest_again.digests() != days:
             raise DataError(f"{events.name} changed while it was read. Nothing was written; run again with --again.")
     return Randomized(counts.n_events, prior, counts.bad_rows)
@@ -93,8 +101,13 @@ def _day_name(day: int) -> str:
     return str(np.datetime64(day, "D"))
 
 
-def _one_row_an_event(batch: EventBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pieces(batch: EventBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """One entry an event, in pieces of bounded size however large the counts of the rows."""
     time, place = batch.time_bin, batch.place.astype(np.int64)
     if batch.count is None:
-        return time, place
-    return np.repeat(time, batch.count), np.repeat(place, batch.count)
+        yield time, place
+        return
+    ends = np.cumsum(batch.count)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, _PIECE_EVENTS):
+        row = np.searchsorted(ends, np.arange(start, min(start + _PIECE_EVENTS, int(ends[-1]))), side="right")
+        yield time[row], place[row]

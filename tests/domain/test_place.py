@@ -44,7 +44,8 @@ def towns() -> Gazetteer:
         ("Est", 1),
         ("Paris", UNKNOWN),
         ("Doubs", UNKNOWN),
-        ("Isle", UNKNOWN),
+        ("Isle", 1),  # the official list drops articles
+        ("Chaux", 0),
         ("Bonnal", OUTSIDE),
         ("nord", OUTSIDE),
         ("25072", OUTSIDE),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from small_worlds import simulated_estimate
 
+from small_worlds import simulated_estimate
 from tacit.errors import NoInterval, SettingError
 from tacit.postprocess import clip, clip_and_rescale
 

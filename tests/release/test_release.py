@@ -12,8 +12,8 @@ import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from small_worlds import days_and_places, simulated, simulated_estimate
 
+from small_worlds import days_and_places, simulated, simulated_estimate
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms import plan_for

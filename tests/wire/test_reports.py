@@ -79,9 +79,14 @@ def test_no_report_at_all_is_a_file_too(tmp_path):
 def test_an_interrupted_writer_leaves_nothing_behind(tmp_path):
     path = tmp_path / "a.reports"
     path.write_text("an older file")
-    with pytest.raises(RuntimeError), ReportWriter(path, LABEL, 3) as writer:
-        writer.add(np.zeros(2, np.int64), np.zeros((2, 3), np.uint8))
-        raise RuntimeError
+
+    def interrupted():
+        with ReportWriter(path, LABEL, 3) as writer:
+            writer.add(np.zeros(2, np.int64), np.zeros((2, 3), np.uint8))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
     assert path.read_text() == "an older file"
     assert [p.name for p in tmp_path.iterdir()] == ["a.reports"]
 

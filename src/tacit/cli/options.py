@@ -115,6 +115,12 @@ class SourceOptions:
     polygons: Annotated[
         Path | None, typer.Option(help="GeoJSON polygons of towns or regions, for coordinates.", metavar="GEOJSON")
     ] = None
+    polygons_name: Annotated[
+        str | None, typer.Option(help="The polygons' property with their name (default: recognized).", metavar="NAME")
+    ] = None
+    polygons_crs: Annotated[
+        str | None, typer.Option(help="The polygons' system, where the file does not say: EPSG:4326 or EPSG:2154.")
+    ] = None
     crs: Annotated[str, typer.Option(help="The coordinates' system: EPSG:4326 or EPSG:2154.")] = "EPSG:4326"
     strict: Annotated[bool, typer.Option("--strict", help="Refuse the file if any row is bad.")] = False
 

@@ -29,6 +29,9 @@ def query(
     n_periods, n_places = len(found.box.time), len(found.box.places)
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
+    if found.standard_error == 0:
+        console.strong(f"{found.value:,.0f} events, exactly: the number of reports is public")
+        return
     console.strong(f"{found.value:,.0f} events, give or take {found.standard_error:,.0f}")
     console.say(
         f"{found.level:.0%} interval: {found.lower:,.0f} to {found.upper:,.0f} "

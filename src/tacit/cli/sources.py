@@ -31,6 +31,8 @@ def reading_of(source: SourceOptions) -> ReadOptions:
         decimal=source.decimal,
         strict=source.strict,
         polygons=source.polygons,
+        polygons_name=source.polygons_name,
+        polygons_crs=source.polygons_crs,
         crs=source.crs,
     )
 

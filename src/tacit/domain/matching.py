@@ -9,6 +9,7 @@ from tacit.domain.gazetteer import Entry, Gazetteer
 from tacit.domain.names import fold_name, squeeze
 
 UNKNOWN, OUTSIDE, MISSING, AMBIGUOUS = -1, -2, -3, -4
+_ARTICLES = frozenset({"le", "la", "les", "l"})
 
 
 class Matcher:
@@ -22,13 +23,16 @@ class Matcher:
             found = {fold_name(cell): {number} for cell, number in self._numbers.items()}
         else:
             found = {name: self._cells_of(gazetteer, entries) for name, entries in gazetteer.entries.items()}
-        # the second chance, LISLE SUR LE DOUBS: only names that no two places share without their spaces
+        # second chances, in this order: LISLE SUR LE DOUBS without its spaces, Russey without its article
         squeezed: dict[str, set[int]] = {}
+        bare: dict[str, set[int]] = {}
         for name, numbers in found.items():
             if numbers:
                 squeezed.setdefault(squeeze(name), set()).update(numbers)
+                bare.setdefault(_without_article(name), set()).update(numbers)
         self._by_name = {name: _one(numbers) for name, numbers in found.items() if numbers}
         self._by_squeezed = {name: _one(numbers) for name, numbers in squeezed.items()}
+        self._by_bare_name = {name: _one(numbers) for name, numbers in bare.items()}
 
     def match(self, name: str | None) -> int:
         """Return the cell of a name, or one of the four reasons."""
@@ -40,6 +44,8 @@ class Matcher:
         number = self._by_name.get(folded)
         if number is None:
             number = self._by_squeezed.get(squeeze(folded))
+        if number is None:
+            number = self._by_bare_name.get(folded)
         if number is None and self._gazetteer is not None and "(" in name:
             # Foucherans (Jura): the index has only the name
             return _one(self._cells_of(self._gazetteer, self._gazetteer.find(name)))
@@ -58,6 +64,12 @@ class Matcher:
 def matcher_of(level: str, cells: tuple[str, ...], gazetteer: Gazetteer | None) -> Matcher:
     """Build the matcher of an axis, or return the one built before."""
     return Matcher(level, cells, gazetteer)
+
+
+def _without_article(folded: str) -> str:
+    """The official list of communes gives Le Russey as RUSSEY; a full name always goes first."""
+    first, _, rest = folded.partition(" ")
+    return rest if rest and first in _ARTICLES else folded
 
 
 def _one(numbers: set[int]) -> int:

@@ -2,7 +2,7 @@ r"""Error against epsilon: what other choices of epsilon would have meant for as
 
 A report of symmetric unary encoding carries, for every cell, the variance :math:`q(1-q)/(p-q)^2` with
 :math:`q = 1/(1+e^{\epsilon/2})`, so a count out of N reports has the standard error
-:math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The noise model itself computes it here.
+:math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The law of the reports itself computes it here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from tacit.noise import OracleNoise
 from tacit.privacy.epsilon import logistic_threshold
 from tacit.randomness.bernoulli import COIN
 from tacit.release import Release
+from tacit.support_laws import UnaryLaw
 
 EPSILONS: Final = (0.4, 0.8, 1.7, 2.2, 4.4, 5.9)
 _SAME: Final = 0.02
@@ -45,8 +45,8 @@ def standard_error_at(epsilon: float, n_reports: float) -> float:
     8.66
     """
     flip = logistic_threshold(epsilon / 2)
-    per_report = OracleNoise(COIN - flip, flip, np.ones((1, 1), np.int64), (1, 1)).standard_errors()[0, 0]
-    return float(per_report) * math.sqrt(n_reports)
+    per_report = UnaryLaw(1, COIN - flip, flip).variances(np.ones(1))[0]
+    return math.sqrt(float(per_report) * n_reports)
 
 
 def largest_belief(epsilon: float, n_values: int) -> float:

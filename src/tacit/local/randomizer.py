@@ -12,6 +12,7 @@ from tacit.domain import Domain
 from tacit.estimate import Estimate
 from tacit.plan import Plan
 from tacit.randomness import Randomness
+from tacit.support_laws import SupportLaw
 from tacit.tally import Tally
 
 
@@ -38,6 +39,10 @@ class LocalRandomizer(Protocol):
     @property
     def n_statistics(self) -> int:
         """How many numbers a tally keeps for each public bin."""
+
+    @property
+    def law(self) -> SupportLaw:
+        """How the cells that one report supports hang together."""
 
     def thresholds(self) -> dict[str, int]:
         """The integer thresholds of the coins, out of 2**64: what a plan carries."""

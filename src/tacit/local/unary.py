@@ -26,13 +26,14 @@ from numpy.typing import NDArray
 from tacit import _kernels
 from tacit._validate import check_at_least, check_share
 from tacit.domain import Domain
-from tacit.errors import PlanMismatch, SettingError
+from tacit.errors import SettingError
 from tacit.estimate import Estimate
-from tacit.noise import OracleNoise
+from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_rows
+from tacit.support_laws import UnaryLaw
 from tacit.tally import Tally
 
 LARGEST_LISTED_CHANNEL: Final = 12
@@ -128,8 +129,9 @@ class UnaryEncoding:
         return Fraction(self.zeros, COIN)
 
     @property
-    def is_symmetric(self) -> bool:
-        return self.ones + self.zeros == COIN
+    def law(self) -> UnaryLaw:
+        """How the bits of a report hang together."""
+        return UnaryLaw(self.n_cells, self.ones, self.zeros)
 
     @property
     def epsilon(self) -> float:
@@ -182,20 +184,4 @@ class UnaryEncoding:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts without bias (equation 8 of the paper, without its clip at zero)."""
-        if tally.provenance.plan_id != plan.fingerprint:
-            raise PlanMismatch(
-                f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
-                "Use the plan it was collected under."
-            )
-        supports = plan.by_domain(tally.statistics, domain)
-        reports = plan.totals_by_domain(tally.reports, domain)
-        values = (supports - reports * float(self.q)) / float(self.p - self.q)
-        counts = None if self.is_symmetric else np.clip(values, 0, reports)
-        return Estimate(
-            domain=domain,
-            values=values,
-            noise=OracleNoise(self.ones, self.zeros, reports, domain.shape, counts),
-            totals=reports,
-            steps=(),
-            provenance=tally.provenance,
-        )
+        return estimate_supports(self.law, tally, plan, domain)
