@@ -18,7 +18,7 @@ check: $(VENV)/.test browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/imports.py

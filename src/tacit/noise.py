@@ -85,9 +85,9 @@ class OracleNoise:
     .. math:: \mathrm{Var} = \sum_t \sum_u n_{tu} V_u(w_t)
 
     with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
-    every public bin; ``counts`` are the estimated counts, projected onto what counts can be, standing in for n where the
-    law needs them (public bins x private cells). Where a sum of cells is a number of coin flips the interval is exact
-    (:mod:`tacit.two_binomials`); other questions have the normal one.
+    every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
+    be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips the interval is
+    exact (:mod:`tacit.two_binomials`); other questions have the normal one.
     """
 
     law: SupportLaw
@@ -223,7 +223,7 @@ class OracleNoise:
         coins: TwoCoins,
         level: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """``supports`` counts the (report, cell) pairs the sum runs over: each is supported with probability q at least."""
+        """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected without any truth."""
         heads = np.rint(values * self._gap + supports * float(self.law.q)).astype(np.int64)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
 
