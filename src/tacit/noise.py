@@ -223,7 +223,7 @@ class OracleNoise:
         coins: TwoCoins,
         level: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected without any truth."""
+        """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected of no truth."""
         heads = np.rint(values * self._gap + supports * float(self.law.q)).astype(np.int64)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
 

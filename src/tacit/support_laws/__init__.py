@@ -1,0 +1,38 @@
+r"""The laws of reports that support cells: what a noise model must know of a local randomizer, and no more.
+
+Every frequency oracle of the field reads a report as the set of cells it *supports*. The true cell is supported with
+probability p, any other with probability q, and counts are estimated from the supports C by
+
+.. math:: \hat n_v = \frac{C_v - N q}{p - q}.
+
+How much a linear question :math:`\sum_v w_v \hat n_v` errs depends on how the supports of one report hang together. A
+law answers that exactly: ``variances(w)[u]`` is the variance that one report of true cell u adds to the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tacit.errors import FormatError
+from tacit.support_laws.law import SupportLaw, TwoCoins
+from tacit.support_laws.response import ResponseLaw
+from tacit.support_laws.subset import SubsetLaw
+from tacit.support_laws.unary import UnaryLaw
+
+__all__ = ["LAWS", "ResponseLaw", "SubsetLaw", "SupportLaw", "TwoCoins", "UnaryLaw", "law_from_dict"]
+
+LAWS: Final[Mapping[str, Callable[..., SupportLaw]]] = {law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw)}
+
+
+def law_from_dict(content: Mapping[str, Any]) -> SupportLaw:
+    """Read a law back from plain data.
+
+    >>> law_from_dict(UnaryLaw(3, 3 << 62, 1 << 62).to_dict()) == UnaryLaw(3, 3 << 62, 1 << 62)
+    True
+    """
+    try:
+        fields = {n: int(v, 16) if isinstance(v, str) else int(v) for n, v in content.items() if n != "kind"}
+        return LAWS[content["kind"]](**fields)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
