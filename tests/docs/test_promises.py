@@ -209,9 +209,18 @@ def _keys(content: object) -> object:
     return {name: _keys(value) for name, value in content.items()} if isinstance(content, dict) else None
 
 
-def test_the_kinds_of_noise_are_listed():
-    kinds = {code_spans(row[0])[0] for row in rows_of(section(FORMATS, "Noise models"))}
-    assert kinds == noise._READERS.keys()
+def test_the_noise_models_and_their_fields_are_listed():
+    _, estimate = simulated_estimate(np.full((40, 3), 5))
+    coarser = estimate.noise.coarsen(np.arange(40) // 20, np.zeros(3, np.int64), (2, 1))
+    models = [model.to_dict() for model in (estimate.noise, coarser, noise.Unstated("why"))]
+    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Noise models"))}
+    assert {model["kind"] for model in models} == noise._READERS.keys()
+    assert noise._READERS.keys() <= listed.keys()
+    for model in models:
+        assert ["kind", *listed[model["kind"]]] == list(model)
+    for entry in MECHANISMS.values():
+        law = entry.from_epsilon(1.0, 5).law.to_dict()
+        assert ["kind", *listed[law["kind"]]] == list(law)
 
 
 def test_every_decision_is_listed_and_has_its_four_parts():
