@@ -74,6 +74,28 @@ class UnaryKernels(Protocol):
     ) -> None: ...
 
 
+class HadamardKernels(Protocol):
+    """Columns of a Hadamard matrix, drawn and counted; ``hadamard_plain`` says what each function does."""
+
+    def transform(self, values: NDArray[np.int64] | NDArray[np.float64]) -> None: ...
+
+    def steer(
+        self,
+        columns: NDArray[np.unsignedinteger],
+        n_bits: int,
+        cells: NDArray[np.int32],
+        kept: NDArray[np.uint64],
+    ) -> None: ...
+
+    def count_grouped(
+        self,
+        columns: NDArray[np.unsignedinteger],
+        starts: NDArray[np.int64],
+        n_bits: int,
+        counts: NDArray[np.int64],
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -106,6 +128,17 @@ def unary_kernels(n_bits: int) -> UnaryKernels:
     from tacit._kernels import unary_plain
 
     return unary_plain
+
+
+def hadamard_kernels(n_bits: int) -> HadamardKernels:
+    """The kernels to draw or count columns of ``n_bits`` bits in all with."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import hadamard
+
+        return hadamard
+    from tacit._kernels import hadamard_plain
+
+    return hadamard_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:

@@ -15,14 +15,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tacit.errors import FormatError
+from tacit.support_laws.hadamard import HadamardLaw
 from tacit.support_laws.law import SupportLaw, TwoCoins
 from tacit.support_laws.response import ResponseLaw
 from tacit.support_laws.subset import SubsetLaw
 from tacit.support_laws.unary import UnaryLaw
 
-__all__ = ["LAWS", "ResponseLaw", "SubsetLaw", "SupportLaw", "TwoCoins", "UnaryLaw", "law_from_dict"]
+__all__ = ["LAWS", "HadamardLaw", "ResponseLaw", "SubsetLaw", "SupportLaw", "TwoCoins", "UnaryLaw", "law_from_dict"]
 
-LAWS: Final[Mapping[str, Callable[..., SupportLaw]]] = {law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw)}
+LAWS: Final[Mapping[str, Callable[..., SupportLaw]]] = {
+    law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw, HadamardLaw)
+}
 
 
 def law_from_dict(content: Mapping[str, Any]) -> SupportLaw:
