@@ -1,4 +1,4 @@
-"""From report files to a tally: what a collector does."""
+"""From report files and messages to a tally: what a collector does."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.errors import FormatError, PlanMismatch
+from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.estimate import Estimate
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
 from tacit.tally import Tally
-from tacit.wire import ReportFile
-
-_FARTHEST_BIN = 1 << 24
+from tacit.wire import Batch, ReportFile
+from tacit.wire.runs import n_bins_allowed
 
 
 def tally_reports(
@@ -26,6 +25,8 @@ def tally_reports(
     total = Tally.zero(plan.fingerprint, mechanism.n_statistics)
     for file in files:
         _check_fits(file, plan, mechanism.report_bytes)
+    if len({file.checksum for file in files}) < len(files):
+        raise SettingError("two report files are copies of each other, and their reports would count twice. Name one.")
     done, n_reports = 0, sum(file.n_reports for file in files)
     for file in files:
         n_bins = int(file.bins[-1]) + 1 if len(file.bins) else 0
@@ -41,6 +42,17 @@ def tally_reports(
     return total
 
 
+def tally_message(batch: Batch, plan: Plan) -> Tally:
+    """Count the reports of one message. Reports that no device of the plan could send are refused, and none counts."""
+    mechanism = mechanism_of(plan)
+    n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
+    statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
+    reports = np.zeros(n_bins, np.int64)
+    statistics[batch.bins] = mechanism.statistics(batch.reports, batch.run_lengths)
+    reports[batch.bins] = batch.run_lengths
+    return Tally.zero(plan.fingerprint, mechanism.n_statistics) + Tally(batch.provenance, statistics, reports)
+
+
 def estimate_tally(tally: Tally, plan: Plan) -> Estimate:
     """Turn a tally into unbiased counts over the whole of the plan's domain."""
     return mechanism_of(plan).estimate(tally, plan, plan.bounded_domain(len(tally.reports)))
@@ -52,7 +64,6 @@ def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
             f"{file.path} was made under plan {file.provenance.plan_id}, not {plan.fingerprint}. "
             "Use the plan the reports were made under."
         )
-    n_public = plan.n_public
     last = int(file.bins[-1]) if len(file.bins) else 0
-    if file.report_bytes != report_bytes or last >= (_FARTHEST_BIN if n_public is None else n_public):
+    if file.report_bytes != report_bytes or last >= n_bins_allowed(plan):
         raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it anew; nothing was counted.")

@@ -1,8 +1,8 @@
 """A file of reports: a versioned header, the public bins, then fixed-width packed reports.
 
 The order of events in a source file may give their places away (a file sorted by town, say), so a report file is
-written sorted by public bin and then by the report's own bytes: nothing of the order of the input is left. Reports are
-spooled to disk by bin while they arrive, so memory does not grow with their number.
+written sorted by public bin and then by report: nothing of the order of the input is left. Reports are spooled to disk
+by bin while they arrive, so memory does not grow with their number.
 
 Layout, all integers little-endian::
 
@@ -26,17 +26,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
+from tacit.wire.runs import are_runs
+from tacit.wire.spool import Spool
 
 FORMAT: Final = 1
 _MAGIC: Final = b"TACITRPT"
-_BINS_PER_SPOOL: Final = 64
 _READ_REPORTS: Final = 1 << 22
 _LARGEST_HEADER: Final = 1 << 16
 
@@ -51,26 +52,15 @@ class ReportWriter:
         self._path = Path(path)
         self._provenance = provenance
         self._report_bytes = report_bytes
-        self._row = np.dtype([("bin", "<i8"), ("report", "u1", (report_bytes,))])
         self._folder = tempfile.TemporaryDirectory(prefix="tacit-", dir=self._path.parent)
-        self._spools: set[int] = set()
+        self._spool = Spool(Path(self._folder.name), report_bytes)
 
     def add(self, bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
         """Take reports and the public bins they belong to."""
         if reports.shape != (len(bins), self._report_bytes):
             raise SettingError(f"reports must be rows of {self._report_bytes} bytes, one for each bin.")
-        if not len(bins):
-            return
-        rows = np.empty(len(bins), self._row)
-        rows["bin"], rows["report"] = bins, reports
-        spool_of = bins // _BINS_PER_SPOOL
-        order = np.argsort(spool_of, kind="stable")
-        keys, starts = np.unique(spool_of[order], return_index=True)
-        for key, part in zip(keys.tolist(), np.split(rows[order], starts[1:]), strict=True):
-            # opened anew each time: a long axis has more spools than a process may hold open
-            with self._spool(key).open("ab") as spool:
-                part.tofile(spool)
-            self._spools.add(key)
+        if len(bins):
+            self._spool.add(bins, reports)
 
     def __enter__(self) -> ReportWriter:
         return self
@@ -84,22 +74,16 @@ class ReportWriter:
         finally:
             self._folder.cleanup()
 
-    def _spool(self, key: int) -> Path:
-        return Path(self._folder.name) / str(key)
-
     def _finish(self) -> None:
         sorted_path = Path(self._folder.name) / "sorted"
-        bins: list[NDArray[np.int64]] = []
-        lengths: list[NDArray[np.int64]] = []
+        n_reports: dict[int, int] = {}
         with sorted_path.open("wb") as payload:
-            for key in sorted(self._spools):
-                rows = np.fromfile(self._spool(key), self._row)
-                rows = rows[_order(rows)]
+            for rows in self._spool.sorted_pieces():
                 found, counts = np.unique(rows["bin"], return_counts=True)
-                bins.append(found)
-                lengths.append(counts.astype(np.int64))
+                for number, count in zip(found.tolist(), counts.tolist(), strict=True):
+                    n_reports[number] = n_reports.get(number, 0) + count
                 np.ascontiguousarray(rows["report"]).tofile(payload)
-        self._write(_joined(bins), _joined(lengths), sorted_path)
+        self._write(np.array(list(n_reports), np.int64), np.array(list(n_reports.values()), np.int64), sorted_path)
 
     def _write(self, bins: NDArray[np.int64], lengths: NDArray[np.int64], payload: Path) -> None:
         header = {
@@ -141,6 +125,7 @@ class ReportFile:
     bins: NDArray[np.int64]
     run_lengths: NDArray[np.int64]
     payload_at: int
+    checksum: bytes
 
     @property
     def n_reports(self) -> int:
@@ -182,10 +167,10 @@ class ReportFile:
             )
         bins = np.fromfile(file, "<i8", n_bins).astype(np.int64)
         lengths = np.fromfile(file, "<i8", n_bins).astype(np.int64)
-        if n_bins and (bins[0] < 0 or (np.diff(bins) <= 0).any() or (lengths <= 0).any() or lengths.sum() != n_reports):
+        if not are_runs(bins, lengths, n_reports):
             raise ValueError("bins")
-        _check_digest(path, expected)
-        return cls(path, Provenance.from_dict(header), report_bytes, bins, lengths, payload_at)
+        checksum = _checked_digest(path, expected)
+        return cls(path, Provenance.from_dict(header), report_bytes, bins, lengths, payload_at, checksum)
 
     def batches(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
         """Give (bins, run lengths, reports) in pieces of a few million reports; a bin may span two pieces."""
@@ -202,21 +187,7 @@ class ReportFile:
                 start = stop
 
 
-def _order(rows: NDArray[Any]) -> NDArray[np.intp]:
-    """Sort by bin, then by the report's bytes."""
-    reports = np.ascontiguousarray(rows["report"])
-    n_bytes = reports.shape[1]
-    padded = np.zeros((len(rows), -(-n_bytes // 8) * 8), np.uint8)
-    padded[:, :n_bytes] = reports
-    keys = padded.view("<u8")
-    return np.lexsort((*(keys[:, j] for j in range(keys.shape[1])), rows["bin"]))
-
-
-def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
-def _check_digest(path: Path, size: int) -> None:
+def _checked_digest(path: Path, size: int) -> bytes:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         left = size - 32
@@ -226,3 +197,4 @@ def _check_digest(path: Path, size: int) -> None:
             left -= len(part)
         if file.read() != digest.digest():
             raise FormatError(f"{path} is damaged: its checksum does not agree. Ask for it anew.")
+    return digest.digest()
