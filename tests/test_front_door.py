@@ -43,6 +43,7 @@ def test_public_names_are_pinned():
         "PlaceAxis",
         "Plan",
         "PrivacyStatement",
+        "Provenance",
         "Randomness",
         "Release",
         "ReportFile",

@@ -109,6 +109,17 @@ def test_again_carries_the_sum_into_the_reports(tmp_path, ledger):
     assert tally_reports([tmp_path / "b"], PLAN).provenance.prior_epsilon == 2.0
 
 
+def test_a_file_that_grew_is_randomized_from_its_new_days_on(tmp_path, ledger):
+    table = frame()
+    randomized(table.filter(pl.col("day") <= "2018-01-05"), tmp_path / "a", ledger)
+    with pytest.raises(AlreadyRandomized, match="5 of 10 days"):
+        randomized(table, tmp_path / "b", ledger)
+    done = randomized(table, tmp_path / "b", ledger, only=DOMAIN.time.range("2018-01-06", None))
+    assert done.prior_epsilon == 0
+    both = tally_reports([tmp_path / "a", tmp_path / "b"], PLAN)
+    assert both.n_reports == 500
+
+
 def test_new_days_of_the_same_data_set_are_free(tmp_path, ledger):
     table = frame()
     randomized(table.filter(pl.col("day") <= "2018-01-05"), tmp_path / "a", ledger)
@@ -120,14 +131,13 @@ def test_events_that_change_between_the_two_readings_are_not_written(tmp_path, l
     path = tmp_path / "events.csv"
     frame().write_csv(path)
     events = open_events(path, columns=COLUMNS, domain=DOMAIN)
-    counted = events.count
+    batches = events.batches
 
-    def count_then_change(**settings):
-        found = counted(**settings)
+    def read_then_change(**settings):
+        yield from batches(**settings)
         path.write_bytes(path.read_bytes().replace(b"north", b"South"))
-        return found
 
-    events.count = count_then_change
+    events.batches = read_then_change
     with pytest.raises(DataError, match="changed while it was read"):
         randomize_events(events, PLAN, tmp_path / "a", randomness=SecureRandomness(), ledger=ledger, data_set="events")
     assert not (tmp_path / "a").exists()

@@ -20,6 +20,7 @@ from tacit.estimate import Answer, Estimate
 from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
+from tacit.provenance import Provenance
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.release import PrivacyStatement, Release
 from tacit.tally import ExactTally, Tally
@@ -40,6 +41,7 @@ __all__ = [
     "PlaceAxis",
     "Plan",
     "PrivacyStatement",
+    "Provenance",
     "Randomness",
     "Release",
     "ReportFile",

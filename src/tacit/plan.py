@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._files import write_whole
 from tacit._validate import check_one_of
 from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
@@ -174,7 +175,7 @@ class Plan:
         """Write the plan as TOML."""
         content = self.to_dict() | {"fingerprint": self.fingerprint}
         text = "# A Tacit plan. Public: share it with every device. Do not edit it by hand.\n"
-        Path(path).write_text(text + require("tomli_w", extra="cli").dumps(content), encoding="utf-8")
+        write_whole(Path(path), (text + require("tomli_w", extra="cli").dumps(content)).encode())
 
     @classmethod
     def read(cls, path: str | Path, *, gazetteer: Gazetteer | None = None) -> Plan:

@@ -42,30 +42,25 @@ def randomize_events(
     ledger: Ledger | None,
     data_set: str,
     again: bool = False,
+    only: slice | None = None,
     progress: Progress | None = None,
 ) -> Randomized:
     """Write one report for every event, after the ledger has agreed to pay for them.
 
     The events are read twice: first to know them by content, so that the ledger can refuse before any noise is
-    drawn; then to randomize. Should they change in between, nothing is written. Without a ledger the
-    randomness must be simulated: real noise is always recorded.
+    drawn; then to randomize. Should they change in between, nothing is written. ``only`` keeps to some time bins
+    (the new days of a file that grows). Without a ledger the randomness must be simulated: real noise is always
+    recorded.
     """
     if ledger is None and not randomness.is_simulation:
         raise SettingError("real reports must be recorded. Give a ledger.")
     mechanism = mechanism_of(plan)
     key = _UNRECORDED_KEY if ledger is None else ledger.key
-    digest = _DayDigest(key, events.domain)
-    counts = events.count(progress=progress, digest=digest)
-    if not counts.n_events:
-        raise DataError(
-            f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
-            "Look into it with: tacit check"
-        )
-    if counts.n_events > _MOST_EVENTS:
-        raise DataError(
-            f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "
-            "Nothing was spent. Check the column of counts, or split the file."
-        )
+    digest, n_events = _DayDigest(key, events.domain), 0
+    for batch in _within(events, only, progress):
+        digest.update(batch)
+        n_events += len(batch) if batch.count is None else int(batch.count.sum())
+    _check_size(events, n_events)
     days = digest.digests()
     prior = 0.0
     if ledger is not None:
@@ -74,20 +69,42 @@ def randomize_events(
             plan_id=plan.fingerprint,
             epsilon=plan.epsilon,
             days={_day_name(day): value for day, value in days.items()},
-            n_events=counts.n_events,
+            n_events=n_events,
             again=again,
         ).prior_epsilon
     provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior)
     digest_again = _DayDigest(key, events.domain)
     with ReportWriter(path, provenance, mechanism.report_bytes) as writer:
-        for batch in events.batches(progress=progress):
+        for batch in _within(events, only, progress):
             digest_again.update(batch)
             for piece in _pieces(batch):
                 public, private = plan.split(*piece)
                 writer.add(public, mechanism.randomize(private, randomness=randomness))
         if digest_again.digests() != days:
             raise DataError(f"{events.name} changed while it was read. Nothing was written; run again with --again.")
-    return Randomized(counts.n_events, prior, counts.bad_rows)
+    return Randomized(n_events, prior, events.bad_rows)
+
+
+def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:
+    """The events of the chosen bins."""
+    for batch in events.batches(progress=progress):
+        if only is None:
+            yield batch
+        else:
+            yield batch.take(np.flatnonzero((batch.time_bin >= only.start) & (batch.time_bin < only.stop)))
+
+
+def _check_size(events: Events, n_events: int) -> None:
+    if not n_events:
+        raise DataError(
+            f"{events.name}: no event can be counted; {events.bad_rows}. Nothing was spent. "
+            "Look into it with: tacit check"
+        )
+    if n_events > _MOST_EVENTS:
+        raise DataError(
+            f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "
+            "Nothing was spent. Check the column of counts, or split the file."
+        )
 
 
 class _DayDigest(EventDigest):

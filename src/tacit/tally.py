@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._files import write_whole
 from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
 
@@ -72,10 +74,11 @@ class Tally:
     def write(self, path: str | Path) -> None:
         """Write the tally to a file of its own."""
         header = {"format": FORMAT, "kind": "tally"} | self.provenance.to_dict()
-        with Path(path).open("wb") as file:
-            np.savez_compressed(
-                file, header=np.array(json.dumps(header)), statistics=self.statistics, reports=self.reports
-            )
+        content = io.BytesIO()
+        np.savez_compressed(
+            content, header=np.array(json.dumps(header)), statistics=self.statistics, reports=self.reports
+        )
+        write_whole(Path(path), content.getvalue())
 
     @classmethod
     def read(cls, path: str | Path) -> Tally:

@@ -115,6 +115,20 @@ def test_another_plan_does_not_renew_the_budget(tacit, events):
     assert tacit("randomize", events, *COLUMNS, "--plan", "weeks.toml", "--out", "b.reports").code == 5
 
 
+def test_only_the_new_days_of_a_file_that_grew_are_randomized(tacit, events):
+    tacit("plan", "--from", "2018-01-01", "--epsilon", "2")
+    assert tacit("randomize", events, *COLUMNS, "--to", "2018-01-15", "--out", "a.reports").code == 0
+    assert tacit("randomize", events, *COLUMNS, "--out", "b.reports").code == 5
+    assert tacit("randomize", events, *COLUMNS, "--from", "2018-01-16", "--out", "b.reports").code == 0
+    assert "300 reports" in tacit("tally", "a.reports", "b.reports").out
+
+
+def test_the_ledger_is_for_its_owner_only(tacit, events, tmp_path):
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    assert (tmp_path / "ledger.sqlite").stat().st_mode & 0o077 == 0
+
+
 def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
     tacit("plan", *JANUARY, "--epsilon", "2")
     assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err
@@ -139,7 +153,7 @@ def test_several_stations_reports_add_up(tacit, events, tmp_path):
     assert Tally.read(tmp_path / "events.tally").n_reports == 300
     twice = tacit("tally", "a.reports", "a.reports", "--force")
     assert twice.code == 2
-    assert "named twice" in twice.err
+    assert "count twice" in twice.err
 
 
 def test_counts_in_a_column_from_a_database(tacit, tmp_path):
@@ -163,7 +177,8 @@ def test_counts_in_a_column_from_a_database(tacit, tmp_path):
     ran = tacit("check", *source)
     assert "2 rows read, 42 events counted" in ran.out
     tacit("plan", *JANUARY, "--f", "0.5")
-    assert "42 reports" in tacit("randomize", *source).out
+    assert "--data-set" in tacit("randomize", *source).err
+    assert "42 reports" in tacit("randomize", *source, "--data-set", "visits").out
 
 
 def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):

@@ -26,8 +26,7 @@ for name in MECHANISMS:
     one = device.randomize(np.array([1]), randomness=tacit.SecureRandomness())
     many = device.randomize(np.arange(30_000) % 3, randomness=tacit.SecureRandomness())
     assert one.shape == (1, device.report_bytes)
-    label = tacit.Tally.zero(plan.fingerprint, 3).provenance
-    with tacit.ReportWriter("a.reports", label, device.report_bytes) as writer:
+    with tacit.ReportWriter("a.reports", tacit.Provenance(plan.fingerprint), device.report_bytes) as writer:
         writer.add(np.zeros(len(many), np.int64), many)
     estimate = tacit.estimate_tally(tacit.tally_reports(["a.reports"], plan), plan)
     assert abs(estimate.values.sum() - 30_000) < 30_000, name

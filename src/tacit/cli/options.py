@@ -137,7 +137,10 @@ class DomainOptions:
         typer.Option(help="The places to count: town, region or department (default: region; summary: town)."),
     ] = None
     first: Annotated[
-        str | None, typer.Option("--from", help="The first day, month or year (default: the data's).", metavar="DATE")
+        str | None,
+        typer.Option(
+            "--from", help="The first day, month or year (check and summary: the data's if left out).", metavar="DATE"
+        ),
     ] = None
     last: Annotated[str | None, typer.Option("--to", help="The last one (default: the data's).", metavar="DATE")] = None
     step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"

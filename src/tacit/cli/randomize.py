@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile, SourceOptions, seed_or_none, takes
 from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
+from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
@@ -29,6 +31,15 @@ def randomize(
     out: Annotated[Path, typer.Option(help="Where to write the reports.", metavar="FILE")] = Path("events.reports"),
     places: Annotated[
         str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="Only events from this day on (the new days of a file that grows).", metavar="DATE"
+        ),
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", help="Only events up to this day, included.", metavar="DATE")
     ] = None,
     data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
     again: Annotated[
@@ -56,8 +67,9 @@ def randomize(
             out,
             randomness=SeededRandomness(seed) if seed is not None else SecureRandomness(),
             ledger=None if simulated else Ledger(ledger or default_ledger()),
-            data_set=data_set or Path(source.file).stem,
+            data_set=data_set or _name_of(source),
             again=again,
+            only=_bins(agreed, first, last),
             progress=report,
         )
     console.say(f"Wrote {out}: {done.n_reports:,} reports under plan {agreed.fingerprint}.")
@@ -70,6 +82,23 @@ def randomize(
         )
     say_bad_rows(done.bad_rows)
     console.say(f"Next: tacit tally {out} --plan {plan}")
+
+
+def _bins(plan: Plan, first: str | None, last: str | None) -> slice | None:
+    if first is None and last is None:
+        return None
+    time = plan.domain.time
+    if last is not None or time.n_bins is not None:
+        return time.range(first, last)
+    return slice(time.range(first, first).start, sys.maxsize)
+
+
+def _name_of(source: SourceOptions) -> str:
+    if "://" in source.file:
+        raise SettingError(
+            "events from a database need a lasting name, by which the ledger knows them. Add: --data-set NAME"
+        )
+    return Path(source.file).stem
 
 
 def default_ledger() -> Path:

@@ -45,9 +45,8 @@ def release(
         made = Release.of(agreed, estimate_tally(Tally.read(tally), agreed), by=by, place=place, level=level)
         made.write(out)
     n_times, n_places = made.domain.shape
-    console.say(
-        f"Wrote {out}: {n_times:,} periods x {n_places} places, epsilon {made.statement.total_epsilon:.6g} per event."
-    )
+    size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
+    console.say(f"Wrote {out}: {size}, epsilon {made.statement.total_epsilon:.6g} per event.")
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     if statement is not None:

@@ -9,7 +9,6 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
-from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.tallying import tally_reports
 
@@ -25,8 +24,6 @@ def tally(
     Example: [bold]tacit tally north.reports south.reports --plan plan.toml[/bold]
     """
     console.check_new(out, force=force)
-    if len({path.resolve() for path in reports}) < len(reports):
-        raise SettingError("a report file is named twice, and its reports would count twice. Name each file once.")
     with console.progress("Counting reports") as report:
         agreed = Plan.read(plan)
         total = tally_reports(reports, agreed, progress=report)

@@ -2,8 +2,8 @@
 
 Each event is mixed with a secret key into two 64-bit words; a bin's digest is the sum of the words of its events.
 Sums forget the order, and a row that counts three events adds what three rows would. Places enter by their name,
-so that the order of the cells does not matter either. Whoever lacks the key learns nothing from a digest; who has
-it can test a guess of a bin's events, so the key is to be guarded like the events.
+so that the order of the cells does not matter either. The mix is fast, not a cipher: the key makes the digests of
+different ledgers differ, and whoever has it can test a guess of a bin's events. Guard both like the events.
 """
 
 from __future__ import annotations

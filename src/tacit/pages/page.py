@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tacit._extras import require
+from tacit._files import write_whole
 from tacit.events.polygons import Polygons
 from tacit.figures import LABORATORY, outlines, short_names
 from tacit.figures.charts import MOST_PLACES
@@ -125,7 +125,5 @@ def _write(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     environment.globals["counted"] = counted
     page = environment.get_template(template).render(context)
     path = Path(path)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(page, encoding="utf-8")
-    os.replace(unfinished, path)
+    write_whole(path, page.encode())
     return path

@@ -54,7 +54,9 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         self.path: Final = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # it holds the key to its digests: for its owner only
+        self.path.touch(mode=0o600, exist_ok=True)
         with self._transaction() as connection:
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if not tables:
@@ -92,7 +94,7 @@ class Ledger:
                 raise AlreadyRandomized(
                     f"{n_known} of {len(days)} days of these events were randomized before, at epsilon {prior:.6g} "
                     f"in all. Doing it again would raise that to {prior + epsilon:.6g}. Use the reports you have, keep "
-                    "only the new days, or accept the sum with --again."
+                    "to the new days (--from), or accept the sum with --again."
                 )
             entry = Randomization(
                 data_set, plan_id, epsilon, prior, n_events, datetime.now(UTC).isoformat("T", "seconds")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._files import write_whole
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.estimate import Estimate
@@ -39,10 +39,7 @@ def write(release: Release, path: Path) -> None:
     writers = {".parquet": _parquet_bytes, ".csv": _csv_bytes}
     if path.suffix not in writers:
         raise SettingError(f"a release is written as .parquet or .csv; got path={path}.")
-    content = writers[path.suffix](release)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_bytes(content)
-    os.replace(unfinished, path)
+    write_whole(path, writers[path.suffix](release))
 
 
 def read(path: Path) -> Release:
