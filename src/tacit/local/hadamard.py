@@ -132,8 +132,8 @@ class HadamardResponse:
         cells = np.asarray(cells)
         if cells.ndim != 1 or not np.issubdtype(cells.dtype, np.integer):
             raise SettingError("cells must be a one-dimensional array of whole numbers. Use plan.split to get them.")
-        n_outside = int(np.count_nonzero((cells < 0) | (cells >= self.n_cells)))
-        if n_outside:
+        if cells.size and not 0 <= cells.min() <= cells.max() < self.n_cells:
+            n_outside = np.count_nonzero((cells < 0) | (cells >= self.n_cells))
             raise SettingError(
                 f"cells must lie between 0 and {self.n_cells - 1}; {n_outside} of {cells.size} do not. "
                 "Set aside events outside the domain first."
@@ -147,7 +147,7 @@ class HadamardResponse:
             drawn = words.astype("<u8", copy=False).view(columns.dtype)[: part.size]
             kernels.steer(drawn, self.n_bits, part, bernoulli_bits(part.size, self.keep, randomness))
             columns[first : first + part.size] = drawn
-        reports: NDArray[np.uint8] = columns.view(np.uint8).reshape(cells.size, -1)
+        reports: NDArray[np.uint8] = columns.view(np.uint8).reshape(cells.size, columns.itemsize)
         return np.ascontiguousarray(reports[:, : self.report_bytes])
 
     def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
