@@ -8,6 +8,7 @@ from typing import Final
 
 from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
+from tacit.local.hadamard import HadamardResponse
 from tacit.local.randomizer import LocalRandomizer
 from tacit.local.unary import UnaryEncoding
 from tacit.plan import Plan
@@ -17,13 +18,20 @@ _SLACK: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """An entry of the table: a name, the field's names for it, and how to make it."""
+    """An entry of the table: a name, the field's names for it, and how to make it.
+
+    Several entries may share a kind: what differs is how thresholds are made from epsilon.
+    """
 
     name: str
     aliases: tuple[str, ...]
-    kind: type[UnaryEncoding]
+    kind: type[LocalRandomizer]
     from_epsilon: Callable[[float, int], LocalRandomizer]
     from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
+
+
+def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
+    return UnaryEncoding(n_cells=n_cells, ones=thresholds["ones"], zeros=thresholds["zeros"])
 
 
 MECHANISMS: Final[Mapping[str, Mechanism]] = {
@@ -32,7 +40,28 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         aliases=("rappor", "one-time rappor", "sue", "symmetric unary encoding", "basic rappor"),
         kind=UnaryEncoding,
         from_epsilon=lambda epsilon, k: UnaryEncoding.symmetric(epsilon=epsilon, n_cells=k),
-        from_thresholds=lambda t, k: UnaryEncoding(n_cells=k, ones=t["ones"], zeros=t["zeros"]),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "optimized unary": Mechanism(
+        name="optimized unary",
+        aliases=("oue", "optimized unary encoding"),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.optimized(epsilon=epsilon, n_cells=k),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "tuned unary": Mechanism(
+        name="tuned unary",
+        aliases=("tuned unary encoding",),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.tuned(epsilon=epsilon, n_cells=k),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "hadamard": Mechanism(
+        name="hadamard",
+        aliases=("hr", "hadamard response"),
+        kind=HadamardResponse,
+        from_epsilon=lambda epsilon, k: HadamardResponse.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: HadamardResponse(n_cells=k, keep=t["keep"]),
     ),
 }
 

@@ -54,7 +54,7 @@ class HadamardResponse:
     Error:     variance N / kappa^2 - n_v for a cell of n_v among N reports, never below N - n_v however large epsilon
                is: for epsilon up to about 1.
     Cost:      log2(K) bits a report, in whole bytes; O(1) to randomize, O(N + K log K) to tally.
-    Reference: Acharya2019; Bassily2015 ("one bit").
+    Reference: Acharya2019, in its form for small epsilon.
 
     >>> response = HadamardResponse.from_epsilon(epsilon=1.0, n_cells=1000)
     >>> response.epsilon, response.report_bytes
