@@ -9,7 +9,7 @@ serve until they have done as much work as loading numba costs, compiled ones fr
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,79 @@ class HadamardKernels(Protocol):
     ) -> None: ...
 
 
+class IntegerKernels(Protocol):
+    """Integers below limits from lanes of random bits; ``integers_plain`` says what each function does."""
+
+    def scale(
+        self, lanes: NDArray[Any], limits: NDArray[Any], surplus: NDArray[Any], values: NDArray[Any]
+    ) -> NDArray[np.int64]: ...
+
+
+class ResponseKernels(Protocol):
+    """Reports that name one cell; ``response_plain`` says what each function does."""
+
+    def respond(
+        self,
+        cells: NDArray[np.int32],
+        drawn: NDArray[Any],
+        coins: NDArray[np.uint64],
+        out: NDArray[np.uint8],
+    ) -> None: ...
+
+    def count_beyond(self, named: NDArray[Any], n_cells: int) -> int: ...
+
+    def count_grouped(self, named: NDArray[Any], starts: NDArray[np.int64], counts: NDArray[np.int64]) -> None: ...
+
+
+class SubsetKernels(Protocol):
+    """Reports that name several cells; ``subset_plain`` says what each function does."""
+
+    def write_subsets(
+        self,
+        cells: NDArray[np.int32],
+        n_cells: int,
+        drawn: NDArray[Any],
+        coins: NDArray[np.uint64],
+        out: NDArray[np.uint8],
+    ) -> None: ...
+
+    def count_wrong(self, rows: NDArray[np.uint8], n_cells: int, size: int) -> int: ...
+
+
+class HashingKernels(Protocol):
+    """Reports of a hash over a field of 2**degree elements; ``hashing_plain`` says what each function does."""
+
+    def write_reports(
+        self,
+        cells: NDArray[np.int32],
+        words: NDArray[np.uint64],
+        kept: NDArray[np.uint64],
+        degree: int,
+        bits: int,
+        out: NDArray[np.uint8],
+    ) -> None: ...
+
+    def count_by_transform(
+        self,
+        rows: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        runs: NDArray[np.int64],
+        degree: int,
+        bits: int,
+        counts: NDArray[np.int64],
+    ) -> None: ...
+
+    def count_by_listing(
+        self,
+        rows: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        runs: NDArray[np.int64],
+        degree: int,
+        bits: int,
+        counts: NDArray[np.int64],
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -139,6 +212,50 @@ def hadamard_kernels(n_bits: int) -> HadamardKernels:
     from tacit._kernels import hadamard_plain
 
     return hadamard_plain
+
+
+def integer_kernels(n_integers: int) -> IntegerKernels:
+    """The kernels to draw ``n_integers`` integers with: each about as much work as a bit."""
+    if _is_worth_loading(n_integers):
+        from tacit._kernels import integers
+
+        return integers
+    from tacit._kernels import integers_plain
+
+    return integers_plain
+
+
+def response_kernels(n_reports: int) -> ResponseKernels:
+    """The kernels to write or count ``n_reports`` named cells with: each about as much work as a bit."""
+    if _is_worth_loading(n_reports):
+        from tacit._kernels import response
+
+        return response
+    from tacit._kernels import response_plain
+
+    return response_plain
+
+
+def subset_kernels(n_bits: int) -> SubsetKernels:
+    """The kernels to write or check subsets of ``n_bits`` bits in all with."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import subset
+
+        return subset
+    from tacit._kernels import subset_plain
+
+    return subset_plain
+
+
+def hashing_kernels(n_bits: int) -> HashingKernels:
+    """The kernels to write or count hashed reports of ``n_bits`` bits in all with."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import hashing
+
+        return hashing
+    from tacit._kernels import hashing_plain
+
+    return hashing_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:
