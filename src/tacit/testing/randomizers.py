@@ -1,17 +1,24 @@
-"""Contract checks for local randomizers: ours and a plug-in author's."""
+"""Contract checks for local randomizers: of the channel, and of what is sampled from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import SettingError
 from tacit.local.randomizer import LocalRandomizer
 from tacit.privacy.epsilon import log_of_ratio
 from tacit.randomness import SeededRandomness
 from tacit.testing.frequencies import assert_frequencies
+from tacit.testing.words import RecordedWords
+
+Rebuild = Callable[[Mapping[str, int]], LocalRandomizer]
+_MOST_CELLS_COMPARED = 32
 
 
 def check_channel(randomizer: LocalRandomizer) -> None:
@@ -19,10 +26,27 @@ def check_channel(randomizer: LocalRandomizer) -> None:
     channel = randomizer.channel()
     assert len(channel) == randomizer.n_cells
     assert all(sum(row, start=Fraction(0)) == 1 for row in channel), "a row of the channel does not add up to 1"
-    largest = max(max(column) / min(column) for column in zip(*channel, strict=True) if max(column))
-    assert log_of_ratio(largest) == randomizer.epsilon, (
-        f"epsilon is stated as {randomizer.epsilon}, but the channel gives {log_of_ratio(largest)}"
-    )
+    largest = log_of_ratio(_largest_ratio(channel))
+    assert largest == randomizer.epsilon, f"epsilon is stated as {randomizer.epsilon}, but the channel gives {largest}"
+
+
+def check_thresholds(randomizer: LocalRandomizer, *, rebuild: Rebuild | None = None) -> None:
+    """Check that thresholds are all there is to agree on, and that moving one by one changes the privacy or is refused.
+
+    ``rebuild`` makes the randomizer of other thresholds; a dataclass whose fields have their names needs none.
+    """
+    rebuild = rebuild or _replacing(randomizer)
+    thresholds = randomizer.thresholds()
+    assert all(type(t) is int and 0 <= t <= 1 << 64 for t in thresholds.values()), "a threshold is not in 0 .. 2**64"
+    assert rebuild(thresholds) == randomizer, "the thresholds do not give the same randomizer back"
+    ratio = _largest_ratio(randomizer.channel())
+    for name, threshold in thresholds.items():
+        for moved in (threshold - 1, threshold + 1):
+            try:
+                other = rebuild({**thresholds, name: moved})
+            except SettingError:
+                continue
+            assert _largest_ratio(other.channel()) != ratio, f"moving threshold {name} by one changes no privacy"
 
 
 def check_reports(
@@ -39,11 +63,64 @@ def check_reports(
         assert_frequencies(drawn, row, false_failure=false_failure / len(channel))
 
 
+def check_supports(
+    randomizer: LocalRandomizer,
+    *,
+    seed: int,
+    n_reports: int = 20_000,
+    n_single: int = 200,
+    false_failure: float = 1e-9,
+) -> None:
+    """Check that sampled reports support cells as often as the law says: drawn many at once, and one at a time.
+
+    It needs no list of all reports, so it serves any number of cells; of very many, some are compared.
+    """
+    last = randomizer.n_cells - 1
+    for cell in sorted({0, last // 2, last}):
+        many = randomizer.randomize(np.full(n_reports, cell), randomness=SeededRandomness(seed + cell))
+        source = SeededRandomness(seed + cell + 1)
+        single = [randomizer.randomize(np.array([cell]), randomness=source) for _ in range(n_single)]
+        for reports in (many, np.concatenate(single)):
+            counts = randomizer.statistics(reports, np.array([len(reports)]))[0]
+            compared = sorted({cell, *range(0, last + 1, last // _MOST_CELLS_COMPARED + 1)})
+            for other in compared:
+                chance = randomizer.law.p if other == cell else randomizer.law.q
+                assert_frequencies(
+                    [counts[other], len(reports) - counts[other]],
+                    [chance, 1 - chance],
+                    false_failure=false_failure / (6 * len(compared)),
+                )
+
+
 def check_one_at_a_time(randomizer: LocalRandomizer, cells: Sequence[int], *, seed: int) -> None:
     """Check that a device sending one value and a station sending many produce reports of the same form."""
     for cell in cells:
         alone = randomizer.randomize(np.array([cell]), randomness=SeededRandomness(seed))
-        assert alone.shape == (1, randomizer.report_bytes)
+        assert alone.dtype == np.uint8
+        assert alone.shape == (1, randomizer.report_bytes), "the length of a report depends on the value"
+
+
+def check_words(randomizer: LocalRandomizer, *, seed: int, n_reports: int = 300) -> None:
+    """Check that how many words are drawn depends on the words, never on the values, and that they decide all."""
+    n_drawn = set()
+    for cell in (0, randomizer.n_cells // 2, randomizer.n_cells - 1):
+        source = RecordedWords(SeededRandomness(seed))
+        first = randomizer.randomize(np.full(n_reports, cell), randomness=source)
+        again = randomizer.randomize(np.full(n_reports, cell), randomness=SeededRandomness(seed))
+        assert np.array_equal(first, again), "the same words give other reports"
+        n_drawn.add(len(source.drawn))
+    assert len(n_drawn) == 1, "the number of words drawn depends on the value"
+
+
+def _replacing(randomizer: LocalRandomizer) -> Rebuild:
+    return lambda thresholds: cast(LocalRandomizer, replace(cast(Any, randomizer), **thresholds))
+
+
+def _largest_ratio(channel: list[list[Fraction]]) -> Fraction:
+    """The largest ratio of the probabilities of one report under two cells."""
+    columns: list[tuple[Fraction, ...]] = [column for column in zip(*channel, strict=True) if max(column)]
+    assert all(min(column) for column in columns), "a report is possible for some cells and impossible for others"
+    return max(max(column) / min(column) for column in columns)
 
 
 def _as_numbers(reports: NDArray[np.uint8]) -> NDArray[np.int64]:
