@@ -9,7 +9,9 @@ from typing import Final
 from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
 from tacit.local.hadamard import HadamardResponse
+from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.randomizer import LocalRandomizer
+from tacit.local.subset import SubsetSelection
 from tacit.local.unary import UnaryEncoding
 from tacit.plan import Plan
 
@@ -55,6 +57,20 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         kind=UnaryEncoding,
         from_epsilon=lambda epsilon, k: UnaryEncoding.tuned(epsilon=epsilon, n_cells=k),
         from_thresholds=_unary_from_thresholds,
+    ),
+    "response": Mechanism(
+        name="response",
+        aliases=("grr", "randomized response", "generalized randomized response", "k-ary randomized response", "krr"),
+        kind=RandomizedResponse,
+        from_epsilon=lambda epsilon, k: RandomizedResponse.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: RandomizedResponse(n_cells=k, keep=t["keep"]),
+    ),
+    "subset": Mechanism(
+        name="subset",
+        aliases=("ss", "subset selection"),
+        kind=SubsetSelection,
+        from_epsilon=lambda epsilon, k: SubsetSelection.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: SubsetSelection(n_cells=k, size=t["size"], include=t["include"]),
     ),
     "hadamard": Mechanism(
         name="hadamard",

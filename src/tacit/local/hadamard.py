@@ -24,6 +24,7 @@ from tacit._validate import check_at_least
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
 from tacit.estimate import Estimate
+from tacit.local.cells import checked_cells
 from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
@@ -129,19 +130,11 @@ class HadamardResponse:
         ]
 
     def randomize(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
-        cells = np.asarray(cells)
-        if cells.ndim != 1 or not np.issubdtype(cells.dtype, np.integer):
-            raise SettingError("cells must be a one-dimensional array of whole numbers. Use plan.split to get them.")
-        if cells.size and not 0 <= cells.min() <= cells.max() < self.n_cells:
-            n_outside = np.count_nonzero((cells < 0) | (cells >= self.n_cells))
-            raise SettingError(
-                f"cells must lie between 0 and {self.n_cells - 1}; {n_outside} of {cells.size} do not. "
-                "Set aside events outside the domain first."
-            )
+        cells = checked_cells(cells, self.n_cells)
         kernels = _kernels.hadamard_kernels(cells.size * _BITS_OF_A_REPORT)
         columns = np.empty(cells.size, self._column_type)
         for first in range(0, cells.size, REPORTS_AT_ONCE):
-            part = np.ascontiguousarray(cells[first : first + REPORTS_AT_ONCE], np.int32)
+            part = cells[first : first + REPORTS_AT_ONCE]
             words = randomness.words(-(-part.size * columns.itemsize // 8))
             # the lowest byte first, on every platform
             drawn = words.astype("<u8", copy=False).view(columns.dtype)[: part.size]
