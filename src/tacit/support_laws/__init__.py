@@ -16,15 +16,28 @@ from typing import Any, Final
 
 from tacit.errors import FormatError
 from tacit.support_laws.hadamard import HadamardLaw
+from tacit.support_laws.hashing import HashingLaw
 from tacit.support_laws.law import SupportLaw, TwoCoins
+from tacit.support_laws.longitudinal import LongitudinalLaw
 from tacit.support_laws.response import ResponseLaw
 from tacit.support_laws.subset import SubsetLaw
 from tacit.support_laws.unary import UnaryLaw
 
-__all__ = ["LAWS", "HadamardLaw", "ResponseLaw", "SubsetLaw", "SupportLaw", "TwoCoins", "UnaryLaw", "law_from_dict"]
+__all__ = [
+    "LAWS",
+    "HadamardLaw",
+    "HashingLaw",
+    "LongitudinalLaw",
+    "ResponseLaw",
+    "SubsetLaw",
+    "SupportLaw",
+    "TwoCoins",
+    "UnaryLaw",
+    "law_from_dict",
+]
 
 LAWS: Final[Mapping[str, Callable[..., SupportLaw]]] = {
-    law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw, HadamardLaw)
+    law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw, HadamardLaw, HashingLaw, LongitudinalLaw)
 }
 
 
