@@ -26,7 +26,7 @@ from tacit.provenance import Provenance
 from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.randomness.bernoulli import COIN
 from tacit.tally import Tally
-from tacit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_reports
+from tacit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_randomizer, check_reports
 
 from_parameters = LongitudinalRappor.from_parameters
 from_epsilons = LongitudinalRappor.from_epsilons
@@ -80,6 +80,13 @@ def channel_of_many(encoding: LongitudinalRappor, n_reports: int) -> list[list[F
 def test_the_channel_of_one_report_gives_epsilon_1_exactly(encoding):
     check_channel(encoding)
     assert encoding.epsilon == encoding.epsilon_1 == encoding.epsilon_after(1)
+
+
+@pytest.mark.parametrize(
+    "encoding", [ENCODINGS[0], ENCODINGS[7], from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=9)]
+)
+def test_one_hot_bits_keep_the_contract_of_every_randomizer(encoding, seed):
+    check_randomizer(encoding, seed=seed)
 
 
 @pytest.mark.parametrize("encoding", MEMOIZED)

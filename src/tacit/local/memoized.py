@@ -47,7 +47,7 @@ from tacit.local.bloom import CellEstimate, bloom_positions, design_of, largest_
 from tacit.local.cells import checked_cells
 from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
-from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
+from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 from tacit.support_laws.longitudinal import LongitudinalLaw
@@ -152,6 +152,16 @@ class LongitudinalRappor:
         if not 2 * zeros < COIN or not 2 * permanent < COIN:
             raise SettingError(f"epsilon_1 must leave something to measure; got epsilon_1={epsilon_1}.")
         return cls(n_cells, permanent, COIN - zeros, zeros, hashes, n_bits)
+
+    @classmethod
+    def from_epsilon(cls, *, epsilon: float, n_cells: int) -> LongitudinalRappor:
+        """Make the encoding of this epsilon for one report, and of twice that for any number of reports.
+
+        >>> LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=17).epsilon_infinity
+        2.0
+        """
+        check_epsilon(epsilon)
+        return cls.from_epsilons(epsilon_infinity=min(2 * epsilon, LARGEST_EPSILON), epsilon_1=epsilon, n_cells=n_cells)
 
     @classmethod
     def from_thresholds(cls, thresholds: Mapping[str, int], n_cells: int) -> LongitudinalRappor:
