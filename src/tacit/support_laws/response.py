@@ -32,6 +32,7 @@ class ResponseLaw(Law):
 
     def variances(self, weights: FloatArray) -> FloatArray:
         p, q = float(self.p), float(self.q)
+        weights = weights - weights.mean()  # one cell is named whatever happens: what all weights share adds no noise
         square: FloatArray = q * (weights**2).sum() + (p - q) * weights**2
         mean: FloatArray = q * weights.sum() + (p - q) * weights
         return spread(self, square, mean)

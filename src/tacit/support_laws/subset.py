@@ -33,6 +33,7 @@ class SubsetLaw(Law):
 
     def variances(self, weights: FloatArray) -> FloatArray:
         k, s, p, q = self.n_cells, self.size, float(self.p), float(self.q)
+        weights = weights - weights.mean()  # as many cells are named whatever happens: what all share adds no noise
         with_true = p * (s - 1) / (k - 1)
         two_others = (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2)) if k > 2 else 0.0
         others, squares = weights.sum() - weights, (weights**2).sum() - weights**2
