@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.cli.app import app
+from tacit.mechanisms import MECHANISMS
 from tacit.release import Release
 from tacit.tally import Tally
 
@@ -282,3 +283,44 @@ def test_an_unexpected_fault_shows_no_value_and_no_traceback(tacit, events, monk
     assert ran.code == 70
     assert "ZeroDivisionError" in ran.err
     assert "secret" not in ran.err
+
+
+def test_the_best_mechanism_is_chosen_unless_named(tacit, tmp_path):
+    from tacit.plan import Plan
+
+    ran = tacit("plan", *JANUARY, "--epsilon", "2.2")
+    assert "subset has the least mean variance" in ran.out
+    assert Plan.read(tmp_path / "plan.toml").mechanism == "subset"
+    tacit("plan", *JANUARY, "--epsilon", "2.2", "--mechanism", "SUE", "--out", "sue.toml")
+    assert Plan.read(tmp_path / "sue.toml").mechanism == "unary"
+    tacit("plan", *JANUARY, "--f", "0.5", "--out", "f.toml")
+    assert Plan.read(tmp_path / "f.toml").mechanism == "unary"
+
+
+def test_poisoned_reports_are_pointed_out(tacit, tmp_path):
+    from tacit.plan import Plan
+    from tacit.provenance import Provenance
+    from tacit.wire import ReportWriter
+
+    tacit("plan", *JANUARY, "--f", "0.5")
+    plan = Plan.read(tmp_path / "plan.toml")
+    with ReportWriter(tmp_path / "bad.reports", Provenance(plan.fingerprint), 3) as writer:
+        writer.add(np.repeat(np.arange(20), 100), np.tile(np.array([255, 255, 1], np.uint8), (2000, 1)))
+    ran = tacit("tally", "bad.reports")
+    assert ran.code == 0
+    assert "Suspicious reports" in ran.err
+    assert "more. Honest reports" in ran.err
+
+
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+def test_every_mechanism_goes_all_the_way(tacit, events, mechanism):
+    tacit("plan", *JANUARY, "--epsilon", "3", "--mechanism", mechanism)
+    for words in (
+        ("randomize", events, *COLUMNS),
+        ("tally", "events.reports"),
+        ("release", "events.tally", "--by", "month", "--out", "r.csv"),
+        ("query", "r.csv", "--place", "CA du Grand Besançon", "--place", "CC Loue-Lison"),
+    ):
+        ran = tacit(*words)
+        assert ran.code == 0, ran.err
+    assert "give or take" in ran.out

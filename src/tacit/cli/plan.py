@@ -11,7 +11,9 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, takes
 from tacit.cli.sources import domain_of
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.domain import Domain
+from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+from tacit.planner import choose
 from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement
 
@@ -24,7 +26,12 @@ def plan(
         float | None, typer.Option(help="RAPPOR's share of bits replaced by a coin, instead of epsilon.")
     ] = None,
     private: Annotated[str, typer.Option(help="What the report hides: place, time or time,place.")] = "place",
-    mechanism: Annotated[str, typer.Option(help="The randomizer: unary (one-time RAPPOR).")] = "unary",
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The randomizer: {', '.join(MECHANISMS)} (default: the one that errs least; with --f: unary)."
+        ),
+    ] = None,
     name: Annotated[str, typer.Option(help="A name for people.")] = "counts",
     out: Annotated[Path, typer.Option(help="Where to write the plan.", metavar="FILE")] = Path("plan.toml"),
     force: Force = False,
@@ -37,7 +44,11 @@ def plan(
     """
     console.check_new(out, force=force)
     hidden = tuple(part.strip() for part in private.split(","))
-    made = plan_for(domain_of(domain), epsilon=epsilon, f=f, mechanism=mechanism, private=hidden, name=name)
+    over = domain_of(domain)
+    reason = None
+    if mechanism is None:
+        mechanism, reason = _chosen(over, epsilon, hidden) if f is None else ("unary", None)
+    made = plan_for(over, epsilon=epsilon, f=f, mechanism=mechanism, private=hidden, name=name)
     randomizer = mechanism_of(made)
     made.write(out)
     statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
@@ -47,5 +58,16 @@ def plan(
         f"{math.exp(made.epsilon):,.2f}; whoever thought all {made.n_private} equally likely can be at most "
         f"{statement.largest_belief:.1%} sure afterwards."
     )
-    console.say(f"A report has {randomizer.report_bytes} bytes, whatever it hides.")
+    if reason is not None:
+        console.say(reason)
+    console.say(f"A report has {console.counted(randomizer.report_bytes, 'byte')}, whatever it hides.")
     console.say(f"Next: tacit randomize EVENTS --plan {out} --time COLUMN --place COLUMN")
+
+
+def _chosen(domain: Domain, epsilon: float | None, private: tuple[str, ...]) -> tuple[str, str | None]:
+    """The mechanism that errs least, and why."""
+    if epsilon is None:
+        return "unary", None  # plan_for asks for epsilon or f
+    n_cells = plan_for(domain, epsilon=epsilon, private=private).n_private
+    choice = choose(n_cells, epsilon)
+    return choice.candidate.name, choice.reason

@@ -10,7 +10,10 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
 from tacit.plan import Plan
+from tacit.poisoning import watch
 from tacit.tallying import tally_reports
+
+_ALARMS_SHOWN = 5
 
 
 def tally(
@@ -27,7 +30,12 @@ def tally(
     with console.progress("Counting reports") as report:
         agreed = Plan.read(plan)
         total = tally_reports(reports, agreed, progress=report)
+        alarms = watch(total, agreed)
     total.write(out)
     public = "period" if agreed.private == ("place",) else "place"
     console.say(f"Wrote {out}: {total.n_reports:,} reports in {console.counted(len(total.reports), public)}.")
+    for alarm in alarms[:_ALARMS_SHOWN]:
+        console.warn(f"Suspicious reports: {alarm}")
+    if len(alarms) > _ALARMS_SHOWN:
+        console.warn(f"... and {len(alarms) - _ALARMS_SHOWN:,} more. Honest reports would rarely show one.")
     console.say(f"Next: tacit release {out} --plan {plan} --by month")

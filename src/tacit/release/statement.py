@@ -11,7 +11,16 @@ from tacit.errors import FormatError
 from tacit.plan import Plan
 from tacit.provenance import Provenance
 
-_MECHANISM_WORDS: Final = {"unary": "unary encoding (basic one-time RAPPOR)"}
+_MECHANISM_WORDS: Final = {
+    "unary": "unary encoding (basic one-time RAPPOR)",
+    "optimized unary": "optimized unary encoding",
+    "tuned unary": "tuned unary encoding",
+    "response": "randomized response",
+    "subset": "subset selection",
+    "hashing": "local hashing",
+    "binary hashing": "binary local hashing",
+    "hadamard": "Hadamard response",
+}
 _PRIVATE_WORDS: Final = {
     ("place",): "The place of every single event",
     ("time",): "The time of every single event",
