@@ -228,7 +228,6 @@ class Hierarchy:
             left[:0] = [(level, index) for index in range(low, inner[0])]
             right += [(level, index) for index in range(inner[1], high)]
             held = boundaries[low], boundaries[high]
-        # nodes right of what is held were found from the inside out, as were those on the left
         return left + right
 
     def to_dict(self) -> dict[str, Any]:
