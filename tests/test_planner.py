@@ -56,9 +56,11 @@ def test_mean_variances_are_those_worked_out_on_their_own(row):
 
 @pytest.mark.parametrize(("epsilon", "least"), [(0.40, 1.1), (1.69, 1.4), (2.20, 1.6), (4.39, 5.0), (5.89, 10.0)])
 def test_for_the_papers_17_regions_rappor_errs_that_many_times_more(epsilon, least):
-    best, ranked = choose(17, epsilon).candidate, compare_oracles(17, epsilon)
-    (rappor,) = (one for one in ranked if one.name == "unary")
-    assert rappor.mean_variance / best.mean_variance >= least
+    choice = choose(17, epsilon)
+    (rappor,) = (one for one in choice.others if one.name == "unary")
+    assert rappor.mean_variance / choice.candidate.mean_variance >= least
+    assert choice.candidate.gain_over_rappor == pytest.approx(rappor.mean_variance / choice.candidate.mean_variance)
+    assert rappor.gain_over_rappor == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -127,6 +129,15 @@ def test_several_equals_are_listed(monkeypatch):
 def test_settings_out_of_range_are_refused(n_cells, epsilon, n_reports):
     with pytest.raises(SettingError):
         choose(n_cells, epsilon, n_reports=n_reports)
+
+
+def test_longer_reports_than_allowed_are_left_out():
+    allowed = compare_oracles(10_000, 2.0, most_bytes=8)
+    assert {one.name for one in allowed} == {one.name for one in compare_oracles(10_000, 2.0) if one.report_bytes <= 8}
+    assert {"response", "hadamard"} <= {one.name for one in allowed}
+    assert "subset" not in {one.name for one in allowed}
+    with pytest.raises(SettingError, match="most_bytes must leave a mechanism"):
+        choose(10_000, 2.0, most_bytes=1)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])

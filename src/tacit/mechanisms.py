@@ -9,6 +9,7 @@ from typing import Final
 from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
 from tacit.local.hadamard import HadamardResponse
+from tacit.local.hashing import LocalHashing
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.randomizer import LocalRandomizer
 from tacit.local.subset import SubsetSelection
@@ -34,6 +35,10 @@ class Mechanism:
 
 def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
     return UnaryEncoding(n_cells=n_cells, ones=thresholds["ones"], zeros=thresholds["zeros"])
+
+
+def _hashing_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
+    return LocalHashing(n_cells=n_cells, bits=thresholds["bits"], keep=thresholds["keep"])
 
 
 MECHANISMS: Final[Mapping[str, Mechanism]] = {
@@ -78,6 +83,20 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         kind=HadamardResponse,
         from_epsilon=lambda epsilon, k: HadamardResponse.from_epsilon(epsilon=epsilon, n_cells=k),
         from_thresholds=lambda t, k: HadamardResponse(n_cells=k, keep=t["keep"]),
+    ),
+    "hashing": Mechanism(
+        name="hashing",
+        aliases=("olh", "local hashing", "optimized local hashing"),
+        kind=LocalHashing,
+        from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=_hashing_from_thresholds,
+    ),
+    "binary hashing": Mechanism(
+        name="binary hashing",
+        aliases=("blh", "binary local hashing"),
+        kind=LocalHashing,
+        from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k, binary=True),
+        from_thresholds=_hashing_from_thresholds,
     ),
 }
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tacit._validate import check_at_least, check_share
+from tacit.errors import SettingError
 from tacit.local.randomizer import LocalRandomizer
+from tacit.local.unary import UnaryEncoding
 from tacit.mechanisms import MECHANISMS
 from tacit.privacy.epsilon import check_epsilon
-
-BASELINE: Final = "unary"
-"""What gains are stated against: basic one-time RAPPOR."""
 
 TIE: Final = 1e-3
 """Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
@@ -55,6 +54,12 @@ class Candidate:
         """The variance of the count of a cell that holds everything: as far from the mean as there is."""
         return self.variance(1.0)
 
+    @property
+    def gain_over_rappor(self) -> float:
+        """How many times larger the mean variance of basic one-time RAPPOR is, at the same epsilon."""
+        rappor = UnaryEncoding.symmetric(epsilon=self.randomizer.epsilon, n_cells=self.randomizer.n_cells)
+        return Candidate("unary", rappor, self.n_reports).mean_variance / self.mean_variance
+
     def variance(self, share: float) -> float:
         """The variance of the count of a cell that holds this share of the events."""
         check_share(share=share, open_ends=False)
@@ -71,8 +76,12 @@ class Choice:
     reason: str
 
 
-def compare_oracles(n_cells: int, epsilon: float, *, n_reports: int = 1) -> list[Candidate]:
-    """Rank all mechanisms by mean variance, equal ones by the length of a report; the best comes first.
+def compare_oracles(
+    n_cells: int, epsilon: float, *, n_reports: int = 1, most_bytes: int | None = None
+) -> list[Candidate]:
+    """Rank the mechanisms by mean variance, equal ones by the length of a report; the best comes first.
+
+    ``most_bytes`` leaves those out whose reports are longer.
 
     >>> ranked = compare_oracles(17, 5.89)
     >>> names = [candidate.name for candidate in ranked]
@@ -82,8 +91,11 @@ def compare_oracles(n_cells: int, epsilon: float, *, n_reports: int = 1) -> list
     check_at_least(2, n_cells=n_cells)
     check_at_least(1, n_reports=n_reports)
     check_epsilon(epsilon)
-    made = (Candidate(entry.name, entry.from_epsilon(epsilon, n_cells), n_reports) for entry in MECHANISMS.values())
-    left = sorted(made, key=lambda one: one.mean_variance)
+    made = [Candidate(entry.name, entry.from_epsilon(epsilon, n_cells), n_reports) for entry in MECHANISMS.values()]
+    if most_bytes is not None:
+        made = [one for one in made if one.report_bytes <= most_bytes]
+    # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them
+    left = sorted(made, key=lambda one: float(f"{one.mean_variance:.9g}"))
     ranked = []
     while left:
         ties = [one for one in left if one.mean_variance <= left[0].mean_variance * (1 + TIE)]
@@ -92,7 +104,7 @@ def compare_oracles(n_cells: int, epsilon: float, *, n_reports: int = 1) -> list
     return ranked
 
 
-def choose(n_cells: int, epsilon: float, *, n_reports: int = 1) -> Choice:
+def choose(n_cells: int, epsilon: float, *, n_reports: int = 1, most_bytes: int | None = None) -> Choice:
     """Take the mechanism of least mean variance, with the reason in a sentence.
 
     >>> choose(17, 2.2).reason.split(";")[0]
@@ -103,7 +115,13 @@ def choose(n_cells: int, epsilon: float, *, n_reports: int = 1) -> Choice:
     >>> choose(10_000, 0.05).candidate.name
     'hadamard'
     """
-    best, *others = compare_oracles(n_cells, epsilon, n_reports=n_reports)
+    ranked = compare_oracles(n_cells, epsilon, n_reports=n_reports, most_bytes=most_bytes)
+    if not ranked:
+        raise SettingError(
+            f"most_bytes must leave a mechanism to choose; got most_bytes={most_bytes} for {n_cells:,} cells. "
+            "Allow longer reports."
+        )
+    best, *others = ranked
     return Choice(best, tuple(others), _reason(best, others, epsilon))
 
 
@@ -115,12 +133,9 @@ def _reason(best: Candidate, others: list[Candidate], epsilon: float) -> str:
         why = f"errs as little as {_listed(longer)} (within {TIE:.1%}) and has the shorter report, {n_bytes}"
     else:
         why = f"has the least mean variance over the cells, with reports of {n_bytes}"
-    (baseline,) = (one for one in (best, *others) if one.name == BASELINE)
-    gain = (
-        "it is RAPPOR itself"
-        if best is baseline
-        else f"RAPPOR's variance is {baseline.mean_variance / best.mean_variance:.2f} times as large"
-    )
+    gain = "it is RAPPOR itself"
+    if best.name != "unary":
+        gain = f"RAPPOR's variance is {best.gain_over_rappor:.2f} times as large"
     reports = "one report" if best.n_reports == 1 else f"{best.n_reports:,} reports"
     return (
         f"For {best.randomizer.n_cells:,} cells at epsilon {epsilon:g}, {best.name} {why}; {gain}. "
