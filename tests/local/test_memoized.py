@@ -185,7 +185,7 @@ def test_first_reports_have_the_channels_law(encoding, seed):
 
 
 def test_reports_of_a_wrong_f_are_caught(seed):
-    right, wrong = (from_parameters(f=f, q=0.75, p=0.25, n_cells=2) for f in (0.2, 0.25))
+    right, wrong = (from_parameters(f=f, q=0.75, p=0.25, n_cells=2) for f in (0.2, 0.3))
     reports = wrong.randomize(np.zeros(100_000, int), randomness=SeededRandomness(seed))
     with pytest.raises(AssertionError, match="probability"):
         assert_frequencies(np.bincount(reports[:, 0], minlength=4), right.channel()[0], false_failure=1e-9)
@@ -396,11 +396,11 @@ def test_large_simulations_meet_the_truth(seed):
         return abs((z**2).mean() - 1) < 7 * math.sqrt(2 / z.size) and abs(z.mean()) < 7 / math.sqrt(z.size)
 
     assert is_plausible(estimate.noise.standard_errors())
-    assert not is_plausible(estimate.noise.standard_errors() * 1.1)
+    assert not is_plausible(estimate.noise.standard_errors() * 1.3)
 
 
 def test_reports_of_one_device_are_correlated_so_a_bin_may_hold_one_of_each(seed):
-    """100 devices reporting 50 times into one bin err with more than the stated variance: 1.4 times and more."""
+    """100 devices reporting 50 times into one bin err with more than 10 times the stated variance."""
     encoding = from_parameters(f=0.5, q=0.9, p=0.1, n_cells=2)
     errors = []
     for repeat in range(300):
@@ -449,6 +449,7 @@ def test_simulated_bloom_estimates_meet_the_truth(seed):
         error = estimate.values - counts
         distances.append(error @ np.linalg.solve(estimate.covariance, error))
     assert abs(np.mean(distances) - 10) < 7 * math.sqrt(2 * 10 / 200)
+    assert not abs(np.mean(distances) / 2 - 10) < 7 * math.sqrt(2 * 10 / 200)  # twice the covariance would be seen
     # the exact covariance given the true counts agrees with the one that plugs estimates in
     p, q = float(encoding.q_star), float(encoding.p_star)
     bits = bloom_truth(encoding, counts)
