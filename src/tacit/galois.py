@@ -60,11 +60,17 @@ def multiply(a: NDArray[np.integer], b: NDArray[np.integer], degree: int) -> NDA
 
 
 def _multiply(a: NDArray[np.uint64], b: NDArray[np.uint64], degree: int) -> NDArray[np.uint64]:
-    powers = monomials(degree).astype(np.uint64)
-    shifts = np.arange(powers.size, dtype=np.uint64)[:, None]
+    shifts, powers = _columns(degree)
     whole = np.bitwise_xor.reduce((a >> shifts[:degree] & np.uint64(1)) * (b << shifts[:degree]), axis=0)
-    reduced: NDArray[np.uint64] = np.bitwise_xor.reduce((whole >> shifts & np.uint64(1)) * powers[:, None], axis=0)
+    reduced: NDArray[np.uint64] = np.bitwise_xor.reduce((whole >> shifts & np.uint64(1)) * powers, axis=0)
     return reduced
+
+
+@lru_cache(maxsize=LARGEST_DEGREE)
+def _columns(degree: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The exponents of all powers of x in a product, and those powers, reduced."""
+    powers = monomials(degree).astype(np.uint64)[:, None]
+    return np.arange(len(powers), dtype=np.uint64)[:, None], powers
 
 
 @lru_cache(maxsize=LARGEST_DEGREE)

@@ -142,7 +142,7 @@ class HashingKernels(Protocol):
         self,
         cells: NDArray[np.int32],
         words: NDArray[np.uint64],
-        kept: NDArray[np.uint64],
+        kept: NDArray[np.bool_],
         degree: int,
         bits: int,
         out: NDArray[np.uint8],

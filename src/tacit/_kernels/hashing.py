@@ -15,14 +15,14 @@ NUMBERS_AT_ONCE: Final = 1 << 22
 _FITS_IN_CACHE = 1 << 12  # bins that may stand four times
 _BLOCK = 512
 
-_0, _1, _63 = (np.uint64(number) for number in (0, 1, 63))
+_0, _1 = np.uint64(0), np.uint64(1)
 _NONE, _ONE = np.uint32(0), np.uint32(1)
 
 
 def write_reports(
     cells: NDArray[np.int32],
     words: NDArray[np.uint64],
-    kept: NDArray[np.uint64],
+    kept: NDArray[np.bool_],
     degree: int,
     bits: int,
     out: NDArray[np.uint8],
@@ -35,25 +35,26 @@ def write_reports(
 def _write_reports(
     cells: NDArray[np.int32],
     words: NDArray[np.uint64],
-    kept: NDArray[np.uint64],
+    kept: NDArray[np.bool_],
     degree: Any,
     polynomial: Any,
     bits: Any,
     width: int,
     out: NDArray[np.uint8],
 ) -> None:
-    products = np.empty(_BLOCK, np.uint32)
+    functions, products = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.uint32)
     low, z_mask = (_1 << np.uint64(degree)) - _1, (_1 << np.uint64(bits)) - _1
-    shift, unused = np.uint64(degree), np.uint64(degree - bits)
+    shift, unused = np.uint64(degree), np.uint32(degree - bits)
     for first in range(0, cells.size, _BLOCK):
         n = min(_BLOCK, cells.size - first)
-        _multiply(cells[first : first + n], words[first : first + n], degree, polynomial, products)
         for i in range(n):
-            r = np.uint64(first + i)
-            word = words[r]
+            functions[i] = np.uint32(words[first + i])
+        _multiply(cells[first : first + n], functions, degree, polynomial, products)
+        for i in range(n):
+            word = words[first + i]
             # no branch on the coin: all reports take the same steps
-            drawn, hashed = (word >> shift) & z_mask, np.uint64(products[i]) >> unused
-            coin = _0 - ((kept[r >> np.uint64(6)] >> (r & _63)) & _1)
+            drawn, hashed = (word >> shift) & z_mask, np.uint64(products[i] >> unused)
+            coin = _0 - np.uint64(kept[first + i])
             number = (word & low) | ((drawn ^ ((drawn ^ hashed) & coin)) << shift)
             for byte in range(width):
                 out[(first + i) * width + byte] = np.uint8(number >> np.uint64(8 * byte))
@@ -61,9 +62,13 @@ def _write_reports(
 
 @compiled
 def _multiply(
-    cells: NDArray[np.int32], words: NDArray[np.uint64], degree: Any, polynomial: Any, products: NDArray[np.uint32]
+    cells: NDArray[np.int32],
+    functions: NDArray[np.uint32],
+    degree: Any,
+    polynomial: Any,
+    products: NDArray[np.uint32],
 ) -> None:
-    """Multiply cells by the lowest bits of words, a binary digit of all of them at a time."""
+    """Multiply cells by the lowest bits of functions, a binary digit of all of them at a time."""
     top, modulus = np.uint32(degree - 1), np.uint32(polynomial)
     for i in range(cells.size):
         products[i] = _NONE
@@ -71,8 +76,8 @@ def _multiply(
         digit = np.uint32(degree - 1 - step)
         for i in range(cells.size):
             product = products[i]
-            carry, bit = product >> top, (np.uint32(words[i]) >> digit) & _ONE
-            products[i] = (product << _ONE) ^ (modulus * carry) ^ (np.uint32(cells[i]) * bit)
+            carry, bit = _NONE - (product >> top), _NONE - ((functions[i] >> digit) & _ONE)
+            products[i] = (product << _ONE) ^ (modulus & carry) ^ (np.uint32(cells[i]) & bit)
 
 
 def count_by_transform(
@@ -207,14 +212,12 @@ def _count_by_listing(
                         counts[run, v] += 1
                 continue
             power, cell = np.int64(inverses[a]), np.int64(0)
-            for i in range(degree):
-                if i < low_bits:
-                    steps[i] = power
-                elif (z >> (i - low_bits)) & 1:
-                    cell ^= power
-                power <<= 1
-                if power >> degree:
-                    power ^= polynomial
+            for i in range(low_bits):
+                steps[i] = power
+                power = (power << 1) ^ (polynomial & -(power >> (degree - 1)))
+            for i in range(bits):
+                cell ^= power & -((z >> i) & 1)
+                power = (power << 1) ^ (polynomial & -(power >> (degree - 1)))
             # one element after another, each a single step from the last (a Gray code)
             for i in range(1 << low_bits):
                 if cell < n_cells:

@@ -19,21 +19,20 @@ NUMBERS_AT_ONCE: Final = 1 << 20
 def write_reports(
     cells: NDArray[np.int32],
     words: NDArray[np.uint64],
-    kept: NDArray[np.uint64],
+    kept: NDArray[np.bool_],
     degree: int,
     bits: int,
     out: NDArray[np.uint8],
 ) -> None:
     """Write a report for each cell.
 
-    The lowest ``degree`` bits of its word are a; z is the hash of the cell where its bit of ``kept`` is set, and the
-    next ``bits`` bits of its word otherwise.
+    The lowest ``degree`` bits of its word are a; z is the hash of the cell where ``kept`` says so, and the next ``bits``
+    bits of its word otherwise.
     """
     a = words & np.uint64((1 << degree) - 1)
     hashed = galois.multiply(a, cells, degree) >> np.uint32(degree - bits)
     drawn = words >> np.uint64(degree) & np.uint64((1 << bits) - 1)
-    is_kept = np.unpackbits(kept.astype("<u8", copy=False).view(np.uint8), count=cells.size, bitorder="little")
-    reports = a | np.where(is_kept, hashed, drawn) << np.uint64(degree)
+    reports = a | np.where(kept, hashed, drawn) << np.uint64(degree)
     out[:] = reports.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : out.shape[1]]
 
 

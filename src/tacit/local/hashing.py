@@ -27,8 +27,8 @@ from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio
 from tacit.randomness import Randomness
-from tacit.randomness.bernoulli import COIN, bernoulli_bits
-from tacit.support_laws.hashing import HashingLaw
+from tacit.randomness.bernoulli import COIN
+from tacit.support_laws.hashing import HashingLaw, field_degree
 from tacit.tally import Tally
 
 LARGEST_LISTED_CHANNEL: Final = 1 << 16
@@ -39,6 +39,8 @@ MOST_BITS: Final = 16
 
 CHUNK_REPORTS: Final = 1 << 16
 """Reports made at a time: what is drawn for them stays in cache. Part of what a seed gives."""
+
+_OTHER_DIGITS: Final = 48  # no report has more bits: degree and bits are 24 at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ class LocalHashing:
 
     @property
     def degree(self) -> int:
-        """The degree m of the field."""
-        return self.law.degree
+        """The degree m of the field: the least with 2**m elements for all cells and for all hash values."""
+        return field_degree(self.n_cells, self.bits)
 
     @property
     def n_values(self) -> int:
@@ -176,7 +178,7 @@ class LocalHashing:
         for first in range(0, cells.size, CHUNK_REPORTS):
             part = cells[first : first + CHUNK_REPORTS]
             words = randomness.words(part.size)
-            kept = bernoulli_bits(part.size, self.keep, randomness)
+            kept = _coins(words, self.keep, randomness)
             kernels.write_reports(part, words, kept, degree, self.bits, reports[first : first + CHUNK_REPORTS])
         return reports
 
@@ -211,6 +213,21 @@ class LocalHashing:
                 f"{wrong[0]}. They are damaged or of another plan; nothing was tallied."
             )
         return np.ascontiguousarray(reports)
+
+
+def _coins(words: NDArray[np.uint64], keep: int, randomness: Randomness) -> NDArray[np.bool_]:
+    """Toss a coin of probability keep / 2**64 with each word's highest bits, which reports leave over.
+
+    They are compared with the first binary digits of keep; where they are equal, which one word in 65,536 is, a word of
+    its own is compared with the others.
+    """
+    first_digits = words >> np.uint64(_OTHER_DIGITS)
+    threshold, rest = keep >> _OTHER_DIGITS, keep % (1 << _OTHER_DIGITS) << (64 - _OTHER_DIGITS)
+    is_head: NDArray[np.bool_] = first_digits < np.uint64(threshold)
+    undecided = np.flatnonzero(first_digits == np.uint64(threshold))
+    if undecided.size:
+        is_head[undecided] = randomness.words(undecided.size) < np.uint64(rest)
+    return is_head
 
 
 def mean_variance(epsilon: float, n_values: int, n_cells: int) -> float:

@@ -49,8 +49,8 @@ class HashingLaw(Law):
 
     @property
     def degree(self) -> int:
-        """The least m such that 2**m elements tell all cells apart and have that many bits."""
-        return max((self.n_cells - 1).bit_length(), self.bits)
+        """The degree m of the field."""
+        return field_degree(self.n_cells, self.bits)
 
     @property
     def p(self) -> Fraction:
@@ -93,3 +93,12 @@ class HashingLaw(Law):
             gathered += np.bincount(vectors.ravel(), weights=sums.ravel(), minlength=size)
         walsh_hadamard(gathered)
         return gathered[: self.n_cells] / (float(g) ** 3 * size)
+
+
+def field_degree(n_cells: int, bits: int) -> int:
+    """Return the least m such that 2**m elements tell all cells apart and have enough bits.
+
+    >>> field_degree(17, 2), field_degree(16, 2), field_degree(2, 8)
+    (5, 4, 8)
+    """
+    return max((n_cells - 1).bit_length(), bits)
