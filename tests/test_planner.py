@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from decimal import Decimal
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,6 +20,8 @@ from tacit import planner
 from tacit.errors import SettingError
 from tacit.mechanisms import MECHANISMS
 from tacit.planner import TIE, Candidate, choose, compare_oracles
+
+ROOT = Path(__file__).parents[1]
 
 # the variance times the number of reports, mean over the cells, worked out on its own
 MEAN_VARIANCES = """
@@ -150,3 +157,35 @@ def test_the_parameters_are_those_a_plan_would_carry():
     best = choose(17, 2.2).candidate
     assert best.parameters == best.randomizer.thresholds()
     assert best.parameters["size"] == 2
+
+
+def tool() -> ModuleType:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    specification = spec_from_file_location("picture_of_choices", ROOT / "tools" / "picture_of_choices.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    sys.modules[specification.name] = module  # dataclasses look their module up
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_the_guide_are_what_the_code_gives():
+    guide = (ROOT / "docs" / "guides" / "which-randomizer.md").read_text(encoding="utf-8")
+    made = tool().with_tables(guide)
+    assert made == guide, "run: python tools/picture_of_choices.py"
+    assert made.count("| 5 |") == 2
+
+
+def test_a_table_that_is_not_what_the_code_gives_is_caught():
+    guide = (ROOT / "docs" / "guides" / "which-randomizer.md").read_text(encoding="utf-8")
+    wrong = guide.replace("subset × 1.13", "subset × 1.31", 1)
+    assert wrong != guide
+    assert tool().with_tables(wrong) == guide
+
+
+def test_the_guide_lists_every_mechanism():
+    guide = (ROOT / "docs" / "guides" / "which-randomizer.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z ]+)` \|", guide, re.MULTILINE)
+    assert sorted(listed) == sorted(MECHANISMS)
