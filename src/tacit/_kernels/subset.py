@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from tacit._kernels.compiling import compiled
 
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.uint16)
-_0, _1, _3, _6, _7, _63 = (np.uint64(number) for number in (0, 1, 3, 6, 7, 63))
+_0, _1, _6, _56, _63 = (np.uint64(number) for number in (0, 1, 6, 56, 63))
+_GATHER = np.uint64(0x0102_0408_1020_4080)  # times eight bytes of 0 or 1: their bits side by side, in the highest byte
 _NARROW = 64
 
 
@@ -20,7 +21,6 @@ def write_subsets(
     if n_cells <= _NARROW:
         _write_narrow(cells, n_cells, drawn, coins, out.reshape(-1))
     else:
-        out[:] = 0
         _write_wide(cells, n_cells, drawn, coins, out)
 
 
@@ -48,26 +48,28 @@ def _write_narrow(
 def _write_wide(
     cells: NDArray[np.int32], n_cells: int, drawn: NDArray[Any], coins: NDArray[np.uint64], out: NDArray[np.uint8]
 ) -> None:
-    size = drawn.shape[1]
+    """Keep a byte for each cell: bits that share a word would wait for each other."""
+    n_bytes, size = out.shape[1], drawn.shape[1]
+    named = np.zeros(8 * n_bytes, np.uint8)
+    eights = named.view(np.uint64)
     for r in range(cells.size):
-        row, coin, cell = out[r], _bit(coins, np.uint64(r)), np.uint64(cells[r])
-        _set(row, cell, coin)
-        _set(row, _moved(np.uint64(drawn[r, 0]), cell), coin ^ _1)
+        for byte in range(n_bytes):
+            eights[byte] = 0
+        coin, cell, places = _bit(coins, np.uint64(r)), np.uint64(cells[r]), drawn[r]
+        named[cell] = np.uint8(coin)
+        named[_moved(np.uint64(places[0]), cell)] = np.uint8(coin ^ _1)
         for step in range(1, size):
-            wanted = _moved(np.uint64(drawn[r, step]), cell)
+            wanted = _moved(np.uint64(places[step]), cell)
             last = _moved(np.uint64(n_cells - 1 - size + step), cell)
-            is_taken = _0 - np.uint64((row[wanted >> _3] >> (wanted & _7)) & 1)
-            _set(row, wanted ^ ((wanted ^ last) & is_taken), _1)
+            is_taken = _0 - np.uint64(named[wanted])
+            named[wanted ^ ((wanted ^ last) & is_taken)] = np.uint8(1)
+        for byte in range(n_bytes):
+            out[r, byte] = np.uint8((eights[byte] * _GATHER) >> _56)
 
 
 @compiled
 def _moved(place: Any, cell: Any) -> Any:
     return place + np.uint64(place >= cell)
-
-
-@compiled
-def _set(row: NDArray[np.uint8], cell: Any, bit: Any) -> None:
-    row[cell >> _3] |= np.uint8(bit << (cell & _7))
 
 
 @compiled

@@ -28,7 +28,7 @@ from tacit.tally import Tally
 
 LARGEST_LISTED_CHANNEL: Final = 12
 
-CHUNK_DRAWS: Final = 1 << 17
+CHUNK_DRAWS: Final = 1 << 18
 """Integers drawn at a time: they stay in cache. Part of what a seed gives."""
 
 
