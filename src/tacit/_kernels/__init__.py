@@ -248,7 +248,7 @@ def subset_kernels(n_bits: int) -> SubsetKernels:
 
 
 def hashing_kernels(n_bits: int) -> HashingKernels:
-    """The kernels to write or count hashed reports of ``n_bits`` bits in all with."""
+    """The kernels to write hashed reports of ``n_bits`` bits in all with, or to count them in as many steps."""
     if _is_worth_loading(n_bits):
         from tacit._kernels import hashing
 

@@ -26,8 +26,8 @@ def write_reports(
 ) -> None:
     """Write a report for each cell.
 
-    The lowest ``degree`` bits of its word are a; z is the hash of the cell where ``kept`` says so, and the next ``bits``
-    bits of its word otherwise.
+    The lowest ``degree`` bits of its word are a; z is the hash of the cell where ``kept`` says so, and otherwise the
+    next ``bits`` bits of its word.
     """
     a = words & np.uint64((1 << degree) - 1)
     hashed = galois.multiply(a, cells, degree) >> np.uint32(degree - bits)
@@ -78,19 +78,22 @@ def count_by_listing(
 ) -> None:
     """Do the same by listing what each report supports, (z 2**(degree - bits) + r) / a for all r: for short runs."""
     low_bits, n_cells = degree - bits, counts.shape[1]
+    lengths = starts[runs + 1] - starts[runs]
+    owners = np.repeat(runs, lengths)
+    numbers = _numbers(rows[np.repeat(starts[runs] - np.cumsum(lengths) + lengths, lengths) + np.arange(owners.size)])
+    counts += np.bincount(owners[numbers == 0], minlength=len(counts))[:, None]
+    is_listed = numbers & ((1 << degree) - 1) > 0
+    owners, numbers = owners[is_listed], numbers[is_listed]
     n_at_once = max(1, NUMBERS_AT_ONCE >> low_bits)
     powers = galois.monomials(degree)[:low_bits]
-    for run in runs:
-        numbers = _numbers(rows[starts[run] : starts[run + 1]])
-        a, z = numbers & ((1 << degree) - 1), numbers >> degree
-        counts[run] += np.count_nonzero((a == 0) & (z == 0))
-        a, z = a[a > 0], z[a > 0]
-        for first in range(0, a.size, n_at_once):
-            inverse = galois.inverses(degree)[a[first : first + n_at_once]]
-            base = galois.multiply(inverse, z[first : first + n_at_once] << low_bits, degree)
-            steps = [galois.multiply(inverse, np.full(inverse.size, power), degree) for power in powers]
-            cells = galois.spanned(np.array(steps, np.uint32).reshape(low_bits, inverse.size)) ^ base
-            counts[run] += np.bincount(cells.ravel(), minlength=1 << degree)[:n_cells]
+    for first in range(0, numbers.size, n_at_once):
+        part = numbers[first : first + n_at_once]
+        inverse = galois.inverses(degree)[part & ((1 << degree) - 1)]
+        base = galois.multiply(inverse, part >> degree << low_bits, degree)
+        steps = [galois.multiply(inverse, np.full(inverse.size, power), degree) for power in powers]
+        cells = galois.spanned(np.array(steps, np.uint32).reshape(low_bits, inverse.size)) ^ base
+        supported = owners[first : first + n_at_once] * n_cells + cells
+        np.add.at(counts.reshape(-1), supported[cells < n_cells], 1)
 
 
 def _numbers(rows: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -190,7 +190,7 @@ class LocalHashing:
         degree, g = self.degree, self.n_values
         to_list = np.asarray(run_lengths) * (degree + (1 << (degree - self.bits)))
         to_transform = (g * (self.bits + 2) + degree) << degree
-        kernels = _kernels.hashing_kernels(len(reports) * (degree + self.bits))
+        kernels = _kernels.hashing_kernels(len(reports) + int(np.minimum(to_list, to_transform).sum()))
         long, short = np.flatnonzero(to_list > to_transform), np.flatnonzero(to_list <= to_transform)
         if long.size:
             kernels.count_by_transform(reports, starts, long, degree, self.bits, counts)
