@@ -36,11 +36,12 @@ def check_randomizer(
 ) -> None:
     """Check all that a local randomizer promises; an AssertionError says which promise is broken.
 
-    Up to ``LARGEST_LISTED`` cells everything that can be listed is compared exactly: the channel with the stated
-    epsilon, the effect of each threshold, the law with the supports of every report, the estimate with the truth. For
-    any number of cells: reports of constant length, one law for one report and for many, words that do not depend on
-    the value, statistics that add up, and refusal of cells and reports that cannot be. What is sampled fails by bad
-    luck with probability ``false_failure`` at most. Check a small number of cells and a large one.
+    Up to ``LARGEST_LISTED`` cells, unless the channel refuses to be listed, all is compared exactly: the channel with
+    the stated epsilon, the effect of each threshold, the law with the supports of every report, the estimate with the
+    truth, and reports that cannot be are refused. For any number of cells: reports of constant length, one law for one
+    report and for many, words that do not depend on the value, statistics that add up, and cells that cannot be are
+    refused. What is sampled fails by bad luck with probability ``false_failure`` at most. Check a small number of cells
+    and a large one.
 
     >>> import math
     >>> from tacit.local.hadamard import HadamardResponse
@@ -60,7 +61,7 @@ def check_randomizer(
     """
     check_form(randomizer, seed=seed)
     check_words(randomizer, seed=seed)
-    if randomizer.n_cells <= LARGEST_LISTED:
+    if _is_listed(randomizer):
         check_channel(randomizer)
         check_thresholds(randomizer, rebuild=rebuild)
         check_law(randomizer)
@@ -146,6 +147,16 @@ def check_refusals(randomizer: LocalRandomizer) -> None:
             assert _is_refused(partial(randomizer.statistics, reports, np.array([len(reports)])), FormatError), (
                 "a report that no cell can send is counted"
             )
+
+
+def _is_listed(randomizer: LocalRandomizer) -> bool:
+    if randomizer.n_cells > LARGEST_LISTED:
+        return False
+    try:
+        randomizer.channel()
+    except SettingError:  # too large to list
+        return False
+    return True
 
 
 def _possible(randomizer: LocalRandomizer, channel: list[list[Fraction]]) -> tuple[list[int], NDArray[np.int64]]:
