@@ -18,6 +18,8 @@ from measure import Timing, per_second, pin_to_one_core, print_machine, print_ta
 from numpy.typing import NDArray
 
 from tacit import _kernels
+from tacit.local.hadamard import HadamardResponse
+from tacit.local.hashing import LocalHashing
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.randomizer import LocalRandomizer
 from tacit.local.subset import SubsetSelection
@@ -207,6 +209,66 @@ def subset_row(n_cells: int, n_ours: int, n_peer: int) -> Row:
     )
 
 
+def hadamard_row(n_cells: int) -> Row:
+    from pure_ldp.frequency_oracles import HadamardResponseClient, HadamardResponseServer
+
+    n_ours, n_peer = 10_000_000, 100_000
+    response = HadamardResponse.from_epsilon(epsilon=EPSILON, n_cells=n_cells)
+    cells = true_cells(n_cells, n_ours)
+    server = HadamardResponseServer(EPSILON, n_cells, index_mapper=lambda value: value)
+    client = HadamardResponseClient(EPSILON, n_cells, server.get_hash_funcs(), index_mapper=lambda value: value)
+    column_bytes = 1 << (response.report_bytes - 1).bit_length()
+    return Row(
+        f"HR randomize + tally, k = {n_cells}",
+        500,
+        Work(n_ours, estimated(response, cells)),
+        {"pure-LDP": Work(n_peer, pure_ldp_works(client, server, cells[:n_peer], n_cells))},
+        keystream_seconds(column_bytes + coin_bytes(response.keep)),
+        law=response.law,
+        cells=cells,
+    )
+
+
+def hashing_row(n_cells: int, n_ours: int, n_peer: int, target: float) -> Row:
+    """The tally alone, of stored reports: where local hashing takes its time."""
+    from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client
+    from pure_ldp.frequency_oracles import LHClient, LHServer
+
+    hashing = LocalHashing.from_epsilon(epsilon=EPSILON, n_cells=n_cells)
+    cells = true_cells(n_cells, n_ours)
+    reports, all_of_them = hashing.randomize(cells, randomness=SecureRandomness()), np.array([n_ours])
+    p, q = float(hashing.p), float(hashing.q)
+    values = cells[:n_peer].tolist()
+    settings = {"use_olh": True, "index_mapper": lambda value: value}
+    client, server = LHClient(EPSILON, n_cells, **settings), LHServer(EPSILON, n_cells, **settings)
+    pure = [client.privatise(value) for value in values]
+    multi = [LH_Client(value, n_cells, EPSILON) for value in values]
+
+    def pure_tally() -> object:
+        server.reset()
+        server.aggregate_all(pure)
+        return server.estimate_all(range(n_cells), suppress_warnings=True)
+
+    return Row(
+        f"OLH tally, k = {n_cells}",
+        target,
+        Work(n_ours, lambda: (hashing.statistics(reports, all_of_them)[0] / n_ours - q) / (p - q)),
+        {
+            "multi-freq-ldpy": Work(n_peer, lambda: LH_Aggregator_MI(multi, n_cells, EPSILON)),
+            "pure-LDP": Work(n_peer, pure_tally),
+        },
+        copy_seconds(reports) / n_ours,
+        law=hashing.law,
+        cells=cells,
+    )
+
+
+def copy_seconds(reports: NDArray[np.uint8]) -> float:
+    """What the memory takes to copy reports."""
+    copy = np.empty_like(reports)
+    return min(side_by_side({"copy": lambda: np.copyto(copy, reports)})["copy"].seconds)
+
+
 ROWS: list[Callable[[], Row]] = [
     lambda: unary_row(17, False, 5_000_000, (20_000, 3_000, 300), 400),
     lambda: unary_row(17, True, 5_000_000, (20_000, 3_000, 0), 400),
@@ -216,6 +278,10 @@ ROWS: list[Callable[[], Row]] = [
     lambda: response_row(1024),
     lambda: subset_row(17, 2_000_000, 20_000),
     lambda: subset_row(1024, 20_000, 2_000),
+    lambda: hashing_row(17, 20_000_000, 2_000, 10_000),
+    lambda: hashing_row(1024, 20_000_000, 50, 100_000),
+    lambda: hadamard_row(17),
+    lambda: hadamard_row(1024),
 ]
 
 
