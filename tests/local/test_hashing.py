@@ -28,6 +28,7 @@ from tacit.tally import Tally
 from tacit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_reports
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "hash.json").read_text(encoding="utf-8"))
+SPECIFICATION = (Path(__file__).parents[2] / "docs" / "hash.md").read_text(encoding="utf-8")
 
 QUARTER = COIN // 4
 HASHINGS = [
@@ -396,3 +397,29 @@ def test_shared_reports_come_back(vector):
     assert supported.size == vector["n_supported"]
     assert supported[:8].tolist() == vector["first_supported"]
     assert vector["cell"] in supported
+
+
+def rows_below(heading: str) -> list[list[str]]:
+    """The cells of the table in a section of the specification, without its two lines of headings."""
+    section = SPECIFICATION.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_specification_lists_the_polynomials():
+    cells = [cell for row in rows_below("Polynomials") for cell in row]
+    assert {int(m): int(p, 16) for m, p in zip(cells[::2], cells[1::2], strict=True)} == dict(
+        enumerate(galois.POLYNOMIALS, 1)
+    )
+
+
+@pytest.mark.parametrize("row", rows_below("Worked examples"), ids=lambda row: row[7])
+def test_the_worked_examples_of_the_specification_are_right(row):
+    n_cells, bits, degree, a, cell, whole, z = map(int, row[:7])
+    hashing = LocalHashing(n_cells, bits, QUARTER)
+    assert hashing.degree == degree
+    assert galois.multiply(np.array([a]), np.array([cell]), degree).tolist() == [whole]
+    assert whole >> (degree - bits) == z
+    assert row[7] == (a + (z << degree)).to_bytes(hashing.report_bytes, "little").hex()
+    report = np.frombuffer(bytes.fromhex(row[7]), np.uint8)[None]
+    assert np.count_nonzero(hashing.statistics(report, np.array([1]))) == int(row[8])
