@@ -11,6 +11,7 @@ from tacit.domain import Box, Domain, sum_groups
 from tacit.errors import SettingError
 from tacit.noise import Noise
 from tacit.provenance import Provenance
+from tacit.rounding import percent, whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,4 +87,5 @@ class Answer:
 
     def __str__(self) -> str:
         label = " (simulation)" if self.is_simulation else ""
-        return f"{self.value:.1f}, {self.level:.0%} interval {self.lower:.0f} to {self.upper:.0f}{label}"
+        value = round(self.value, 1) or 0.0
+        return f"{value:,.1f}, {percent(self.level)} interval {whole(self.lower)} to {whole(self.upper)}{label}"

@@ -17,6 +17,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
 from tacit.randomness import SecureRandomness
 from tacit.release import Release
+from tacit.rounding import epsilon_at_most
 from tacit.tally import ExactTally
 from tacit.tallying import estimate_tally, tally_reports
 
@@ -47,7 +48,9 @@ def demo(
     domain = Domain(TimeAxis.between(str(data.days[0]), str(data.days[-1]), zone="Europe/Paris"), place)
     plan = plan_for(domain, epsilon=epsilon, f=_DEFAULT_F if epsilon is None else None, name="Interventions in Doubs")
     plan.write(plan_file)
-    console.say(f"2/6 {plan_file}: one report per intervention hides its region, epsilon {plan.epsilon:.3g}.")
+    console.say(
+        f"2/6 {plan_file}: one report per intervention hides its region, epsilon {epsilon_at_most(plan.epsilon)}."
+    )
 
     reports_file = folder / "interventions.reports"
     with console.progress("3/6 Randomizing every intervention") as report:

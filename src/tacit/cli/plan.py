@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
 from tacit.planner import choose
 from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement
+from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
 
 @takes(domain=DomainOptions)
@@ -54,9 +54,9 @@ def plan(
     statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
     console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
     console.say(
-        f"Epsilon {made.epsilon:.6g}: one report changes the odds between two values by at most a factor of "
-        f"{math.exp(made.epsilon):,.2f}; whoever thought all {made.n_private} equally likely can be at most "
-        f"{statement.largest_belief:.1%} sure afterwards."
+        f"Epsilon {epsilon_at_most(made.epsilon)}: one report changes the odds between two values by at most a factor of "
+        f"{at_most(statement.odds)}; whoever thought all {made.n_private} equally likely can be at most "
+        f"{percent_at_most(statement.largest_belief)} sure afterwards."
     )
     if reason is not None:
         console.say(reason)

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.release import Release
+from tacit.rounding import percent, whole
 
 
 def query(
@@ -30,10 +31,10 @@ def query(
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
     if found.standard_error == 0:
-        console.strong(f"{found.value:,.0f} events, exactly: the number of reports is public")
+        console.strong(f"{whole(found.value)} events, exactly: the number of reports is public")
         return
-    console.strong(f"{found.value:,.0f} events, give or take {found.standard_error:,.0f}")
+    console.strong(f"{whole(found.value)} events, give or take {whole(found.standard_error)}")
     console.say(
-        f"{found.level:.0%} interval: {found.lower:,.0f} to {found.upper:,.0f} "
+        f"{percent(found.level)} interval: {whole(found.lower)} to {whole(found.upper)} "
         f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"
     )

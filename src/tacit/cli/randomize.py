@@ -17,6 +17,7 @@ from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
 from tacit.randomness import SecureRandomness, SeededRandomness
+from tacit.rounding import epsilon_at_most
 
 LedgerFile = Annotated[
     Path | None,
@@ -77,7 +78,7 @@ def randomize(
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
     elif done.prior_epsilon:
         console.warn(
-            f"These events were randomized before. Together that is epsilon {done.prior_epsilon + agreed.epsilon:.6g}, "
+            f"These events were randomized before. Together that is epsilon {epsilon_at_most(done.prior_epsilon + agreed.epsilon)}, "
             "and every release made of these reports will say so."
         )
     say_bad_rows(done.bad_rows)

@@ -12,6 +12,7 @@ from tacit.cli.options import Force, PlanFile
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.release import Release
+from tacit.rounding import epsilon_at_most
 from tacit.tally import Tally
 from tacit.tallying import estimate_tally
 
@@ -46,7 +47,7 @@ def release(
         made.write(out)
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    console.say(f"Wrote {out}: {size}, epsilon {made.statement.total_epsilon:.6g} per event.")
+    console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per event.")
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     if statement is not None:

@@ -19,6 +19,7 @@ from tacit.plan import Plan
 from tacit.postprocess import clip_and_rescale
 from tacit.query import answer
 from tacit.release.statement import PrivacyStatement
+from tacit.rounding import epsilon_at_most
 
 LARGEST_RELATIVE_ERROR = 1 / 3
 
@@ -65,7 +66,7 @@ class Release:
     def __repr__(self) -> str:
         label = ", simulation" if self.is_simulation else ""
         n_times, n_places = self.domain.shape
-        return f"Release({n_times} periods x {n_places} places, epsilon {self.statement.total_epsilon:.4g}{label})"
+        return f"Release({n_times} periods x {n_places} places, epsilon {epsilon_at_most(self.statement.total_epsilon)}{label})"
 
     @property
     def domain(self) -> Domain:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tacit.errors import FormatError
 from tacit.plan import Plan
 from tacit.provenance import Provenance
+from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
 _MECHANISM_WORDS: Final = {
     "unary": "unary encoding (basic one-time RAPPOR)",
@@ -98,8 +99,8 @@ class PrivacyStatement:
                 "What is protected",
                 f"{_PRIVATE_WORDS[self.private]}. Someone who knows everything about an event but its {hidden}, and "
                 f"sees all that was collected about it, can change the odds between any two values by a factor of at "
-                f"most {_number(self.odds)} (epsilon {self.total_epsilon:.4g}). Whoever thought all {self.n_values} "
-                f"values equally likely ({1 / self.n_values:.1%} each) can be at most {self.largest_belief:.1%} sure "
+                f"most {at_most(self.odds)} (epsilon {epsilon_at_most(self.total_epsilon)}). Whoever thought all {self.n_values} "
+                f"values equally likely ({1 / self.n_values:.1%} each) can be at most {percent_at_most(self.largest_belief)} sure "
                 "afterwards.",
             ),
             (
@@ -111,15 +112,15 @@ class PrivacyStatement:
             (
                 "How",
                 f"Every report was randomized before it was counted, by {self._mechanism_words}, with epsilon "
-                f"{self.epsilon:.6g} per event computed from the integer thresholds that were used.",
+                f"{epsilon_at_most(self.epsilon)} per event computed from the integer thresholds that were used.",
             ),
         ]
         if self.prior_epsilon:
             parts.append(
                 (
                     "Randomized more than once",
-                    f"The same events had been randomized before, at epsilon {self.prior_epsilon:.6g}; together with "
-                    f"this release that is epsilon {self.total_epsilon:.6g}, and all figures above count it.",
+                    f"The same events had been randomized before, at epsilon {epsilon_at_most(self.prior_epsilon)}; together with "
+                    f"this release that is epsilon {epsilon_at_most(self.total_epsilon)}, and all figures above count it.",
                 )
             )
         parts += [
@@ -160,7 +161,3 @@ class PrivacyStatement:
 
 def _steps(steps: tuple[str, ...]) -> str:
     return ", then ".join(steps) if steps else "estimated without bias, nothing else"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"

@@ -1,0 +1,64 @@
+"""Numbers for people: bounds are rounded up, and zero has no sign."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+_SAME: Final = 1e-9  # the last digits of a float are not worth a larger bound
+
+
+def round_up(value: float, digits: int) -> float:
+    """The least number of so many decimals that is not below ``value``.
+
+    >>> round_up(2.0151, 2), round_up(9.000000000000002, 2)
+    (2.02, 9.0)
+    """
+    scale = 10.0**digits
+    return math.ceil(value * (1 - _SAME) * scale) / scale
+
+
+def at_most(value: float) -> str:
+    """A bound on a factor: two decimals below 10, one below 100, whole above, never below the value.
+
+    >>> at_most(9.025), at_most(20.0855), at_most(364.9), at_most(9.000000000000002)
+    ('9.03', '20.1', '365', '9.00')
+    """
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{round_up(value, digits):,.{digits}f}"
+
+
+def percent_at_most(share: float) -> str:
+    """A bound on a share, in percent with one decimal.
+
+    >>> percent_at_most(0.36001)
+    '36.1%'
+    """
+    return f"{round_up(100 * share, 1):.1f}%"
+
+
+def epsilon_at_most(epsilon: float) -> str:
+    """An epsilon with up to four decimals, never below it.
+
+    >>> epsilon_at_most(2.1972245773362196), epsilon_at_most(0.5)
+    ('2.1973', '0.5')
+    """
+    return f"{round_up(epsilon, 4):g}" if epsilon >= 0.001 else f"{epsilon:g}"
+
+
+def whole(value: float) -> str:
+    """A whole number with separators.
+
+    >>> whole(-0.2), whole(1234.5)
+    ('0', '1,234')
+    """
+    return f"{round(value) or 0:,}"
+
+
+def percent(level: float) -> str:
+    """A level in percent, with as many decimals as it has.
+
+    >>> percent(0.95), percent(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * level:.10g}%"
