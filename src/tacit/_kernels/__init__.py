@@ -203,9 +203,9 @@ def unary_kernels(n_bits: int) -> UnaryKernels:
     return unary_plain
 
 
-def hadamard_kernels(n_bits: int) -> HadamardKernels:
-    """The kernels to draw or count columns of ``n_bits`` bits in all with."""
-    if _is_worth_loading(n_bits):
+def hadamard_kernels(n_steps: int) -> HadamardKernels:
+    """The kernels to draw or count columns with: a step is a column, or an addition of a transform."""
+    if _is_worth_loading(n_steps):
         from tacit._kernels import hadamard
 
         return hadamard

@@ -36,9 +36,7 @@ from tacit.tally import Tally
 LARGEST_N_CELLS: Final = (1 << 31) - 1
 LARGEST_LISTED_CHANNEL: Final = 1 << 12
 REPORTS_AT_ONCE: Final = 1 << 18
-"""Columns drawn and steered while they are in cache."""
-
-_BITS_OF_A_REPORT: Final = 8  # of work, as kernels count it: what one costs beside the transform
+"""Columns drawn and steered while they are in cache. Part of what a seed gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,9 @@ class HadamardResponse:
     def __post_init__(self) -> None:
         check_at_least(2, n_cells=self.n_cells)
         if not self.n_cells <= LARGEST_N_CELLS:
-            raise SettingError(f"n_cells must be at most {LARGEST_N_CELLS}; got n_cells={self.n_cells}.")
+            raise SettingError(
+                f"n_cells must be at most {LARGEST_N_CELLS}; got n_cells={self.n_cells}. Choose coarser cells."
+            )
         check_at_least(1, keep=self.keep)
         if not self.keep < COIN:
             raise SettingError("keep must be below 2**64, which sends the truth. Make the response from epsilon.")
@@ -131,7 +131,7 @@ class HadamardResponse:
 
     def randomize(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
         cells = checked_cells(cells, self.n_cells)
-        kernels = _kernels.hadamard_kernels(cells.size * _BITS_OF_A_REPORT)
+        kernels = _kernels.hadamard_kernels(cells.size)
         columns = np.empty(cells.size, self._column_type)
         for first in range(0, cells.size, REPORTS_AT_ONCE):
             part = cells[first : first + REPORTS_AT_ONCE]
@@ -147,8 +147,8 @@ class HadamardResponse:
         columns = self._columns(reports)
         counts = np.zeros((len(run_lengths), self.n_cells), np.int64)
         starts = np.concatenate(([0], np.cumsum(run_lengths)))
-        n_bits = columns.size * _BITS_OF_A_REPORT + int(np.count_nonzero(run_lengths)) * (self.n_bits << self.n_bits)
-        _kernels.hadamard_kernels(n_bits).count_grouped(columns, starts, self.n_bits, counts)
+        n_steps = columns.size + int(np.count_nonzero(run_lengths)) * (self.n_bits << self.n_bits)
+        _kernels.hadamard_kernels(n_steps).count_grouped(columns, starts, self.n_bits, counts)
         return counts
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
