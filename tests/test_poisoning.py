@@ -18,7 +18,7 @@ from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.tally import Tally
 from tacit.two_binomials import binomial_tails
-from tacit.wire import ReportFile, ReportWriter, encode_message, parse_message
+from tacit.wire import Batch, ReportFile, ReportWriter, encode_message, parse_message
 
 K = 6
 FALSE_FAILURE = 1e-9
@@ -186,3 +186,14 @@ def test_bins_and_cells_are_named_whatever_is_private(private, expected):
     counts[0, 1] = 200
     alarms = watch(Tally(Provenance(plan.fingerprint), counts, np.array([200])), plan)
     assert any(str(alarm).startswith(expected) for alarm in alarms)
+
+
+def test_copies_that_a_forger_did_not_sort_are_found(seed):
+    plan = plan_of("unary", n_cells=100)
+    reports = honest(plan, np.arange(300) % 100, SeededRandomness(seed))
+    reports[::3] = reports[0]
+    batch = batch_of(plan, reports)
+    shuffled = np.random.default_rng(seed).permutation(300)
+    forged = Batch(batch.provenance, batch.bins, batch.run_lengths, reports[shuffled])
+    assert watch(forged, plan) == watch(batch, plan)
+    assert any("100 of 300 reports are one and the same" in str(alarm) for alarm in watch(forged, plan))

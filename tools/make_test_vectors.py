@@ -36,7 +36,7 @@ def plans() -> dict[str, Any]:
     ended = Domain(TimeAxis.between("2018-01-01", "2018-03-31", zone="Europe/Paris"), PlaceAxis.of(["north", "été"]))
     hourly = Domain(TimeAxis("2018-01-01", "2 hours"), PlaceAxis.of([f"place {number}" for number in range(17)]))
     made = [
-        *(plan_for(ended, epsilon=2.0, mechanism=name) for name in MECHANISMS),
+        *(plan_for(ended, epsilon=2.0, mechanism=name) for name in sorted(MECHANISMS)),
         plan_for(hourly, f=0.5),
         plan_for(ended, epsilon=1.0, private=("time",)),
         plan_for(ended, epsilon=0.1, private=("time", "place")),
@@ -103,7 +103,7 @@ def messages() -> dict[str, Any]:
     """Messages of every mechanism, with what was put in."""
     domain = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of([f"place {i}" for i in range(17)]))
     vectors = []
-    for name in MECHANISMS:
+    for name in sorted(MECHANISMS):
         plan = plan_for(domain, epsilon=2.0, mechanism=name)
         for n_reports, prior_epsilon in ((0, 0.0), (1, 0.0), (5, 2.5)):
             vectors.append(_message(plan, n_reports, prior_epsilon))
@@ -133,7 +133,7 @@ def _message(plan: Plan, n_reports: int, prior_epsilon: float) -> dict[str, Any]
 def vectors() -> dict[str, str]:
     """The content of every file, by its name."""
     made = {"plan": plans(), "coins": coins(), "message": messages()}
-    made |= {f"reports-{name.replace(' ', '-')}": reports(name) for name in MECHANISMS}
+    made |= {f"reports-{name.replace(' ', '-')}": reports(name) for name in sorted(MECHANISMS)}
     return {f"{name}.json": _text(content) for name, content in made.items()}
 
 

@@ -36,7 +36,7 @@ from tacit.tail_bounds import FloatArray, IntArray, log_at_least, log_at_most, l
 from tacit.tally import Tally
 from tacit.tallying import tally_message, tally_reports
 from tacit.wire import Batch, ReportFile
-from tacit.wire.runs import sorting_order
+from tacit.wire.runs import report_keys, sorting_order
 
 _NO_VARIANCE = 1e-9
 
@@ -214,13 +214,24 @@ def _runs(source: Batch | ReportFile) -> Iterable[tuple[int, int, int]]:
 def _most_frequent(run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[int]:
     """For each run, how often its most frequent report comes."""
     run = np.repeat(np.arange(len(run_lengths)), run_lengths)
-    in_order = reports[sorting_order(run, reports)]  # a forger need not have sorted them
-    starts = np.ones(len(run), bool)
-    starts[1:] = (in_order[1:] != in_order[:-1]).any(axis=1) | (run[1:] != run[:-1])
-    firsts = np.flatnonzero(starts)
+    keys = report_keys(reports)
+    same_run = run[1:] == run[:-1]
+    falls, equal = _compared(keys)
+    if (falls & same_run).any():  # a forger need not have sorted them
+        _, equal = _compared(keys[sorting_order(run, reports)])
+    firsts = np.flatnonzero(np.append(True, ~(equal & same_run)))
     n_equal = np.diff(np.append(firsts, len(run)))
     run_starts = np.searchsorted(run[firsts], np.arange(len(run_lengths)))
     return [int(n) for n in np.maximum.reduceat(n_equal, run_starts)]
+
+
+def _compared(keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether each report but the first is below the one before it, and whether it is the same."""
+    falls, equal = np.zeros(len(keys) - 1, bool), np.ones(len(keys) - 1, bool)
+    for column in keys.T[::-1]:
+        falls |= equal & (column[1:] < column[:-1])
+        equal &= column[1:] == column[:-1]
+    return falls, equal
 
 
 def _log_share(share: float, n_questions: int) -> float:

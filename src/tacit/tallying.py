@@ -11,6 +11,7 @@ from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.estimate import Estimate
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
+from tacit.provenance import Provenance
 from tacit.tally import Tally
 from tacit.wire import Batch, ReportFile
 from tacit.wire.runs import n_bins_allowed
@@ -44,13 +45,14 @@ def tally_reports(
 
 def tally_message(batch: Batch, plan: Plan) -> Tally:
     """Count the reports of one message. Reports that no device of the plan could send are refused, and none counts."""
+    _check_plan("the message", batch.provenance, plan)
     mechanism = mechanism_of(plan)
     n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
     statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
     reports = np.zeros(n_bins, np.int64)
     statistics[batch.bins] = mechanism.statistics(batch.reports, batch.run_lengths)
     reports[batch.bins] = batch.run_lengths
-    return Tally.zero(plan.fingerprint, mechanism.n_statistics) + Tally(batch.provenance, statistics, reports)
+    return Tally(batch.provenance, statistics, reports)
 
 
 def estimate_tally(tally: Tally, plan: Plan) -> Estimate:
@@ -59,11 +61,15 @@ def estimate_tally(tally: Tally, plan: Plan) -> Estimate:
 
 
 def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
-    if file.provenance.plan_id != plan.fingerprint:
-        raise PlanMismatch(
-            f"{file.path} was made under plan {file.provenance.plan_id}, not {plan.fingerprint}. "
-            "Use the plan the reports were made under."
-        )
+    _check_plan(str(file.path), file.provenance, plan)
     last = int(file.bins[-1]) if len(file.bins) else 0
     if file.report_bytes != report_bytes or last >= n_bins_allowed(plan):
         raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it anew; nothing was counted.")
+
+
+def _check_plan(what: str, provenance: Provenance, plan: Plan) -> None:
+    if provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"{what} was made under plan {provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan the reports were made under."
+        )

@@ -22,17 +22,21 @@ def n_bins_allowed(plan: Plan) -> int:
     return FARTHEST_BIN if plan.n_public is None else plan.n_public
 
 
+def report_keys(reports: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Reports as little-endian numbers in columns of 8 bytes each, the least significant first."""
+    n_bytes = reports.shape[1]
+    padded = np.zeros((len(reports), -(-n_bytes // 8) * 8), np.uint8)
+    padded[:, :n_bytes] = reports
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
 def sorting_order(bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> NDArray[np.intp]:
     """The order by bin, then by the report as a little-endian number.
 
     >>> sorting_order(np.array([1, 0, 0]), np.array([[0, 0], [0, 2], [9, 1]], np.uint8)).tolist()
     [2, 1, 0]
     """
-    n_bytes = reports.shape[1]
-    padded = np.zeros((len(reports), -(-n_bytes // 8) * 8), np.uint8)
-    padded[:, :n_bytes] = reports
-    keys = padded.view("<u8")
-    return np.lexsort((*(keys[:, j] for j in range(keys.shape[1])), bins))
+    return np.lexsort((*report_keys(reports).T, bins))
 
 
 def are_runs(bins: NDArray[np.int64], run_lengths: NDArray[np.int64], n_reports: int) -> bool:
