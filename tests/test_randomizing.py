@@ -82,12 +82,26 @@ def test_a_count_beyond_all_measure_is_refused_and_spends_nothing(tmp_path, ledg
 
 def test_the_price_is_recorded_even_if_writing_fails(tmp_path, ledger):
     """Spent, never drawn twice: the ledger comes first."""
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="taken"):
-        randomized(frame(), tmp_path / "taken", ledger)
+
+    class Broken(SecureRandomness):
+        def fill(self, out):
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk is full") as failure:
+        randomized(frame(), tmp_path / "a", ledger, randomness=Broken())
+    assert "--again" in failure.value.__notes__[0]
     assert len(ledger.history()) == 1
+    assert not (tmp_path / "a").exists()
     with pytest.raises(AlreadyRandomized):
         randomized(frame(), tmp_path / "a", ledger)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_price_is_paid(tmp_path, ledger):
+    (tmp_path / "taken").mkdir()
+    for path in (tmp_path / "taken", tmp_path / "nowhere" / "a"):
+        with pytest.raises(SettingError):
+            randomized(frame(), path, ledger)
+    assert ledger.history() == []
 
 
 def test_a_refused_run_writes_nothing_and_draws_nothing(tmp_path, ledger):

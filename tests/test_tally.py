@@ -107,3 +107,17 @@ def test_exact_counts_show_no_value_and_have_no_file_form():
         with pytest.raises(SettingError, match="no file form"):
             leave(exact)
     assert not hasattr(exact, "write")
+
+
+def test_any_damage_to_a_tally_is_a_sentence(tmp_path):
+    path = tmp_path / "a.tally"
+    Tally(Provenance("plan"), np.arange(850).reshape(50, 17), np.ones(50, np.int64)).write(path)
+    content = path.read_bytes()
+    for at in range(0, len(content), 3):
+        changed = bytearray(content)
+        changed[at] ^= 1 << at % 8
+        path.write_bytes(bytes(changed))
+        try:
+            Tally.read(path)
+        except FormatError:
+            continue

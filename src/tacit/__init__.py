@@ -20,12 +20,11 @@ from tacit.estimate import Answer, Estimate
 from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
-from tacit.provenance import Provenance
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.release import PrivacyStatement, Release
 from tacit.tally import ExactTally, Tally
 from tacit.tallying import estimate_tally, tally_reports
-from tacit.wire import ReportFile, ReportWriter
+from tacit.wire import RandomizingWriter, ReportFile
 
 __version__ = "0.1.0"
 
@@ -41,11 +40,10 @@ __all__ = [
     "PlaceAxis",
     "Plan",
     "PrivacyStatement",
-    "Provenance",
+    "RandomizingWriter",
     "Randomness",
     "Release",
     "ReportFile",
-    "ReportWriter",
     "SecureRandomness",
     "SeededRandomness",
     "TacitError",

@@ -151,6 +151,11 @@ def plan_for(
         raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
     entry = mechanism_named(mechanism)
     n_cells = Plan(domain, entry.name, 1.0, (), private=private).n_private
+    if n_cells < 2:
+        raise SettingError(
+            f"a report needs at least two values to hide among; this domain has {n_cells} {' x '.join(private)}. "
+            "Count finer places or a longer time."
+        )
     if f is not None:
         if entry.name != "unary":
             raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")

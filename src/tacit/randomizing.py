@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._files import check_writable
 from tacit.errors import DataError, SettingError
 from tacit.events import BadRowSummary, EventBatch, EventDigest, Events
-from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
-from tacit.provenance import Provenance
 from tacit.randomness import Randomness
-from tacit.wire import ReportWriter
+from tacit.wire import RandomizingWriter
 
 Progress = Callable[[int, int | None], None]
 _UNRECORDED_KEY = bytes(32)
@@ -54,7 +53,7 @@ def randomize_events(
     """
     if ledger is None and not randomness.is_simulation:
         raise SettingError("real reports must be recorded. Give a ledger.")
-    mechanism = mechanism_of(plan)
+    check_writable(Path(path))
     key = _UNRECORDED_KEY if ledger is None else ledger.key
     digest, n_events = _DayDigest(key, events.domain), 0
     for batch in _within(events, only, progress):
@@ -67,21 +66,25 @@ def randomize_events(
         prior = ledger.spend(
             data_set=data_set,
             plan_id=plan.fingerprint,
+            private=plan.private,
             epsilon=plan.epsilon,
             days={_day_name(day): value for day, value in days.items()},
             n_events=n_events,
             again=again,
         ).prior_epsilon
-    provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior)
     digest_again = _DayDigest(key, events.domain)
-    with ReportWriter(path, provenance, mechanism.report_bytes) as writer:
-        for batch in _within(events, only, progress):
-            digest_again.update(batch)
-            for piece in _pieces(batch):
-                public, private = plan.split(*piece)
-                writer.add(public, mechanism.randomize(private, randomness=randomness))
-        if digest_again.digests() != days:
-            raise DataError(f"{events.name} changed while it was read. Nothing was written; run again with --again.")
+    try:
+        with RandomizingWriter(path, plan, randomness=randomness, prior_epsilon=prior) as writer:
+            for batch in _within(events, only, progress):
+                digest_again.update(batch)
+                for times, places in _pieces(batch):
+                    writer.add(times, places)
+            if digest_again.digests() != days:
+                raise DataError(f"{events.name} changed while it was read. Nothing was written.")
+    except BaseException as problem:
+        if ledger is not None:
+            problem.add_note("The ledger has recorded these events as randomized already: run again with --again.")
+        raise
     return Randomized(n_events, prior, events.bad_rows)
 
 

@@ -26,6 +26,11 @@ def tally_reports(
     total = Tally.zero(plan.fingerprint, mechanism.n_statistics)
     for file in files:
         _check_fits(file, plan, mechanism.report_bytes)
+    if len(files) > 1 and any(file.provenance.prior_epsilon for file in files):
+        raise SettingError(
+            "a report file holds events that had been randomized before, and the other files may hold the same events. "
+            "They would count twice. Tally it on its own."
+        )
     if len({file.checksum for file in files}) < len(files):
         raise SettingError("two report files are copies of each other, and their reports would count twice. Name one.")
     done, n_reports = 0, sum(file.n_reports for file in files)

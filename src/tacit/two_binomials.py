@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 LARGEST_LISTED: Final = 256
 _LARGEST_TABLE: Final = 1024
-_SMALLEST_VARIANCE_FOR_SERIES: Final = 9.0
 _NORMAL: Final = NormalDist()
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +47,7 @@ def count_limits(
     tail = (1 - level) / 2
     lower, upper = np.zeros(heads.shape), np.zeros(heads.shape)
     variance = flips * (q * (1 - q))
-    by_series = (flips > LARGEST_LISTED) & (variance >= _SMALLEST_VARIANCE_FOR_SERIES)
+    by_series = (flips > LARGEST_LISTED) & (variance >= _smallest_variance_for_series(tail))
     if by_series.any():
         lower[by_series], upper[by_series] = _limits_by_series(
             heads[by_series], flips[by_series], largest[by_series], p, q, tail
@@ -59,6 +58,11 @@ def count_limits(
     limits = np.array([_limits_by_listing(m, n, c, p, q, tail) for m, n, c in distinct.tolist()]).reshape(-1, 2)
     lower.ravel()[exact], upper.ravel()[exact] = limits[where.ravel()].T
     return lower, upper
+
+
+def _smallest_variance_for_series(tail: float) -> float:
+    """Far tails need more: there the series errs by more than a part of the tail itself."""
+    return 9.0 if tail >= 0.005 else 400.0
 
 
 def binomial_tails(heads: int, flips: int, q: float) -> tuple[float, float]:

@@ -24,10 +24,9 @@ for name in MECHANISMS:
     plan = tacit.plan_for(domain, epsilon=1.0, mechanism=name)
     device = tacit.mechanism_of(plan)
     one = device.randomize(np.array([1]), randomness=tacit.SecureRandomness())
-    many = device.randomize(np.arange(30_000) % 3, randomness=tacit.SecureRandomness())
     assert one.shape == (1, device.report_bytes)
-    with tacit.ReportWriter("a.reports", tacit.Provenance(plan.fingerprint), device.report_bytes) as writer:
-        writer.add(np.zeros(len(many), np.int64), many)
+    with tacit.RandomizingWriter("a.reports", plan, randomness=tacit.SecureRandomness()) as writer:
+        writer.add(np.zeros(30_000, np.int64), np.arange(30_000) % 3)
     estimate = tacit.estimate_tally(tacit.tally_reports(["a.reports"], plan), plan)
     assert abs(estimate.values.sum() - 30_000) < 30_000, name
     print(name, tacit.Gazetteer.builtin("doubs").names("region")[0])

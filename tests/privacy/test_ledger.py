@@ -14,8 +14,10 @@ from tacit.privacy.ledger import Ledger
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 
 
-def spend(ledger, *, data_set="fires", days=DAYS, epsilon=2.0, again=False):
-    return ledger.spend(data_set=data_set, plan_id="plan", epsilon=epsilon, days=days, n_events=100, again=again)
+def spend(ledger, *, data_set="fires", days=DAYS, epsilon=2.0, again=False, private=("place",)):
+    return ledger.spend(
+        data_set=data_set, plan_id="plan", private=private, epsilon=epsilon, days=days, n_events=100, again=again
+    )
 
 
 @pytest.fixture
@@ -113,3 +115,27 @@ def test_of_many_processes_at_once_exactly_one_may_randomize(ledger):
 def test_the_key_differs_between_ledgers_and_lasts(ledger, tmp_path):
     assert Ledger(ledger.path).key == ledger.key
     assert Ledger(tmp_path / "other.sqlite").key != ledger.key
+
+
+def test_links_by_name_and_by_content_are_followed(ledger):
+    """A copy under another name, then that name with one event more: all three cost the same events."""
+    spend(ledger, data_set="a", epsilon=1.0, days={"2018-01-02": b"x"})
+    spend(ledger, data_set="b", epsilon=1.0, days={"2018-01-02": b"x"}, again=True)
+    assert spend(ledger, data_set="b", epsilon=1.0, days={"2018-01-02": b"x+1"}, again=True).total_epsilon == 3.0
+
+
+@pytest.mark.parametrize("other", [("time",), ("time", "place")])
+def test_hiding_another_coordinate_of_the_same_events_is_refused_even_again(ledger, other):
+    spend(ledger, private=("place",))
+    with pytest.raises(AlreadyRandomized, match="undo each other's protection"):
+        spend(ledger, private=other, again=True)
+    assert len(ledger.history()) == 1
+
+
+def test_a_ledger_that_lost_its_key_is_refused(ledger):
+    for change in ("DELETE FROM about", "INSERT INTO about VALUES (1, 'short')"):
+        with sqlite3.connect(ledger.path) as connection:
+            connection.execute(change)
+        connection.close()
+        with pytest.raises(FormatError, match="lost its key"):
+            Ledger(ledger.path)

@@ -229,3 +229,54 @@ def test_cells_with_a_large_relative_error_are_marked(release):
     columns = release.columns()
     expected = columns["standard_error"] <= columns["refined"] / 3
     np.testing.assert_array_equal(columns["reliable"], expected)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_any_changed_byte_is_noticed_or_harmless(tmp_path, ending):
+    """Flip one bit at 300 places: the release is refused, or answers as before."""
+    release = Release.of(PLAN, ESTIMATE, by="month")
+    path = tmp_path / f"r{ending}"
+    release.write(path)
+    content = path.read_bytes()
+    expected = repr(release.answer(first="2018-01", places=["place 1"]))
+    refused = 0
+    for at in np.linspace(0, len(content) - 1, 300).astype(int):
+        changed = bytearray(content)
+        changed[at] ^= 1 << int(at) % 8
+        path.write_bytes(bytes(changed))
+        try:
+            assert repr(Release.read(path).answer(first="2018-01", places=["place 1"])) == expected
+        except FormatError:
+            refused += 1
+    assert refused > 100
+
+
+def test_a_table_sorted_by_another_program_answers_the_same(tmp_path, release):
+    release.write(tmp_path / "r.csv")
+    lines = (tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()
+    comments, (heading, *rows) = [x for x in lines if x.startswith("#")], [x for x in lines if not x.startswith("#")]
+    by_place = sorted(rows, key=lambda row: row.split(",")[1])
+    (tmp_path / "s.csv").write_text("\n".join([*comments, heading, *by_place]) + "\n", encoding="utf-8")
+    again = Release.read(tmp_path / "s.csv")
+    np.testing.assert_array_equal(again.unbiased.values, release.unbiased.values)
+    (tmp_path / "t.csv").write_text("\n".join([*comments, heading, *rows[1:]]) + "\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="lacks rows"):
+        Release.read(tmp_path / "t.csv")
+
+
+def test_a_statement_edited_by_hand_is_refused(tmp_path, release):
+    release.write(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
+    edited = text.replace(f'"epsilon": {PLAN.epsilon!r}, "prior', '"epsilon": 0.1, "prior')
+    assert edited != text
+    (tmp_path / "r.csv").write_text(edited, encoding="utf-8")
+    with pytest.raises(FormatError):
+        Release.read(tmp_path / "r.csv")
+
+
+def test_stated_bounds_are_rounded_up():
+    plan, tally = simulated(COUNTS)
+    three = plan_for(plan.domain, epsilon=3.0)
+    real = Tally(Provenance(three.fingerprint), tally.statistics, tally.reports)
+    text = Release.of(three, estimate_tally(real, three)).statement.text()
+    assert "at most 20.1 (epsilon 3)" in text

@@ -17,4 +17,6 @@ def main() -> None:
         sys.exit(f"Error: the command line needs {missing.name}. Run: pip install 'tacit[desk]'")
     except MissingExtra as missing_extra:
         sys.exit(f"Error: {missing_extra}")
+    except KeyboardInterrupt:
+        sys.exit(130)
     run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
@@ -33,21 +34,30 @@ def top(version: bool = typer.Option(False, "--version", help="Show the version 
         raise typer.Exit
 
 
+class Stopped(BaseException):
+    """Ctrl-C; not a KeyboardInterrupt, which typer would swallow without a word."""
+
+
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
 def run() -> None:
     """Run the command line and leave with an exit code: 0 done, 1 to 5 refused (see tacit.errors), 70 our fault."""
     code = 0
+    signal.signal(signal.SIGINT, _stop)
     try:
         app()  # leaves by SystemExit, also for a mistake in the words of the command
     except TacitError as problem:
         console.fail(problem)
         code = problem.exit_code
-    except KeyboardInterrupt:
-        console.err.print("Stopped. Files that were not finished were not left behind.")
+    except Stopped as problem:
+        console.fail(problem, "stopped. Files that were not finished were not left behind.")
         code = 130
     except OSError as problem:
         what = problem.strerror or type(problem).__name__
         where = f" {problem.filename}" if problem.filename else ""
-        console.fail(TacitError(f"the system refused:{where}: {what}. Check the path, its permissions and the disk."))
+        console.fail(problem, f"the system refused{where}: {what}. Check the path, its permissions and the disk.")
         code = 1
     except Exception as problem:
         console.fail_unexpectedly(problem)

@@ -9,6 +9,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, takes
 from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.errors import DataError
 from tacit.plan import Plan
 
 
@@ -34,10 +35,13 @@ def check(
     console.say(f"{console.counted(counts.n_rows, 'row')} read, {console.counted(counts.n_events, 'event')} counted.")
     time = counts.domain.time
     if time.n_bins:
+        periods = console.counted(time.n_bins, "period")
         console.say(
-            f"{time.n_bins:,} periods of one {time.step}, {time.label(0)} to {time.label(time.n_bins - 1)}, "
-            f"and {counts.domain.place.n_cells} places."
+            f"{periods} of one {time.step}, {time.label(0)} to {time.label(time.n_bins - 1)}, "
+            f"and {console.counted(counts.domain.place.n_cells, 'place')}."
         )
     say_bad_rows(counts.bad_rows)
     if not counts.n_events:
-        console.warn("Nothing can be counted: check --time, --place, the table of places and the dates.")
+        raise DataError(
+            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates."
+        )

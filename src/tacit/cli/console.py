@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tacit._files import check_writable
 from tacit.errors import SettingError
 
 out: Final = Console(highlight=False, soft_wrap=True)
@@ -92,9 +93,11 @@ def progress(doing: str) -> Iterator[Report]:
         err.print(f"[dim]{escape(doing)}: {seconds:.1f} s[/dim]")
 
 
-def fail(problem: Exception) -> None:
-    """Print a refusal."""
-    err.print(f"[bold red]Error:[/bold red] {escape(str(problem))}")
+def fail(problem: BaseException, words: str | None = None) -> None:
+    """Print a refusal, and what was noted on its way."""
+    err.print(f"[bold red]Error:[/bold red] {escape(words or str(problem))}")
+    for note in getattr(problem, "__notes__", ()):
+        err.print(escape(note))
 
 
 def fail_unexpectedly(problem: BaseException) -> None:
@@ -110,9 +113,8 @@ def fail_unexpectedly(problem: BaseException) -> None:
 
 
 def check_new(path: Path, *, force: bool) -> Path:
-    """Refuse to overwrite a file unless told to, and a folder that does not exist."""
-    if not path.parent.is_dir():
-        raise SettingError(f"the folder {path.parent} does not exist. Make it first, or choose another.")
+    """Refuse a path that cannot be written, and to overwrite a file unless told to."""
+    check_writable(path)
     if path.exists() and not force:
         raise SettingError(f"{path} exists already. Choose another name with --out, or overwrite it with --force.")
     return path

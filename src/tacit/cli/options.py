@@ -142,7 +142,12 @@ class DomainOptions:
             "--from", help="The first day, month or year (check and summary: the data's if left out).", metavar="DATE"
         ),
     ] = None
-    last: Annotated[str | None, typer.Option("--to", help="The last one (default: the data's).", metavar="DATE")] = None
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help="The last one, included (check and summary: the data's; plan: no end).", metavar="DATE"
+        ),
+    ] = None
     step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"
     zone: Annotated[str, typer.Option(help="The time zone of the events' clocks.")] = "Europe/Paris"
 

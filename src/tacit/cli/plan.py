@@ -43,7 +43,8 @@ def plan(
     Example: [bold]tacit plan --places doubs --from 2006-01-01 --to 2018-12-31 --epsilon 2.2[/bold]
     """
     console.check_new(out, force=force)
-    hidden = tuple(part.strip() for part in private.split(","))
+    named = {part.strip() for part in private.split(",")}
+    hidden = tuple(axis for axis in ("time", "place") if axis in named) if named <= {"time", "place"} else tuple(named)
     over = domain_of(domain)
     reason = None
     if mechanism is None:
@@ -54,8 +55,8 @@ def plan(
     statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
     console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
     console.say(
-        f"Epsilon {epsilon_at_most(made.epsilon)}: one report changes the odds between two values by at most a factor of "
-        f"{at_most(statement.odds)}; whoever thought all {made.n_private} equally likely can be at most "
+        f"Epsilon {epsilon_at_most(made.epsilon)}: one report changes the odds between two values by at most a factor "
+        f"of {at_most(statement.odds)}; whoever thought all {made.n_private} equally likely can be at most "
         f"{percent_at_most(statement.largest_belief)} sure afterwards."
     )
     if reason is not None:

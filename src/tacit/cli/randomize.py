@@ -73,12 +73,13 @@ def randomize(
             only=_bins(agreed, first, last),
             progress=report,
         )
-    console.say(f"Wrote {out}: {done.n_reports:,} reports under plan {agreed.fingerprint}.")
+    console.say(f"Wrote {out}: {console.counted(done.n_reports, 'report')} under plan {agreed.fingerprint}.")
     if simulated:
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
     elif done.prior_epsilon:
+        total = epsilon_at_most(done.prior_epsilon + agreed.epsilon)
         console.warn(
-            f"These events were randomized before. Together that is epsilon {epsilon_at_most(done.prior_epsilon + agreed.epsilon)}, "
+            f"These events were randomized before. Together that is epsilon {total}, "
             "and every release made of these reports will say so."
         )
     say_bad_rows(done.bad_rows)

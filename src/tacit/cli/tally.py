@@ -33,7 +33,9 @@ def tally(
         alarms = watch(total, agreed)
     total.write(out)
     public = "period" if agreed.private == ("place",) else "place"
-    console.say(f"Wrote {out}: {total.n_reports:,} reports in {console.counted(len(total.reports), public)}.")
+    console.say(
+        f"Wrote {out}: {console.counted(total.n_reports, 'report')} in {console.counted(len(total.reports), public)}."
+    )
     for alarm in alarms[:_ALARMS_SHOWN]:
         console.warn(f"Suspicious reports: {alarm}")
     if len(alarms) > _ALARMS_SHOWN:

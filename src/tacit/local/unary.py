@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _kernels
-from tacit._validate import check_at_least, check_share
+from tacit._validate import check_at_least
 from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
+from tacit.local.cells import check_padding
 from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
@@ -112,7 +113,8 @@ class UnaryEncoding:
                 "f must be strictly between 0 and 1; got f=1, which sends coins that know nothing. "
                 "Choose a smaller f: 0.5 gives epsilon 2.2."
             )
-        check_share(f=f)
+        if not 0 < f < 1:  # written so that NaN fails too
+            raise SettingError(f"f must be strictly between 0 and 1; got f={f}. Choose 0.5 for epsilon 2.2.")
         # the decimal the user wrote, not its binary neighbour
         flip = math.ceil(Fraction(repr(float(f))) / 2 * COIN)
         if not 2 * flip < COIN:
@@ -217,6 +219,7 @@ class UnaryEncoding:
         return bernoulli_rows(cells, self.n_cells, self.ones, self.zeros, randomness)
 
     def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        check_padding(reports, self.n_cells)
         counts = np.zeros((len(run_lengths), self.n_cells), np.int64)
         starts = np.concatenate(([0], np.cumsum(run_lengths)))
         kernels = _kernels.unary_kernels(len(reports) * self.n_cells)

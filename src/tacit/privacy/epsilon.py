@@ -12,10 +12,10 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Final
 
-from tacit._validate import check_positive
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 
+SMALLEST_EPSILON: Final = 1e-6
 LARGEST_EPSILON: Final = 32.0
 
 _DIGITS: Final = Context(prec=60)
@@ -29,7 +29,11 @@ def check_epsilon(epsilon: float) -> None:
     ...
     tacit.errors.SettingError: epsilon must be at most 32; got epsilon=50.0. Above that a report gives the value away.
     """
-    check_positive(epsilon=epsilon)
+    if not (isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool) and epsilon >= SMALLEST_EPSILON):
+        raise SettingError(
+            f"epsilon must be a number of at least {SMALLEST_EPSILON:g}; got epsilon={epsilon}. "
+            "From 0.5 (strong protection, large error) to 4 (weak protection, small error) is usual."
+        )
     if not epsilon <= LARGEST_EPSILON:
         raise SettingError(
             f"epsilon must be at most {LARGEST_EPSILON:g}; got epsilon={epsilon}. "

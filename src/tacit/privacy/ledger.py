@@ -21,10 +21,11 @@ from tacit._validate import check_positive
 from tacit.errors import AlreadyRandomized, FormatError
 
 FORMAT: Final = 1
+_KEY_BYTES: Final = 32
 _SCHEMA: Final = """
 CREATE TABLE about (format INTEGER NOT NULL, key BLOB NOT NULL);
 CREATE TABLE randomization (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, plan TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, plan TEXT NOT NULL, private TEXT NOT NULL,
     epsilon REAL NOT NULL, prior_epsilon REAL NOT NULL, n_events INTEGER NOT NULL);
 CREATE TABLE day (
     randomization INTEGER NOT NULL REFERENCES randomization (id), day TEXT NOT NULL, digest BLOB NOT NULL);
@@ -62,8 +63,11 @@ class Ledger:
             if not tables:
                 for statement in _SCHEMA.split(";"):
                     connection.execute(statement)
-                connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, os.urandom(32)))
-            found, key = connection.execute("SELECT format, key FROM about").fetchone()
+                connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, os.urandom(_KEY_BYTES)))
+            about = connection.execute("SELECT format, key FROM about").fetchone()
+        if about is None or not isinstance(about[1], bytes) or len(about[1]) != _KEY_BYTES:
+            raise FormatError(f"{self.path} has lost its key. Restore it from a copy; nothing was spent.")
+        found, key = about
         if found != FORMAT:
             raise FormatError(f"{self.path} has format {found}; this version reads {FORMAT}. Install a newer Tacit.")
         self.key: Final[bytes] = key
@@ -76,6 +80,7 @@ class Ledger:
         *,
         data_set: str,
         plan_id: str,
+        private: tuple[str, ...],
         epsilon: float,
         days: Mapping[str, bytes],
         n_events: int,
@@ -84,12 +89,19 @@ class Ledger:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
         ``days`` holds a keyed digest of each day's events. A day counts as known when the same data set had events on
-        it before, or any data set had the very same events. With ``again`` the repetition is allowed and the sum of
-        the epsilons is recorded and returned.
+        it before, or any data set had the very same events, directly or through another entry. With ``again`` the
+        repetition is allowed and the sum of the epsilons is recorded and returned; but not if another coordinate was
+        ``private`` before, because what one run hides the other makes public, and no sum of epsilons covers that.
         """
         check_positive(epsilon=epsilon)
         with self._transaction() as connection:
-            prior, n_known = _prior_epsilon(connection, data_set, days)
+            prior, n_known, hidden = _known(connection, data_set, days)
+            if hidden - {_words(private)}:
+                raise AlreadyRandomized(
+                    f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
+                    f"public. Hiding their {_words(private)} now would make the two runs undo each other's protection. "
+                    "Use a plan that hides the same; --again does not help here."
+                )
             if n_known and not again:
                 raise AlreadyRandomized(
                     f"{n_known} of {len(days)} days of these events were randomized before, at epsilon {prior:.6g} "
@@ -100,9 +112,9 @@ class Ledger:
                 data_set, plan_id, epsilon, prior, n_events, datetime.now(UTC).isoformat("T", "seconds")
             )
             cursor = connection.execute(
-                "INSERT INTO randomization (at, data_set, plan, epsilon, prior_epsilon, n_events) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (entry.at, data_set, plan_id, epsilon, prior, n_events),
+                "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (entry.at, data_set, plan_id, _words(private), epsilon, prior, n_events),
             )
             connection.executemany(
                 "INSERT INTO day VALUES (?, ?, ?)",
@@ -138,19 +150,36 @@ class Ledger:
             connection.close()
 
 
-def _prior_epsilon(connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes]) -> tuple[float, int]:
-    """The most that any of these days has cost so far, and how many of them are known."""
-    connection.execute("CREATE TEMP TABLE asked (day TEXT PRIMARY KEY, digest BLOB NOT NULL)")
-    connection.executemany("INSERT INTO asked VALUES (?, ?)", days.items())
+def _words(private: tuple[str, ...]) -> str:
+    return " and ".join(private)
+
+
+def _known(connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes]) -> tuple[float, int, set[str]]:
+    """The most that any of these days has cost so far, how many of them are known, and what was hidden then.
+
+    Links are followed: a copy under another name, and what was later done under that name, belong together.
+    """
+    connection.execute("CREATE TEMP TABLE linked (day TEXT, id INTEGER, data_set TEXT, digest BLOB, UNIQUE (day, id))")
+    connection.executemany("INSERT INTO linked VALUES (?, 0, ?, ?)", ((d, data_set, g) for d, g in days.items()))
+    found, before = 0, -1
+    while found > before:
+        before = found
+        connection.execute(
+            """
+            INSERT OR IGNORE INTO linked
+            SELECT d.day, r.id, r.data_set, d.digest FROM linked AS l
+            JOIN day AS d ON d.day = l.day JOIN randomization AS r ON r.id = d.randomization
+            WHERE r.data_set = l.data_set OR d.digest = l.digest
+            """
+        )
+        found = connection.execute("SELECT count(*) FROM linked").fetchone()[0]
     prior, n_known = connection.execute(
         """
         SELECT coalesce(max(spent), 0), count(*) FROM (
-            SELECT asked.day, sum(known.epsilon) AS spent FROM asked JOIN (
-                SELECT DISTINCT a.day AS day, r.id AS id, r.epsilon AS epsilon
-                FROM asked a JOIN day d ON d.day = a.day JOIN randomization r ON r.id = d.randomization
-                WHERE r.data_set = ? OR d.digest = a.digest
-            ) AS known ON known.day = asked.day GROUP BY asked.day)
-        """,
-        (data_set,),
+            SELECT sum(r.epsilon) AS spent FROM linked AS l JOIN randomization AS r ON r.id = l.id GROUP BY l.day)
+        """
     ).fetchone()
-    return float(prior), int(n_known)
+    hidden = connection.execute(
+        "SELECT DISTINCT r.private FROM linked AS l JOIN randomization AS r ON r.id = l.id"
+    ).fetchall()
+    return float(prior), int(n_known), {row[0] for row in hidden}

@@ -8,6 +8,7 @@ comment lines at the head of a CSV. The statement stands there in plain words to
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from tacit._extras import require
 from tacit._files import write_whole
 from tacit.domain import Domain
-from tacit.errors import FormatError, SettingError, TacitError
+from tacit.errors import FormatError, MissingExtra, SettingError
 from tacit.estimate import Estimate
 from tacit.noise import noise_from_dict
 from tacit.plan import Plan
@@ -32,6 +33,8 @@ FORMAT: Final = 1
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _VALUES: Final = ("unbiased", "refined")
+_LABELS: Final = ("period", "place")
+_NUMBERS: Final = ("unbiased", "standard_error", "lower", "upper", "refined")
 
 
 def write(release: Release, path: Path) -> None:
@@ -48,18 +51,19 @@ def read(path: Path) -> Release:
         with path.open("rb") as file:
             head = file.read(4)
         columns, about = _from_parquet(path) if head == b"PAR1" else _from_csv(path)
-        return _release(columns, about)
+        release = _release(columns, about)
     except FileNotFoundError:
         raise FormatError(f"there is no release at {path}. Make one with: tacit release") from None
-    except TacitError:
+    except (FormatError, MissingExtra):
         raise
-    except (OSError, KeyError, ValueError, TypeError, UnicodeDecodeError):
+    except Exception:  # a damaged file fails in many ways
         raise FormatError(f"{path} is not a release, or is damaged. Ask for it anew.") from None
+    return release
 
 
-def _about(release: Release) -> dict[str, Any]:
+def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     totals = release.unbiased.totals
-    return {
+    about = {
         "format": FORMAT,
         "kind": "release",
         "created_at": release.created_at,
@@ -72,13 +76,32 @@ def _about(release: Release) -> dict[str, Any]:
         "noise": {name: getattr(release, name).noise.to_dict() for name in _VALUES},
         "steps": {name: list(getattr(release, name).steps) for name in _VALUES},
     }
+    return about | {"checksum": _checksum(about, columns)}
+
+
+def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over everything but itself: the document, and the table in its order."""
+    content = {name: part for name, part in about.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
+    for name in _LABELS:
+        digest.update("\n".join(columns[name].tolist()).encode())
+    for name in _NUMBERS:
+        digest.update(np.ascontiguousarray(columns[name], "<f8").tobytes())
+    return digest.hexdigest()
 
 
 def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Release:
     if about["kind"] != "release" or about["format"] != FORMAT:
         raise FormatError(f"this is no release of format {FORMAT}. Install a newer Tacit, or ask for the release anew.")
     domain = Domain.from_dict(about["domain"])
-    provenance = Provenance.from_dict(about["provenance"])
+    columns = _in_order(columns, domain)
+    if about["checksum"] != _checksum(about, columns):
+        raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it anew.")
+    plan, provenance = Plan.from_dict(about["plan"]), Provenance.from_dict(about["provenance"])
+    steps = {name: tuple(about["steps"][name]) for name in _VALUES}
+    statement = PrivacyStatement.of(plan, provenance, unbiased_steps=steps["unbiased"], refined_steps=steps["refined"])
+    if statement != PrivacyStatement.from_dict(about["statement"]):
+        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
     totals = None if about["totals"] is None else np.array(about["totals"], np.int64)
     unbiased, refined = (
         Estimate(
@@ -86,19 +109,24 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
             values=np.array(columns[name], np.float64).reshape(domain.shape),
             noise=noise_from_dict(about["noise"][name]),
             totals=totals,
-            steps=tuple(about["steps"][name]),
+            steps=steps[name],
             provenance=provenance,
         )
         for name in _VALUES
     )
-    return Release(
-        plan=Plan.from_dict(about["plan"]),
-        unbiased=unbiased,
-        refined=refined,
-        statement=PrivacyStatement.from_dict(about["statement"]),
-        level=float(about["level"]),
-        created_at=str(about["created_at"]),
-    )
+    return Release(plan, unbiased, refined, statement, float(about["level"]), str(about["created_at"]))
+
+
+def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, NDArray[Any]]:
+    """Put the rows back in order by their labels: a table may have been sorted by another program."""
+    n_times, n_places = domain.shape
+    periods = {label: number for number, label in enumerate(domain.time.labels())}
+    places = {cell: number for number, cell in enumerate(domain.place.cells)}
+    cells = [periods[t] * n_places + places[p] for t, p in zip(*(columns[n].tolist() for n in _LABELS), strict=True)]
+    if sorted(cells) != list(range(n_times * n_places)):
+        raise FormatError("the release lacks rows or has some twice. Ask for it anew.")
+    order = np.argsort(cells)
+    return {name: columns[name][order] for name in (*_LABELS, *_NUMBERS)}
 
 
 def _parquet_bytes(release: Release) -> bytes:
@@ -107,7 +135,7 @@ def _parquet_bytes(release: Release) -> bytes:
     columns = release.columns()
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     metadata = {
-        _KEY: json.dumps(_about(release), ensure_ascii=False).encode(),
+        _KEY: json.dumps(_about(release, columns), ensure_ascii=False).encode(),
         b"privacy": release.statement.text().encode(),
     }
     sink = io.BytesIO()
@@ -123,7 +151,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except pa.ArrowException:
         raise ValueError("parquet") from None
     about = json.loads((table.schema.metadata or {})[_KEY])
-    return {name: table.column(name).to_numpy() for name in _VALUES}, about
+    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in (*_LABELS, *_NUMBERS)}, about
 
 
 def _csv_bytes(release: Release) -> bytes:
@@ -134,7 +162,7 @@ def _csv_bytes(release: Release) -> bytes:
         *release.statement.text().splitlines(),
     ):
         out.write(f"# {line}\n")
-    out.write(_CSV_MARK + json.dumps(_about(release), ensure_ascii=False) + "\n")
+    out.write(_CSV_MARK + json.dumps(_about(release, columns), ensure_ascii=False) + "\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     # tolist gives Python numbers, whose shortest form reads back to the same bits
@@ -153,4 +181,8 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 break
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
-    return {name: np.array([row[names.index(name)] for row in rows], np.float64) for name in _VALUES}, about
+    at = {name: names.index(name) for name in (*_LABELS, *_NUMBERS)}
+    columns: dict[str, NDArray[Any]] = {
+        name: np.array([row[at[name]] for row in rows], object if name in _LABELS else np.float64) for name in at
+    }
+    return columns, about

@@ -66,7 +66,8 @@ class Release:
     def __repr__(self) -> str:
         label = ", simulation" if self.is_simulation else ""
         n_times, n_places = self.domain.shape
-        return f"Release({n_times} periods x {n_places} places, epsilon {epsilon_at_most(self.statement.total_epsilon)}{label})"
+        epsilon = epsilon_at_most(self.statement.total_epsilon)
+        return f"Release({n_times} periods x {n_places} places, epsilon {epsilon}{label})"
 
     @property
     def domain(self) -> Domain:

@@ -93,14 +93,15 @@ class PrivacyStatement:
     def paragraphs(self) -> list[tuple[str, str]]:
         """Headings and plain sentences, in reading order."""
         hidden = " and ".join(self.private)
+        total, prior = epsilon_at_most(self.total_epsilon), epsilon_at_most(self.prior_epsilon)
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
         parts += [
             (
                 "What is protected",
                 f"{_PRIVATE_WORDS[self.private]}. Someone who knows everything about an event but its {hidden}, and "
                 f"sees all that was collected about it, can change the odds between any two values by a factor of at "
-                f"most {at_most(self.odds)} (epsilon {epsilon_at_most(self.total_epsilon)}). Whoever thought all {self.n_values} "
-                f"values equally likely ({1 / self.n_values:.1%} each) can be at most {percent_at_most(self.largest_belief)} sure "
+                f"most {at_most(self.odds)} (epsilon {total}). Whoever thought all {self.n_values} values equally "
+                f"likely ({1 / self.n_values:.1%} each) can be at most {percent_at_most(self.largest_belief)} sure "
                 "afterwards.",
             ),
             (
@@ -119,8 +120,8 @@ class PrivacyStatement:
             parts.append(
                 (
                     "Randomized more than once",
-                    f"The same events had been randomized before, at epsilon {epsilon_at_most(self.prior_epsilon)}; together with "
-                    f"this release that is epsilon {epsilon_at_most(self.total_epsilon)}, and all figures above count it.",
+                    f"The same events had been randomized before, at epsilon {prior}; together with this release that "
+                    f"is epsilon {total}, and all figures above count it.",
                 )
             )
         parts += [
