@@ -13,6 +13,7 @@ from tacit.figures import (
     choices,
     choices_chart,
     counts_by,
+    errors_by,
     places_chart,
     series_chart,
     short_names,
@@ -50,7 +51,7 @@ def test_places_are_drawn_largest_first(monthly):
 
 
 def test_error_against_epsilon_marks_the_release(release):
-    assert "this release" in drawn(choices_chart(choices(release, [10.0])))
+    assert "this release" in drawn(choices_chart(choices(release, [errors_by(release, "month")])))
 
 
 def test_every_chart_with_the_truth_carries_the_watermark_and_no_other_does(monthly):

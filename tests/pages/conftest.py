@@ -138,14 +138,22 @@ def _unlabelled(estimate: Estimate) -> Estimate:
 def make_release():
     """Make a release over any domain, with about as many reports everywhere."""
 
-    def make(domain: Domain, *, private: tuple[str, ...] = ("place",), per_bin: int = 60) -> Release:
-        plan = plan_for(domain, epsilon=2.0, private=private)
+    def make(
+        domain: Domain,
+        *,
+        private: tuple[str, ...] = ("place",),
+        reports: object = 60,
+        epsilon: float = 2.0,
+        mechanism: str = "unary",
+        level: float = 0.95,
+    ) -> Release:
+        plan = plan_for(domain, epsilon=epsilon, private=private, mechanism=mechanism)
         mechanism = mechanism_of(plan)
-        reports = np.full(plan.n_public, per_bin, np.int64)
+        reports = np.broadcast_to(np.asarray(reports, np.int64), plan.n_public)
         share = 0.3 + 0.4 * np.arange(mechanism.n_statistics) / mechanism.n_statistics
         statistics = np.rint(reports[:, None] * share).astype(np.int64)
         tally = Tally(Provenance(plan.fingerprint), statistics, reports)
-        return Release.of(plan, estimate_tally(tally, plan))
+        return Release.of(plan, estimate_tally(tally, plan), level=level)
 
     return make
 

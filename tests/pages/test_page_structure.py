@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import json
+import math
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -16,7 +17,8 @@ import pytest
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.figures import LABORATORY, counts_by
-from tacit.pages import make_page, make_statement_page
+from tacit.pages import make_page, make_statement_page, sections
+from tacit.pages.selection import select
 from tacit.tally import ExactTally
 
 LABELLED = ("aria-label", "aria-labelledby")
@@ -96,7 +98,7 @@ def test_the_headline_gives_reports_regions_odds_and_the_busiest_region(document
     text = document.text
     assert f"{true_counts.sum():,} events reported" in text
     assert "17 regions" in text
-    assert "9 to 1 is the most odds can change" in text
+    assert "9.00 to 1 is the most odds can change" in text
     answer = release.answer(places=["CA du Grand Besançon"])
     assert f"between {answer.lower:,.0f} and {answer.upper:,.0f} (95% interval)" in text
 
@@ -148,10 +150,10 @@ def test_tables_can_be_saved_and_hold_the_statement(document, release):
 def test_error_against_epsilon_highlights_this_release(document):
     chosen = [row for row in document.all("tr") if "chosen" in row.classes]
     assert len(chosen) == 1
-    assert "2.20" in chosen[0].text
-    assert "36%" in chosen[0].text
+    assert "2.1973" in chosen[0].text
+    assert "36.0%" in chosen[0].text
     section = next(e for e in document.all("section") if e.attributes.get("id") == "how-sure")
-    assert all(words in section.text for words in ("0.4", "365 to 1", "5.9"))
+    assert all(words in section.text for words in ("0.4", "366 to 1", "5.9", "±"))
 
 
 def test_without_the_laboratory_there_is_no_truth(document, page):
@@ -210,7 +212,7 @@ def test_events_randomized_before_count_in_the_odds(release, tmp_path, read):
     provenance = replace(release.unbiased.provenance, prior_epsilon=1.0)
     again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
     document = read(make_page(again, tmp_path / "page.html"))
-    assert "24 to 1" in next(row for row in document.all("tr") if "chosen" in row.classes).text
+    assert "24.5 to 1" in next(row for row in document.all("tr") if "chosen" in row.classes).text
 
 
 def test_the_statement_has_a_page_of_its_own(release, tmp_path, read):
@@ -221,6 +223,109 @@ def test_the_statement_has_a_page_of_its_own(release, tmp_path, read):
     text = document.text
     assert all(" ".join(sentence.split()) in text for _, sentence in release.statement.paragraphs())
     assert release.plan.fingerprint in text
+
+
+def test_a_second_randomization_is_told_of_all_reports_together(release, tmp_path, read):
+    provenance = replace(release.unbiased.provenance, prior_epsilon=1.0)
+    again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
+    text = read(make_page(again, tmp_path / "page.html")).text
+    assert "What all reports about one event together tell about its place, at epsilon 3.1973" in text
+    assert "all reports about one event together can make it at most so many times likelier" in text
+    assert "What one report tells" not in text
+    assert "a report can make it" not in text
+
+
+def months_of(*places):
+    return Domain(TimeAxis.between("2017-01", "2018-12", step="month"), PlaceAxis.of(places))
+
+
+@pytest.mark.parametrize(("epsilon", "odds"), [(2.2, "9.03"), (3.0, "20.1"), (4.8, "122"), (5.9, "366")])
+def test_no_bound_is_stated_below_itself(make_release, tmp_path, read, epsilon, odds):
+    made = make_release(months_of("a", "b", "c"), epsilon=epsilon)
+    belief = made.statement.largest_belief
+    for make in (make_page, make_statement_page):
+        text = read(make(made, tmp_path / "page.html")).text
+        stated = {float(found) for found in re.findall(r"([\d.]+)%", text) if abs(float(found) / 100 - belief) < 2e-3}
+        assert stated
+        assert min(stated) >= 100 * belief
+        assert re.search(rf"(?<![\d.]){odds}(?![\d.])", text)
+    document = read(make_page(made, tmp_path / "page.html"))
+    for row in [row for row in document.all("tr") if " to 1" in row.text]:
+        chosen, stated_odds = (float(cell.text.split()[0].replace(",", "")) for cell in row.all("th", "td")[:2])
+        assert stated_odds >= math.exp(chosen) * (1 - 1e-9)
+
+
+def how_sure(document):
+    return next(e for e in document.all("section") if e.attributes.get("id") == "how-sure")
+
+
+def test_errors_that_differ_between_places_are_not_averaged(make_release, tmp_path, read):
+    made = make_release(months_of("open", "closed"), private=("time",), reports=[4000, 0])
+    section = how_sure(read(make_page(made, tmp_path / "page.html")))
+    answer = made.answer(first="2018-01", last="2018-01", places=["open"])
+    largest = math.ceil(answer.standard_error)
+    assert f"0 to {largest} for a place's month" in section.text
+    assert "depending on the place and the period" in section.text
+    assert f"±{largest}" in next(row for row in section.all("tr") if "chosen" in row.classes).text
+
+
+def test_errors_of_days_are_those_of_all_days_and_not_only_of_the_last(make_release, tmp_path, read):
+    domain = Domain(TimeAxis.between("2014-01-01", "2018-12-31"), PlaceAxis.of([f"p{i}" for i in range(30)]))
+    made = make_release(domain, reports=np.r_[np.full(900, 4000), np.full(926, 10)])
+    largest = math.ceil(counts_by(made, "day").standard_errors.max())
+    assert f"to {largest} for a place's day" in how_sure(read(make_page(made, tmp_path / "page.html"))).text
+
+
+def test_errors_that_do_not_differ_are_one_number(make_release, tmp_path, read):
+    domain = Domain(TimeAxis.between("2017", "2018", step="year"), PlaceAxis.of(["a", "b"]))
+    section = how_sure(read(make_page(make_release(domain), tmp_path / "page.html")))
+    assert re.search(r"of the truth: [\d.]+ for a place's year\.", section.text)
+
+
+def test_an_empty_release_states_no_error_and_draws_none(make_release, tmp_path, read):
+    document = read(make_page(make_release(months_of("a", "b"), reports=0), tmp_path / "page.html"))
+    check_structure(document)
+    assert "choices" not in data_of(document)["specs"]
+
+
+OTHERS = ["optimized unary", "tuned unary", "response", "subset", "hadamard", "hashing", "binary hashing"]
+
+
+@pytest.mark.parametrize("mechanism", OTHERS)
+def test_another_way_to_randomize_is_compared_with_rappor_by_name(make_release, tmp_path, read, mechanism):
+    made = make_release(months_of("a", "b", "c", "d"), mechanism=mechanism)
+    document = read(make_page(made, tmp_path / "page.html"))
+    check_structure(document)
+    rows = [row for row in how_sure(document).all("tr") if " to 1" in row.text]
+    assert [row for row in rows if "this release" in row.text and "RAPPOR" not in row.text]
+    assert [row for row in rows if row.text.startswith("2 RAPPOR")]
+    assert all(("RAPPOR" in row.text) != ("chosen" in row.classes) and "±" in row.text for row in rows)
+    assert "Line: RAPPOR" in how_sure(document).text
+
+
+def test_rappor_is_not_compared_with_itself(document):
+    assert "RAPPOR" not in how_sure(document).text
+
+
+@pytest.mark.parametrize(("level", "words"), [(0.999, "99.9%"), (0.9999, "99.99%"), (0.9545, "95.45%")])
+def test_a_level_is_told_as_it_is(make_release, tmp_path, read, level, words):
+    document = read(make_page(make_release(months_of("a", "b"), level=level), tmp_path / "page.html"))
+    assert data_of(document)["level"] == words
+    assert f"With {words} intervals" in document.text
+    assert f"({words} interval)" in document.text
+    assert "100%" not in document.text
+
+
+def test_zero_has_no_sign(release):
+    found = select(release)
+    tiny = np.full_like(found.maps.values, -0.04)
+    maps = replace(found.maps, values=tiny, lower=tiny, upper=-tiny)
+    found = replace(found, maps=maps, series={"year": maps})
+    link = next(table["href"] for table in sections.tables(found, None) if "year" in table["file"])
+    saved = base64.b64decode(link.split(",")[1]).decode()
+    embedded = [sections.series(maps), sections.maps(found, None)["periods"], sections.matrix(found)]
+    for written in (saved, json.dumps(embedded, ensure_ascii=False)):
+        assert not re.search(r"[-−]0(\.0*)?(?![\d.])", written)
 
 
 NASTY = [

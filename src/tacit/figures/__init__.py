@@ -7,7 +7,7 @@
 >>> chart.save("besancon.svg")                                   # doctest: +SKIP
 """
 
-from tacit.figures.accuracy import EPSILONS, Choice, choices, largest_belief, standard_error_at
+from tacit.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, largest_belief, standard_error_at
 from tacit.figures.charts import LABORATORY, choices_chart, places_chart, series_chart
 from tacit.figures.counts import (
     Counts,
@@ -31,6 +31,7 @@ __all__ = [
     "UNSURE",
     "Choice",
     "Counts",
+    "Errors",
     "Outlines",
     "Palette",
     "TileMap",
@@ -39,6 +40,7 @@ __all__ = [
     "coarser_steps",
     "counts_by",
     "counts_in_all",
+    "errors_by",
     "first_shade",
     "largest_belief",
     "outlines",

@@ -123,15 +123,31 @@ def places_chart(
 
 
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
-    """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release."""
+    """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release.
+
+    The line is RAPPOR's; a release made in another way stands beside it.
+    """
     alt = require("altair", extra="pages")
-    rows = [{"epsilon": round(c.epsilon, 3), "error": round(c.errors[kind], 2), "chosen": c.is_chosen} for c in choices]
+    rows = [
+        {
+            "epsilon": round(c.epsilon, 3),
+            "error": round(c.errors[kind], 2),
+            "chosen": c.is_chosen,
+            "rappor": c.is_rappor,
+        }
+        for c in choices
+    ]
+    # the line falls to the right: words stand above it, or on its other side
+    line = {c.epsilon: c.errors[kind] for c in choices if c.is_rappor}
+    own = {c.epsilon: c.errors[kind] for c in choices if c.is_chosen}
+    is_below = any(error < line[epsilon] for epsilon, error in own.items())
+    beside = {"dx": -12, "dy": 12, "align": "right"} if is_below else {"dx": 12, "dy": -8, "align": "left"}
     base = alt.Chart(alt.Data(name="choices", values=rows)).encode(
         x=alt.X(
             "epsilon:Q",
             title="epsilon (more protection on the left)",
             scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(values=[row["epsilon"] for row in rows if not row["chosen"]], format=".1f"),
+            axis=alt.Axis(values=[epsilon for epsilon in line if epsilon not in own], format=".1f"),
         ),
         y=alt.Y(
             "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=_NUMBER)
@@ -142,14 +158,14 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
         ],
     )
     layers = [
-        base.mark_line(color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False),
+        base.transform_filter("datum.rappor").mark_line(
+            color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False
+        ),
         base.transform_filter("!datum.chosen").mark_point(color=palette.muted, fill=palette.paper, size=40, aria=False),
         base.transform_filter("datum.chosen").mark_point(
             shape="diamond", color=palette.accent, fill=palette.accent, opacity=1, size=150, aria=False
         ),
-        base.transform_filter("datum.chosen").mark_text(
-            text="this release", dx=12, dy=-8, align="left", fontWeight="bold", aria=False
-        ),
+        base.transform_filter("datum.chosen").mark_text(text="this release", fontWeight="bold", aria=False, **beside),
     ]
     return _finished(alt.layer(*layers), palette, height=220)
 

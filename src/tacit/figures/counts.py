@@ -76,7 +76,7 @@ class Counts:
 
     def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {
-            name: np.round(values[part], 1).tolist()
+            name: rounded(values[part], 1).tolist()
             for name, values in (
                 ("estimate", self.values),
                 ("shown", self.shown),
@@ -88,6 +88,15 @@ class Counts:
 
 
 _ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable")
+
+
+def rounded(values: FloatArray, digits: int = 0) -> FloatArray:
+    """Round; zero has no sign.
+
+    >>> rounded(np.array([-0.04, 1.26]), 1).tolist()
+    [0.0, 1.3]
+    """
+    return np.round(values, digits) + 0.0
 
 
 def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:

@@ -15,9 +15,11 @@ from tacit.pages import sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
-from tacit.pages.words import counted, listed, number, percent, plural, rough, step_noun
+from tacit.pages.words import counted, listed, number, percent, plural, rough_at_least, rough_at_most, step_noun
 from tacit.release import Release
 from tacit.release.release import LARGEST_RELATIVE_ERROR
+from tacit.rounding import at_most, epsilon_at_most, percent_at_most
+from tacit.rounding import percent as level_percent
 from tacit.tally import ExactTally
 
 
@@ -44,7 +46,7 @@ def make_page(
     data = {
         "places": list(selection.whole.places),
         "short": short_names(selection.whole.places),
-        "level": percent(release.level),
+        "level": level_percent(release.level),
         "unit": plural(release.statement.unit),
         "charted": MOST_PLACES,
         "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
@@ -69,7 +71,7 @@ def make_page(
             "maps": maps,
             "kinds": kinds,
             "choices": found,
-            "choices_kind": kinds[sections.middle(kinds)] if kinds else None,
+            "choices_step": kinds[sections.middle(kinds)].step if sections.has_choices_chart(kinds, found) else None,
             "tables": sections.tables(selection, synthetic),
             "matrix": sections.matrix(selection),
             "laboratory": lab,
@@ -98,6 +100,7 @@ def _common(
         "release": release,
         "statement": release.statement,
         "span": sections.time_span(release),
+        "level": level_percent(release.level),
         "style": resource("page.css"),
         "place": release.domain.place.level,
         "places": plural(release.domain.place.level),
@@ -116,7 +119,11 @@ def _write(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     )
     environment.filters |= {
         "number": number,
-        "rough": rough,
+        "rough_at_least": rough_at_least,
+        "rough_at_most": rough_at_most,
+        "at_most": at_most,
+        "epsilon_at_most": epsilon_at_most,
+        "percent_at_most": percent_at_most,
         "percent": percent,
         "plural": plural,
         "listed": listed,

@@ -11,8 +11,10 @@ from tacit.figures import (
     ON_PAGE,
     Choice,
     Counts,
+    Errors,
     choices,
     choices_chart,
+    errors_by,
     first_shade,
     places_chart,
     series_chart,
@@ -21,14 +23,17 @@ from tacit.figures import (
     short_names,
     tile_map,
 )
+from tacit.figures.counts import rounded
 from tacit.figures.outlines import Outlines
 from tacit.pages.embedding import csv_link
 from tacit.pages.selection import MOST_CELLS, Selection
-from tacit.pages.words import counted, number, percent, period, plural, rough, sentence_case, span, step_noun
+from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
 from tacit.release import PrivacyStatement, Release
+from tacit.rounding import at_most, epsilon_at_most, percent
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
 _LABELED_TILES: Final = 60
+_ERROR_STEPS: Final = ("day", "week", "month", "year")
 
 
 def headline(selection: Selection) -> list[dict[str, str]]:
@@ -70,17 +75,21 @@ def _busiest(selection: Selection) -> dict[str, str]:
 
 
 def _protection(statement: PrivacyStatement) -> dict[str, str]:
+    epsilon = epsilon_at_most(statement.total_epsilon)
     if statement.is_simulation:
         return {
             "value": "None",
             "name": "is the protection of a simulation",
-            "note": f"With secret coins, epsilon {statement.total_epsilon:.2f} would have held.",
+            "note": f"With secret coins, epsilon {epsilon} would have held.",
         }
-    secret = f"{statement.unit}'s {' and '.join(statement.private)}"
+    secret = " and ".join(statement.private)
+    tells = f"What one report tells about an {statement.unit}'s {secret}"
+    if statement.prior_epsilon:
+        tells = f"What all reports about one {statement.unit} together tell about its {secret}"
     return {
-        "value": f"{rough(statement.odds)} to 1",
+        "value": f"{at_most(statement.odds)} to 1",
         "name": "is the most odds can change",
-        "note": f"What one report tells about an {secret}, at epsilon {statement.total_epsilon:.2f}.",
+        "note": f"{tells}, at epsilon {epsilon}.",
     }
 
 
@@ -129,25 +138,22 @@ def series(counts: Counts) -> dict[str, Any]:
     content: dict[str, Any] = counts.period_columns()
     content["period"] = [period(label) for label in counts.periods]
     content["exact"] = counts.is_exact
-    content["estimate"] = np.round(counts.values.T, digits).tolist()
-    content["lower"] = np.round(counts.lower.T).tolist()
-    content["upper"] = np.round(counts.upper.T).tolist()
+    content["estimate"] = rounded(counts.values.T, digits).tolist()
+    content["lower"] = rounded(counts.lower.T).tolist()
+    content["upper"] = rounded(counts.upper.T).tolist()
     return content
 
 
-def error_rows(selection: Selection) -> tuple[list[str], list[Choice]]:
-    """Kinds of period and, for every epsilon, the standard error of a place's count in each."""
-    kinds, errors = [], []
-    for counts in (selection.recent, *reversed(list(selection.series.values()))):
-        if counts is not None and not counts.is_exact and counts.step in ("day", "week", "month", "year"):
-            whole = [not is_partial for is_partial in counts.is_partial]
-            if any(whole):
-                kinds.append(counts.step)
-                errors.append(float(np.median(counts.standard_errors[whole])))
-    return kinds, choices(selection.release, errors)
+def error_rows(selection: Selection) -> tuple[list[Errors], list[Choice]]:
+    """For each kind of period and for every epsilon, the standard errors of places' counts."""
+    release = selection.release
+    drawn = [selection.recent, *reversed(list(selection.series.values()))]
+    steps = [counts.step for counts in drawn if counts is not None and counts.step in _ERROR_STEPS]
+    kinds = [errors for errors in (errors_by(release, step) for step in steps) if errors is not None]
+    return kinds, choices(release, kinds)
 
 
-def specs(selection: Selection, kinds: Sequence[str], found: Sequence[Choice]) -> dict[str, Any]:
+def specs(selection: Selection, kinds: Sequence[Errors], found: Sequence[Choice]) -> dict[str, Any]:
     """The charts as Vega-Lite; their rows are put in by the page's script."""
     names = short_names(selection.whole.places)
     charts: dict[str, Any] = {"places": places_chart(selection.whole, 0, names, palette=ON_PAGE)}
@@ -157,9 +163,14 @@ def specs(selection: Selection, kinds: Sequence[str], found: Sequence[Choice]) -
         charts["series"] = series_chart(selection.series[first].last(1), 0, height=240, palette=ON_PAGE)
     if selection.recent is not None:
         charts["recent"] = series_chart(selection.recent.last(1), 0, height=200, palette=ON_PAGE)
-    if kinds and all(choice.errors for choice in found):
+    if has_choices_chart(kinds, found):
         charts["choices"] = choices_chart(found, middle(kinds), palette=ON_PAGE)
     return {name: without_rows(chart) for name, chart in charts.items()}
+
+
+def has_choices_chart(kinds: Sequence[Errors], found: Sequence[Choice]) -> bool:
+    """Whether error against epsilon can be drawn: on a logarithmic scale no error is zero."""
+    return bool(kinds) and all(choice.errors and min(choice.errors) > 0 for choice in found)
 
 
 def without_rows(chart: Any) -> dict[str, Any]:
@@ -178,9 +189,10 @@ def _without_rows(part: Any) -> Any:
     return {key: _without_rows(item) for key, item in part.items() if key != "$schema"}
 
 
-def middle(kinds: Sequence[str]) -> int:
+def middle(kinds: Sequence[Errors]) -> int:
     """The kind of period error against epsilon is drawn for: months where there are any."""
-    return list(kinds).index("month") if "month" in kinds else 0
+    steps = [errors.step for errors in kinds]
+    return steps.index("month") if "month" in steps else 0
 
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
@@ -202,13 +214,14 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
 
 
 def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
+    values, errors = rounded(counts.values, 1), rounded(counts.standard_errors, 1)
     for bin, label in enumerate(counts.periods):
         for cell, place in enumerate(counts.places):
             yield (
                 label,
                 place,
-                round(float(counts.values[bin, cell]), 1),
-                round(float(counts.standard_errors[bin, cell]), 1),
+                float(values[bin, cell]),
+                float(errors[bin, cell]),
                 round(float(counts.lower[bin, cell])),
                 round(float(counts.upper[bin, cell])),
                 "yes" if counts.reliable[bin, cell] else "no",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
+
+from tacit.rounding import round_up
 
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),
@@ -17,25 +20,39 @@ def number(value: float) -> str:
     >>> number(382046.4), number(-0.2), number(-12)
     ('382,046', '0', '−12')
     """
-    return f"{round(value):,}".replace("-", "−")
+    return f"{round(value) or 0:,}".replace("-", "−")
 
 
-def rough(value: float) -> str:
-    """A number no more precise than it need be.
+def rough_at_most(value: float) -> str:
+    """A bound no more precise than it need be, never below the value.
 
-    >>> rough(1.4918), rough(9.0), rough(43.3), rough(365.04)
-    ('1.5', '9', '43', '365')
+    >>> rough_at_most(1.4118), rough_at_most(9.0), rough_at_most(43.3), rough_at_most(2152.5)
+    ('1.5', '9', '44', '2,153')
     """
-    return f"{value:.1f}".removesuffix(".0") if value < 10 else number(value)
+    return _rough(round_up(value, 1 if value < 10 else 0))
+
+
+def rough_at_least(value: float) -> str:
+    """A bound no more precise than it need be, never above the value.
+
+    >>> rough_at_least(0.0), rough_at_least(1.49), rough_at_least(43.0), rough_at_least(43.9)
+    ('0', '1.4', '43', '43')
+    """
+    return _rough(math.floor(10 * value) / 10 if value < 10 else math.floor(value))
 
 
 def percent(share: float) -> str:
-    """A share of one.
+    """A share of one; only none is 0% and only all is 100%.
 
-    >>> percent(0.36), percent(0.0588), percent(0.9566)
-    ('36%', '5.9%', '95.7%')
+    >>> percent(0.36), percent(0.0588), percent(0.9566), percent(1.0)
+    ('36%', '5.9%', '95.7%', '100%')
+    >>> percent(0.99996), percent(1 / 4748)
+    ('99.996%', '0.02%')
     """
-    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+    digits = 1
+    while 0 < share < 1 and float(f"{100 * share:.{digits}f}") in (0, 100):
+        digits += 1
+    return f"{100 * share:.{digits}f}".removesuffix(".0") + "%"
 
 
 def plural(noun: str) -> str:
@@ -119,3 +136,7 @@ def sentence_case(words: str) -> str:
     ('Week 1 of 2017', 'CC de Nods')
     """
     return words[:1].upper() + words[1:]
+
+
+def _rough(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if value < 10 else number(value)
