@@ -23,6 +23,7 @@ check: $(VENV)/.test browser
 bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/imports.py
 	$(VENV)-bench/bin/python benchmarks/rappor.py
+	$(VENV)-bench/bin/python benchmarks/oracles.py
 	$(VENV)-bench/bin/python benchmarks/reading.py
 
 $(VENV)/.desk: pyproject.toml
