@@ -10,6 +10,7 @@ from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
 from tacit.local.hadamard import HadamardResponse
 from tacit.local.hashing import LocalHashing
+from tacit.local.memoized import LongitudinalRappor
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.randomizer import LocalRandomizer
 from tacit.local.subset import SubsetSelection
@@ -23,7 +24,8 @@ _SLACK: Final = 1e-9
 class Mechanism:
     """An entry of the table: a name, the field's names for it, and how to make it.
 
-    Several entries may share a kind: what differs is how thresholds are made from epsilon.
+    Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is made
+    for devices that report again and again, and errs more than it must where each event is reported once.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Mechanism:
     kind: type[LocalRandomizer]
     from_epsilon: Callable[[float, int], LocalRandomizer]
     from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
+    is_repeated: bool = False
 
 
 def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
@@ -65,7 +68,15 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
     ),
     "response": Mechanism(
         name="response",
-        aliases=("grr", "randomized response", "generalized randomized response", "k-ary randomized response", "krr"),
+        aliases=(
+            "grr",
+            "randomized response",
+            "generalized randomized response",
+            "k-ary randomized response",
+            "krr",
+            "k-rr",
+            "direct encoding",
+        ),
         kind=RandomizedResponse,
         from_epsilon=lambda epsilon, k: RandomizedResponse.from_epsilon(epsilon=epsilon, n_cells=k),
         from_thresholds=lambda t, k: RandomizedResponse(n_cells=k, keep=t["keep"]),
@@ -90,6 +101,14 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         kind=LocalHashing,
         from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k),
         from_thresholds=_hashing_from_thresholds,
+    ),
+    "longitudinal": Mechanism(
+        name="longitudinal",
+        aliases=("longitudinal rappor", "memoized rappor", "l-sue"),
+        kind=LongitudinalRappor,
+        from_epsilon=lambda epsilon, k: LongitudinalRappor.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=LongitudinalRappor.from_thresholds,
+        is_repeated=True,
     ),
     "binary hashing": Mechanism(
         name="binary hashing",

@@ -91,7 +91,11 @@ def compare_oracles(
     check_at_least(2, n_cells=n_cells)
     check_at_least(1, n_reports=n_reports)
     check_epsilon(epsilon)
-    made = [Candidate(entry.name, entry.from_epsilon(epsilon, n_cells), n_reports) for entry in MECHANISMS.values()]
+    made = [
+        Candidate(entry.name, entry.from_epsilon(epsilon, n_cells), n_reports)
+        for entry in MECHANISMS.values()
+        if not entry.is_repeated
+    ]
     if most_bytes is not None:
         made = [one for one in made if one.report_bytes <= most_bytes]
     # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them

@@ -33,6 +33,7 @@ def check(
         counts = events.count(progress=report)
     console.strong("Exact figures, not for publication")
     console.say(f"{console.counted(counts.n_rows, 'row')} read, {console.counted(counts.n_events, 'event')} counted.")
+    console.say(f"Read as {events.described}.")
     time = counts.domain.time
     if time.n_bins:
         periods = console.counted(time.n_bins, "period")

@@ -65,18 +65,13 @@ def _parameters_of(group: type) -> list[inspect.Parameter]:
     ]
 
 
-@dataclass(frozen=True)
-class SourceOptions:
-    """Where the events are and how to read them."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How to read events, where there may be none to read."""
 
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="Events: a CSV or Parquet file, or a database address such as sqlite:///fires.db (with --query).",
-        ),
-    ]
-    time: Annotated[str, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")]
+    time: Annotated[
+        str | None, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")
+    ] = None
     place: Annotated[str | None, typer.Option(help="The column with the town or region.", metavar="COLUMN")] = None
     count: Annotated[
         str | None,
@@ -123,6 +118,27 @@ class SourceOptions:
     ] = None
     crs: Annotated[str, typer.Option(help="The coordinates' system: EPSG:4326 or EPSG:2154.")] = "EPSG:4326"
     strict: Annotated[bool, typer.Option("--strict", help="Refuse the file if any row is bad.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(ReadingOptions):
+    """Where the events are and how to read them."""
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Events: a CSV or Parquet file, or a database address such as sqlite:///fires.db (with --query).",
+        ),
+    ]
+    time: Annotated[str, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")]
+
+    @classmethod
+    def of(cls, file: str, reading: ReadingOptions) -> SourceOptions:
+        """The same options for a file; the column of dates must be among them."""
+        if reading.time is None:
+            raise SettingError(f"the column with the dates of {file} must be named. Add: --time COLUMN")
+        return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)} | {"file": file})
 
 
 @dataclass(frozen=True)

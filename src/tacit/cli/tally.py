@@ -12,6 +12,7 @@ from tacit.cli.options import Force, PlanFile
 from tacit.plan import Plan
 from tacit.poisoning import watch
 from tacit.tallying import tally_reports
+from tacit.wire import ReportFile
 
 _ALARMS_SHOWN = 5
 
@@ -30,7 +31,7 @@ def tally(
     with console.progress("Counting reports") as report:
         agreed = Plan.read(plan)
         total = tally_reports(reports, agreed, progress=report)
-        alarms = watch(total, agreed)
+        alarms = [alarm for path in reports for alarm in watch(ReportFile.open(path), agreed)]
     total.write(out)
     public = "period" if agreed.private == ("place",) else "place"
     console.say(

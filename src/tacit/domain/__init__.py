@@ -6,6 +6,7 @@ product of both, a :class:`Box` a part of it to ask about.
 """
 
 from tacit.domain.gazetteer import Gazetteer
+from tacit.domain.hierarchy import Hierarchy
 from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN
 from tacit.domain.names import fold_name
 from tacit.domain.place import PlaceAxis
@@ -21,6 +22,7 @@ __all__ = [
     "Box",
     "Domain",
     "Gazetteer",
+    "Hierarchy",
     "PlaceAxis",
     "TimeAxis",
     "fold_name",

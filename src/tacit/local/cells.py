@@ -1,11 +1,11 @@
-"""True cells, checked before they are randomized; rows of bits, checked before they are counted."""
+"""True cells, checked before they are randomized."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import FormatError, SettingError
+from tacit.errors import SettingError
 
 
 def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]:
@@ -26,22 +26,3 @@ def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]
             "do not. Set aside events outside the domain first."
         )
     return np.ascontiguousarray(cells, np.int32)
-
-
-def check_padding(reports: NDArray[np.uint8], n_cells: int) -> None:
-    """Refuse rows of one bit a cell in which a bit beyond the last cell is set.
-
-    >>> check_padding(np.array([[0b011], [0b100]], np.uint8), 2)
-    Traceback (most recent call last):
-    ...
-    tacit.errors.FormatError: 1 of 2 reports set bits beyond the plan's 2 cells; none was counted. Ask for them anew.
-    """
-    spare = -n_cells % 8
-    if not spare or not len(reports):
-        return
-    n_wrong = int(np.count_nonzero(reports[:, -1] >> np.uint8(8 - spare)))
-    if n_wrong:
-        raise FormatError(
-            f"{n_wrong} of {len(reports)} reports set bits beyond the plan's {n_cells} cells; none was counted. "
-            "Ask for them anew."
-        )

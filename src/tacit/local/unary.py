@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from tacit import _kernels
 from tacit._validate import check_at_least
 from tacit.domain import Domain
-from tacit.errors import SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.estimate import Estimate
-from tacit.local.cells import check_padding
 from tacit.local.supports import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
@@ -219,12 +218,19 @@ class UnaryEncoding:
         return bernoulli_rows(cells, self.n_cells, self.ones, self.zeros, randomness)
 
     def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        check_padding(reports, self.n_cells)
-        counts = np.zeros((len(run_lengths), self.n_cells), np.int64)
+        # bits beyond the last cell are counted with the others, so that refusing them costs no pass of its own
+        n_bits = 8 * self.report_bytes
+        counts = np.zeros((len(run_lengths), n_bits), np.int64)
         starts = np.concatenate(([0], np.cumsum(run_lengths)))
-        kernels = _kernels.unary_kernels(len(reports) * self.n_cells)
-        kernels.count_grouped(np.ascontiguousarray(reports), starts, self.n_cells, counts)
-        return counts
+        kernels = _kernels.unary_kernels(len(reports) * n_bits)
+        kernels.count_grouped(np.ascontiguousarray(reports), starts, n_bits, counts)
+        n_beyond = int(counts[:, self.n_cells :].sum())
+        if n_beyond:
+            raise FormatError(
+                f"{n_beyond} bits of {len(reports)} reports are set beyond the plan's {self.n_cells} cells; none was "
+                "counted. Ask for them anew."
+            )
+        return np.ascontiguousarray(counts[:, : self.n_cells])
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts without bias (equation 8 of the paper, without its clip at zero)."""

@@ -21,6 +21,7 @@ _MECHANISM_WORDS: Final = {
     "hashing": "local hashing",
     "binary hashing": "binary local hashing",
     "hadamard": "Hadamard response",
+    "longitudinal": "longitudinal RAPPOR, both coins drawn anew",
 }
 _PRIVATE_WORDS: Final = {
     ("place",): "The place of every single event",
