@@ -24,8 +24,8 @@ _SLACK: Final = 1e-9
 class Mechanism:
     """An entry of the table: a name, the field's names for it, and how to make it.
 
-    Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is made
-    for devices that report again and again, and errs more than it must where each event is reported once.
+    Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is
+    made for devices that report again and again, and errs more than it must where each event is reported once.
     """
 
     name: str
