@@ -21,8 +21,11 @@ from tacit.events import Reason
 from tacit.local.unary import UnaryEncoding
 from tacit.mechanisms import MECHANISMS, plan_for
 from tacit.plan import Plan
+from tacit.planner import choose
 from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement, Release
+from tacit.rounding import at_most, percent_at_most
+from tacit.support_laws import LAWS
 from tacit.wire import ReportWriter
 
 ROOT = Path(__file__).parents[2]
@@ -136,21 +139,26 @@ def numbers_of(row: list[str]) -> list[float]:
     return [float(re.sub(r"[^\d.]", "", cell)) for cell in row]
 
 
-def test_the_readmes_table_of_epsilons_is_computed():
+def test_the_readmes_table_of_epsilons_is_computed_and_its_bounds_are_rounded_up():
     rows = rows_of(section(README, "The guarantee in plain words"))
     assert len(rows) >= 5
+    plan, _ = simulated(np.zeros((1, 17), np.int64))
     for row in rows:
-        epsilon, odds, belief, in_month, in_year = numbers_of(row)
-        plan, _ = simulated(np.zeros((1, 17), np.int64))
+        epsilon, *_, in_month, in_year = numbers_of(row)
         statement = PrivacyStatement.of(
             plan_for(plan.domain, epsilon=epsilon), Provenance("any"), unbiased_steps=(), refined_steps=()
         )
-        unary = UnaryEncoding.symmetric(epsilon=epsilon, n_cells=17)
-        per_report = float(unary.q * (1 - unary.q) / (unary.p - unary.q) ** 2)
-        assert odds == pytest.approx(statement.odds, abs=0.051 if odds < 10 else 0.51)
-        assert belief == pytest.approx(100 * statement.largest_belief, abs=0.051)
-        assert in_month == round(math.sqrt(2_500 * per_report))
-        assert in_year == round(math.sqrt(30_000 * per_report))
+        assert row[1] == at_most(statement.odds)
+        assert row[2] == percent_at_most(statement.largest_belief).replace("%", " %")
+        assert in_month == round(math.sqrt(choose(17, epsilon, n_reports=2_500).candidate.mean_variance))
+        assert in_year == round(math.sqrt(choose(17, epsilon, n_reports=30_000).candidate.mean_variance))
+
+
+def test_a_region_of_two_fifths_errs_at_most_twice_as_much_as_the_readme_says():
+    assert "A region with 40 % of all events errs up to twice as much." in " ".join(README.split())
+    for row in rows_of(section(README, "The guarantee in plain words")):
+        chosen = choose(17, numbers_of(row)[0]).candidate
+        assert chosen.variance(0.4) <= 4 * chosen.mean_variance
 
 
 def test_the_table_of_f_is_computed():
@@ -218,9 +226,9 @@ def test_the_noise_models_and_their_fields_are_listed():
     assert noise._READERS.keys() <= listed.keys()
     for model in models:
         assert ["kind", *listed[model["kind"]]] == list(model)
-    for entry in MECHANISMS.values():
-        law = entry.from_epsilon(1.0, 5).law.to_dict()
-        assert ["kind", *listed[law["kind"]]] == list(law)
+    assert listed.keys() == noise._READERS.keys() | LAWS.keys()
+    for kind, law in LAWS.items():
+        assert listed[kind] == list(inspect.signature(law).parameters)
 
 
 def test_every_decision_is_listed_and_has_its_four_parts():
