@@ -75,5 +75,13 @@ def test_a_level_it_does_not_have_is_refused_with_those_it_has():
 
 
 def test_only_tables_that_come_with_tacit_are_built_in():
-    with pytest.raises(SettingError, match=r"must be one of doubs, .* Gazetteer\.read"):
+    with pytest.raises(
+        SettingError, match=r"built in \(doubs\) or a CSV file; .* there is no such file\. Check the name"
+    ):
         Gazetteer.builtin("../doubs")
+
+
+def test_a_file_is_no_built_in_table(tmp_path):
+    (tmp_path / "own.csv").write_text("town\nOrnans\n")
+    with pytest.raises(SettingError, match=r"a file\. Read it with Gazetteer\.read"):
+        Gazetteer.builtin(str(tmp_path / "own.csv"))

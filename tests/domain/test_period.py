@@ -36,10 +36,24 @@ def test_a_period_is_read_as_people_write_it(when, start, end):
 @pytest.mark.parametrize(
     "when",
     [
-        *("", "yesterday", "2018-13", "2018-W54", "2019-W53", "2019-02-29", "04/03/2018", "2018/03/04", "20180304"),
+        *("", "yesterday", "04/03/2018", "2018/03/04", "20180304", "2018-03-04T25:00", "9999-12-31"),
         *("9999", "0000", "2018-03-04/", None, 2018, 1.5, np.datetime64("NaT")),
     ],
 )
 def test_what_is_no_period_is_refused_with_the_forms_to_use(when):
     with pytest.raises(SettingError, match="last must be written as 2018, 2018-03, 2018-W10"):
         parse_period(when, setting="last")
+
+
+@pytest.mark.parametrize(
+    ("when", "kind"),
+    [
+        *((when, "day") for when in ("2018-02-30", "2019-02-29", "2018-13-01", "2018-00-10", "2018-02-30T05:00")),
+        *((when, "day") for when in ("0000-01-01", "2018-02-01/2018-02-30", " 2018-02-30 ")),
+        *((when, "month") for when in ("2018-13", "2018-00")),
+        *((when, "week") for when in ("2018-W54", "2019-W53", "2018-W00")),
+    ],
+)
+def test_what_is_written_well_but_not_in_the_calendar_is_said_not_to_exist(when, kind):
+    with pytest.raises(SettingError, match=f"^first must be in the calendar; got .*: this {kind} does not exist"):
+        parse_period(when, setting="first")

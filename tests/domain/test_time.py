@@ -395,3 +395,14 @@ def test_days_whose_midnight_was_skipped_are_whole():
         days, groups = TimeAxis.between(first, last, step="hour", zone="America/Sao_Paulo").coarsen("day")
         assert days.labels() == [first]
         assert groups.size == (23 if first == "2018-11-04" else 24)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "zone"),
+    [("1890", "1950", "Europe/Paris"), ("2018-01", "2018-05", "Australia/Lord_Howe")],
+)
+def test_hours_across_a_change_of_a_part_of_an_hour_are_refused_with_what_to_do(first, last, zone):
+    with pytest.raises(SettingError, match=r"changed by a part of an hour; .* or take '2 hours' or day") as caught:
+        TimeAxis.between(first, last, step="hour", zone=zone)
+    assert "covered_until" not in str(caught.value)
+    assert TimeAxis.between(first, last, step="2 hours", zone=zone).covered_until is None

@@ -70,9 +70,14 @@ class Gazetteer:
     def builtin(cls, name: str) -> Gazetteer:
         """Return a table that comes with Tacit: ``doubs``, a French department with the 17 regions of the paper."""
         if name not in BUILTIN:
+            is_file = Path(name).is_file()
             raise SettingError(
-                f"gazetteer must be one of {', '.join(BUILTIN)}, or a table of your own; got gazetteer={name!r}. "
-                "Read your own with Gazetteer.read(path)."
+                f"places must be a table that is built in ({', '.join(BUILTIN)}) or a CSV file; got places={name!r}, "
+                + (
+                    "a file. Read it with Gazetteer.read."
+                    if is_file
+                    else "which is neither: there is no such file. Check the name and the folder."
+                )
             )
         return _builtin(name)
 

@@ -21,6 +21,12 @@ _FORMS = "2018, 2018-03, 2018-W10, 2018-03-04 or 2018-03-04T05:00"
 _YEAR = re.compile(r"\d{4}")
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 _WEEK = re.compile(r"(\d{4})-?W(\d{2})")
+# what is written well, be it in the calendar or not
+_CALENDAR = {
+    "month": re.compile(r"(\d{4}-\d{2})"),
+    "week": re.compile(r"(\d{4}-?W\d{2})"),
+    "day": re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,31 @@ got first='Lent'. Write it in one of these forms.
             return _parse_text(when.strip())
         raise ValueError
     except (ValueError, OverflowError):
-        raise SettingError(
-            f"{setting} must be written as {_FORMS}; got {setting}={when!r}. Write it in one of these forms."
-        ) from None
+        raise _refusal(when, setting) from None
+
+
+def _refusal(when: object, setting: str) -> SettingError:
+    """Tell a day that does not exist from what is no date at all."""
+    parts = when.strip().split("/") if isinstance(when, str) else []
+    for part in parts:
+        for kind, form in _CALENDAR.items():
+            found = form.fullmatch(part)
+            if found is not None and found[1] < "9999" and not _exists(found[1]):  # the end of 9999 is out of reach
+                return SettingError(
+                    f"{setting} must be in the calendar; got {setting}={when!r}: this {kind} does not exist. "
+                    f"Correct the {kind}."
+                )
+    return SettingError(
+        f"{setting} must be written as {_FORMS}; got {setting}={when!r}. Write it in one of these forms."
+    )
+
+
+def _exists(text: str) -> bool:
+    try:
+        _parse_text(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _parse_text(text: str) -> Period:

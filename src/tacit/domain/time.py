@@ -112,6 +112,11 @@ class TimeAxis:
             )
         n_bins = int(grid.bins(np.array([high - 1]))[0]) + 1
         covered_until = None if high == grid.edge(n_bins) else _datetime(high)
+        if grid.is_elapsed and covered_until is not None:
+            raise SettingError(
+                f"step must be longer than an hour from {first} to {last} in {zone}, where clocks were changed by a "
+                f"part of an hour; got step={step!r}. Start after that change, end before it, or take '2 hours' or day."
+            )
         return cls(grid.start, step, zone, n_bins, covered_from, covered_until)
 
     def bins_of_local(self, times: Times) -> Bins:
