@@ -109,6 +109,24 @@ def test_the_span_of_instants_is_on_the_wall_clock(write: Write) -> None:
     assert (str(span.first), str(span.last)) == ("2018-07-01T01:30:00", "2019-01-01T00:30:00")
 
 
+@pytest.mark.parametrize("suffix", ["", "T00:00:00Z"])
+def test_dates_no_event_can_have_do_not_stretch_the_span(write: Write, count: Count, suffix: str) -> None:
+    dates = ("0001-01-01", "1899-12-31", "1900-01-02", "2018-05-06", "2199-12-31", "2200-01-01", "9999-12-31", "x")
+    path = write("SDate,Town\n" + "".join(f"{date}{suffix},Ornans\n" for date in dates))
+    for batch_rows in (1, 100):
+        span = scan_span(path, columns=COLUMNS, options=ReadOptions(batch_rows=batch_rows))
+        assert (str(span.first)[:10], str(span.last)[:10]) == ("1900-01-02", "2199-12-31")
+        assert (span.n_rows, span.n_dated, span.n_implausible) == (8, 7, 4)
+    counts = count(path, domain=Domain(span.axis(), PlaceAxis.of(["Ornans"])))
+    assert counts.bad_rows.first_rows == {Reason.UNREADABLE_DATE: (9,), Reason.OUTSIDE_TIME: (2, 3, 7, 8)}
+
+
+def test_a_span_without_plausible_dates_is_refused_without_a_value(write: Write) -> None:
+    with pytest.raises(DataError, match=r"no row has a date between 1900 and 2199\. Name") as caught:
+        scan_span(write("SDate,Town\n9999-12-31,Ornans\n0001-01-01,Ornans\n"), columns=COLUMNS)
+    assert "9999" not in str(caught.value)
+
+
 def test_the_span_asks_for_the_order_and_for_columns_too(write: Write) -> None:
     path = write("SDate,Town\n01/02/2018,Ornans\n")
     with pytest.raises(AmbiguousDate):

@@ -34,7 +34,7 @@ def blocks(data: bytes, block_bytes: int, separator: str = ",") -> list[Block]:
 
 
 def dialect(n_fields: int, separator: str = ",") -> CsvDialect:
-    return CsvDialect("utf-8", 0, separator, False, ("x",) * n_fields, 0, 1, 10)
+    return CsvDialect("utf-8", False, 0, separator, False, ("x",) * n_fields, 0, 1, 10)
 
 
 def parsed(cut: list[Block], n_fields: int, separator: str = ",") -> list[tuple[str, ...]]:

@@ -119,14 +119,62 @@ def test_a_file_that_turns_western_after_a_megabyte_of_ascii_is_read(write: Writ
     assert counts.counts[1].tolist() == [1, 0]
 
 
-def test_a_file_that_turns_western_after_utf_8_is_refused_at_the_row(write: Write, count: Count) -> None:
-    rows = "2018-01-01,Besançon\n" * 70_000
-    data = b"SDate,Town\n" + rows.encode() + "2018-01-02,Besançon\n".encode("latin-1")
-    for batch_rows in (1000, 1_000_000):
-        with pytest.raises(UnreadableFile, match=r"row 70002: the text is not UTF-8 although other rows are\. Save"):
-            count(write(data), batch_rows=batch_rows)
-    with pytest.raises(UnreadableFile, match=r"row 70002"):
-        count(write(data), encoding="utf-8")
+def test_rows_that_are_not_utf_8_in_a_file_that_is_are_set_aside(write: Write, count: Count) -> None:
+    good, bad = "2018-01-01,Besançon\n", "2018-01-02,Besançon\n".encode("latin-1")
+    data = b"SDate,Town\n" + (good * 3).encode() + bad + (good * 60_000).encode() + bad
+    for settings in ({}, {"batch_rows": 10_000}, {"encoding": "utf-8"}):
+        counts = count(write(data), **settings)
+        assert counts.n_counted == counts.counts[0, 0] == 60_003
+        assert counts.bad_rows.first_rows == {Reason.UNREADABLE_TEXT: (5, 60_006)}
+        assert str(counts.bad_rows) == "2 rows with text that is not UTF-8 (rows 5, 60006)"
+    counts = count(write(b"\xef\xbb\xbf" + data))
+    assert counts.bad_rows.counts == {Reason.UNREADABLE_TEXT: 2}
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 1000])
+def test_one_invalid_byte_does_not_turn_the_file_western(write: Write, count: Count, batch_rows: int) -> None:
+    for where in range(4):
+        rows = ["2018-01-01,Besançon\n".encode()] * 2 + [b"2018-01-01,Ornans\n", b"\n"]
+        rows.insert(where, b"2018-01-01,Ornans\xff\n")
+        counts = count(write(b"SDate,Town\n" + b"".join(rows)), batch_rows=batch_rows)
+        assert counts.bad_rows.first_rows == {Reason.UNREADABLE_TEXT: (where + 2,)}
+        assert counts.counts[0].tolist() == [2, 1]
+        assert counts.n_rows == 4
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 1000])
+def test_bytes_that_are_not_utf_8_matter_only_in_columns_that_are_read(
+    write: Write, count: Count, batch_rows: int
+) -> None:
+    data = "SDate,Town,Note\n2018-01-01,Besançon,\n".encode() + b"2018-01-01,Ornans,\xe9\n"
+    counts = count(write(data), batch_rows=batch_rows)
+    assert not counts.bad_rows
+    assert counts.n_counted == 2
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 1000])
+@pytest.mark.parametrize("n_western", [1, 2])
+def test_a_file_that_is_as_much_western_as_utf_8_is_refused_at_the_row(
+    write: Write, count: Count, batch_rows: int, n_western: int
+) -> None:
+    row = "2018-01-01,Besançon\n"
+    data = ("SDate,Town\n" + row).encode() + row.encode("latin-1") * n_western
+    with pytest.raises(
+        UnreadableFile, match=r"events\.csv, row 3: the text is not UTF-8, and too little of the file is"
+    ):
+        count(write(data), batch_rows=batch_rows)
+
+
+def test_a_western_file_said_to_be_utf_8_is_refused_at_its_first_row(write: Write, count: Count) -> None:
+    data = "SDate,Town\n2018-01-01,Ornans\n" + "2018-01-01,Besançon\n" * 5000
+    for batch_rows in (1000, 100_000):
+        with pytest.raises(UnreadableFile, match=r"row 3: the text is not UTF-8"):
+            count(write(data, encoding="latin-1"), encoding="utf-8", batch_rows=batch_rows)
+
+
+def test_a_western_file_may_hold_bytes_that_happen_to_be_utf_8(write: Write, count: Count) -> None:
+    data = 'SDate,Town,Note\n2018-01-01,BESANÇON,"BLESSÉ\u00a0: 1, BRÛLÉ: 2, ÂGÉ"\n'
+    assert count(write(data, encoding="cp1252")).n_counted == 1
 
 
 def test_a_file_that_turns_utf_8_after_western_is_refused_at_the_row(write: Write, count: Count) -> None:

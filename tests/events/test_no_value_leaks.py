@@ -47,6 +47,7 @@ def said(error: BaseException, caplog: pytest.LogCaptureFixture) -> str:
 
 
 ROW = f"1,{DATE},{TOWN},{NOTE}"
+ACCENTED = f"1,{DATE},{TOWN}é,{NOTE}"
 HEAD = "ID,SDate,Town,Note"
 BROKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
     "bad rows": (f"{HEAD}\n{ROW}\n".encode(), {"strict": True}),
@@ -56,8 +57,9 @@ BROKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
     "unclosed quote": (f'{HEAD}\n1,2018-01-01,"{TOWN},{NOTE}\n{ROW}\n'.encode(), {}),
     "damaged quotes": (f'{HEAD}\n1,2018-01-01,"{TOWN}"{NOTE},x\n'.encode(), {}),
     "NUL byte": (f"{HEAD}\n".encode() + b"1,2018-01-01,Ornans,x\n" * 500 + f"{ROW}\0\n".encode(), {}),
-    "mixed encodings": (f"{HEAD}\n{ROW}é\n".encode() + f"{ROW}é\n".encode("latin-1"), {"batch_rows": 1}),
-    "wrong encoding": (f"{HEAD}\n{ROW}é\n".encode("latin-1"), {"encoding": "utf-8"}),
+    "mixed encodings": (f"{HEAD}\n{ACCENTED}\n".encode() + f"{ACCENTED}\n".encode("latin-1"), {"batch_rows": 1}),
+    "stray bytes": (f"{HEAD}\n{ACCENTED}{ACCENTED}\n".encode() + f"{ACCENTED}\n".encode("latin-1"), {"strict": True}),
+    "wrong encoding": (f"{HEAD}\n{ACCENTED}\n".encode("latin-1"), {"encoding": "utf-8"}),
     "odd UTF-16": (f"{HEAD}\n{ROW}\n".encode("utf-16") + b"\xd8", {}),
     "not ASCII": (f"{HEAD}\n{ROW}é\n".encode(), {"encoding": "ascii"}),
     "no header": (f"{ROW}\n{ROW}\n".encode(), {}),

@@ -241,9 +241,43 @@ def test_queries_that_cannot_run_are_answered_with_a_sentence(tmp_path: Path, co
     with pytest.raises(SettingError, match="url must be a SQLAlchemy URL"):
         count(SqlQuery("postgresql+nodriver://secret@host/db", "select 1"))
     with pytest.raises(UnreadableFile, match="database cannot be reached"):
-        count(SqlQuery(f"sqlite:///{tmp_path}/no/such/folder.db", "select 1 as SDate, 2 as Town"))
+        count(SqlQuery(f"sqlite:///file:{tmp_path}/events.db?mode=none&uri=true", "select 1 as SDate, 2 as Town"))
     # nothing was deleted
     assert count(SqlQuery(url, "select * from events")).n_rows == 5
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sqlite:///none.db",
+        "sqlite+pysqlite:///none.db",
+        "sqlite:///{folder}/none.db",
+        "sqlite:///{folder}/no/such/none.db",
+        "sqlite:///file:none.db?uri=true",
+        "sqlite:///file:{folder}/none.db?mode=rwc&uri=true",
+    ],
+)
+def test_a_missing_sqlite_file_is_refused_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count, address: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnreadableFile, match=r"none\.db does not exist\. Check the name and the folder"):
+        count(SqlQuery(address.format(folder=tmp_path), "select 1 as SDate, 2 as Town"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["sqlite:///events.db", "sqlite:///file:events.db?mode=ro&uri=true"])
+def test_a_sqlite_file_is_found_from_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count, form: str
+) -> None:
+    sqlite_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert count(SqlQuery(form, "select * from events")).n_rows == 5
+
+
+@pytest.mark.parametrize("form", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&uri=true"])
+def test_a_sqlite_database_in_memory_needs_no_file(count: Count, form: str) -> None:
+    assert count(SqlQuery(form, "select '2018-01-01' as SDate, 'Ornans' as Town")).n_counted == 1
 
 
 def test_a_query_does_not_show_its_url() -> None:

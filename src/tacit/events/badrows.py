@@ -25,11 +25,12 @@ class Reason(Enum):
     """Why a row was set aside. A row has one reason: the first that applies, in this order."""
 
     RAGGED = "more or fewer fields than there are columns"
+    UNREADABLE_TEXT = "text that is not UTF-8"
     NO_DATE = "no date"
     UNREADABLE_DATE = "a date that cannot be read"
     OUTSIDE_TIME = "a date outside the time axis"
     NO_COUNT = "no count"
-    BAD_COUNT = "a count that is not a whole number of 0 or more"
+    BAD_COUNT = "a count that is not plainly a whole number of 0 or more"
     NO_PLACE = "no place"
     UNKNOWN_PLACE = "a place that is not known"
     AMBIGUOUS_PLACE = "a place name that several places share"

@@ -36,11 +36,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 class CsvDialect:
     """How a file is written.
 
-    ``encoding`` is None where UTF-8 and Windows-1252 are told apart block by block; ``names`` has one entry per
-    field of a row; the events begin after ``n_head_lines`` lines, with row number ``first_row``.
+    ``encoding`` is None where UTF-8 and Windows-1252 have to be told apart: ``is_western`` is then what the beginning
+    of the file tells, None if it is plain ASCII. ``names`` has one entry per field of a row; the events begin after
+    ``n_head_lines`` lines, with row number ``first_row``.
     """
 
     encoding: str | None
+    is_western: bool | None
     mark_bytes: int
     separator: str
     is_mac: bool
@@ -62,7 +64,8 @@ def recognize(sample: bytes, *, name: str, wanted: Sequence[str], options: ReadO
     if not sample:
         raise UnreadableFile(f"{name} is empty. Export the events again, or name another file.")
     encoding, mark_bytes = _recognize_encoding(sample, name, options)
-    text = _decode(sample[mark_bytes:], encoding)
+    is_western = False if encoding is not None else _recognize_western(sample)
+    text = _decode(sample[mark_bytes:], encoding or "utf-8", is_western=is_western)
     if _CONTROL.search(text[:4096]) is not None:
         raise UnreadableFile(
             f"{name} is not a text table: it holds bytes that no text has. "
@@ -80,6 +83,7 @@ def recognize(sample: bytes, *, name: str, wanted: Sequence[str], options: ReadO
     body = lines[n_lines:]
     return CsvDialect(
         encoding=encoding,
+        is_western=is_western,
         mark_bytes=mark_bytes,
         separator=separator,
         is_mac=is_mac,
@@ -110,8 +114,12 @@ def decode_western(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def is_broken_utf8(data: bytes) -> bool:
-    """Whether bytes that are no valid UTF-8 are nevertheless mostly that: damaged or mixed, not Western."""
+def count_special(data: bytes) -> tuple[int, int]:
+    """How many characters beyond ASCII are UTF-8, and how many bytes beyond ASCII belong to none of them.
+
+    >>> count_special("Besançon".encode()), count_special("Besançon".encode("cp1252"))
+    ((1, 0), (0, 1))
+    """
     view = np.frombuffer(data + b"\0\0\0", np.uint8)
     special = np.flatnonzero(view >= 0x80)
     lead = view[special]
@@ -120,8 +128,15 @@ def is_broken_utf8(data: bytes) -> bool:
     n_bytes[(lead >= 0xC2) & (lead < 0xE0) & follows[0]] = 2
     n_bytes[(lead >= 0xE0) & (lead < 0xF0) & follows[0] & follows[1]] = 3
     n_bytes[(lead >= 0xF0) & (lead < 0xF5) & follows[0] & follows[1] & follows[2]] = 4
-    n_strays = len(special) - int(n_bytes.sum())
-    return int(np.count_nonzero(n_bytes)) > n_strays
+    return int(np.count_nonzero(n_bytes)), len(special) - int(n_bytes.sum())
+
+
+def looks_western(n_special: int, n_strays: int) -> bool:
+    """Whether text is Windows-1252 rather than UTF-8 with damage, from the numbers of :func:`count_special`.
+
+    Western text is UTF-8 by chance now and then (a capital É before a hard space), but seldom.
+    """
+    return n_strays > 2 * n_special
 
 
 def _recognize_encoding(sample: bytes, name: str, options: ReadOptions) -> tuple[str | None, int]:
@@ -138,14 +153,22 @@ def _recognize_encoding(sample: bytes, name: str, options: ReadOptions) -> tuple
     return None, 0
 
 
-def _decode(sample: bytes, encoding: str | None) -> str:
-    if encoding is not None:
-        return codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
-    whole = sample[: sample.rfind(b"\n") + 1] or sample
-    try:
-        return codecs.getincrementaldecoder("utf-8")().decode(whole)
-    except UnicodeDecodeError:
-        return whole.decode("utf-8", errors="replace") if is_broken_utf8(whole) else decode_western(whole)
+def _recognize_western(sample: bytes) -> bool | None:
+    if sample.isascii():
+        return None
+    n_special, n_strays = count_special(_whole_lines(sample))
+    return looks_western(n_special, n_strays) if n_special + n_strays else None
+
+
+def _decode(sample: bytes, encoding: str, *, is_western: bool | None) -> str:
+    if is_western:
+        return decode_western(_whole_lines(sample))
+    return codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
+
+
+def _whole_lines(sample: bytes) -> bytes:
+    """The sample without a last line that may be cut in the middle of a character."""
+    return sample[: sample.rfind(b"\n") + 1] or sample
 
 
 def _recognize_separator(text: str, wanted: Sequence[str]) -> str:

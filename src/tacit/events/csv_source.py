@@ -21,6 +21,7 @@ from tacit.events.csv_streams import (
     skip_lines,
 )
 from tacit.events.csv_table import parse_block
+from tacit.events.description import describe_csv
 from tacit.events.mapping import ReadOptions
 from tacit.events.sources import RawTable
 
@@ -46,6 +47,7 @@ class CsvSource:
     """A CSV file whose dialect is recognized, but for what the options say."""
 
     can_reread = True
+    is_text = True
 
     def __init__(self, path: Path, *, wanted: Sequence[str], options: ReadOptions) -> None:
         self._path = path
@@ -72,6 +74,10 @@ class CsvSource:
     def first_row(self) -> int:
         """The row number of the first record."""
         return self.dialect.first_row
+
+    def described(self, *, western: bool | None) -> tuple[str, ...]:
+        """CSV, its encoding and its separator."""
+        return describe_csv(self.dialect, western=western)
 
     def pieces(self, positions: Sequence[int]) -> Iterator[CsvPiece]:
         """The file block by block."""

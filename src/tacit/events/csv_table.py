@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,30 +13,30 @@ from numpy.typing import NDArray
 from tacit._extras import require
 from tacit.events.arrays import bytes_and_offsets
 from tacit.events.csv_blocks import Block, row_at
-from tacit.events.csv_dialect import CsvDialect, decode_western, is_broken_utf8
+from tacit.events.csv_dialect import CsvDialect, count_special, decode_western, looks_western
 from tacit.events.sources import RawTable
 
 NUL_BYTES: Final = "the row holds NUL bytes: the file is damaged. Export or copy it again"
 UNPARSABLE: Final = "the rows from here on cannot be told apart. Give the separator, or export the file again"
-MIXED_ENCODING: Final = (
-    "the text is not UTF-8 although other rows are. Save the whole file in one encoding, or give the encoding"
-)
+
+_LEAD_BYTE: Final = 0xC0  # the first byte of a character beyond ASCII, in UTF-8, or a greater one
 
 
 def parse_block(block: Block, dialect: CsvDialect, positions: Sequence[int]) -> RawTable:
-    """Parse a block; what stands in the way of all that follows is returned as damage, with its row."""
+    """Parse a block; what stands in the way of all that follows is returned as damage, with its row.
+
+    Rows that are no UTF-8 in the columns asked for are set aside where the block is not Western as a whole.
+    """
     data = block.data
     if block.damage is not None:
         return _damaged(data, len(data), block.damage)
     if (nul := data.find(b"\0")) >= 0:
         return _damaged(data, nul, NUL_BYTES)
     western: bool | None = None
-    first_special = 0
+    first_special = n_special = n_strays = 0
     if not data.isascii():
         first_special = len(data) - len(data.lstrip(_ASCII))
-        western = not _is_utf8(data)
-        if western and (dialect.encoding is not None or is_broken_utf8(data)):
-            return _damaged(data, _first_invalid(data), MIXED_ENCODING)
+        western, n_special, n_strays = _judge(data, dialect)
         if western:
             data = decode_western(data).encode()
     parsed = _parse(data, dialect, positions)
@@ -50,8 +51,22 @@ def parse_block(block: Block, dialect: CsvDialect, positions: Sequence[int]) -> 
         ragged=ragged,
         western=western,
         western_at=row_at(block.data, first_special) if western is not None else 0,
+        as_utf8=partial(parse_block, block, replace(dialect, is_western=False), positions) if western else None,
+        n_special=n_special,
+        n_strays=n_strays,
     )
-    return _without_blank_rows(table, data, dialect)
+    table = _without_blank_rows(table, data, dialect)
+    return _without_unreadable_rows(table) if n_strays and not western else table
+
+
+def _judge(data: bytes, dialect: CsvDialect) -> tuple[bool, int, int]:
+    """Whether a block is Western, and how much of it is UTF-8 and how much is not."""
+    if _is_utf8(data):
+        return False, int(np.count_nonzero(np.frombuffer(data, np.uint8) >= _LEAD_BYTE)), 0
+    n_special, n_strays = count_special(data)
+    if dialect.is_western is None:
+        return looks_western(n_special, n_strays), n_special, n_strays
+    return dialect.is_western and n_strays >= n_special, n_special, n_strays
 
 
 _ASCII: Final = bytes(range(128))
@@ -61,7 +76,7 @@ def _damaged(data: bytes, position: int, damage: str) -> RawTable:
     return RawTable((), row_at(data, position), damage=damage)
 
 
-def _is_utf8(data: bytes) -> bool:
+def _is_utf8(data: bytes | NDArray[np.uint8]) -> bool:
     """Whether bytes are valid UTF-8; several times as fast as decoding them."""
     pa = require("pyarrow", extra="events")
     buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data)]
@@ -70,14 +85,6 @@ def _is_utf8(data: bytes) -> bool:
     except pa.ArrowException:
         return False
     return True
-
-
-def _first_invalid(data: bytes) -> int:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return 0
 
 
 def _parse(
@@ -134,6 +141,34 @@ def _without_blank_rows(table: RawTable, data: bytes, dialect: CsvDialect) -> Ra
         row=row[kept],
         n_blank=len(row) - len(kept),
     )
+
+
+def _without_unreadable_rows(table: RawTable) -> RawTable:
+    """Set aside rows that are no UTF-8 in one of the columns."""
+    pa = require("pyarrow", extra="events")
+    is_good = np.ones(len(table.columns[0]), np.bool_)
+    for column in table.columns:
+        is_good[_unreadable_texts(column)] = False
+    if is_good.all():
+        return table
+    row, kept = table.records(), np.flatnonzero(is_good)
+    return replace(
+        table,
+        columns=tuple(column.take(pa.array(kept)) for column in table.columns),
+        row=row[kept],
+        unreadable=row[~is_good],
+    )
+
+
+def _unreadable_texts(column: Any) -> list[int]:
+    """Which texts of a column are no UTF-8."""
+    data, offsets = bytes_and_offsets(column)
+    part = data[offsets[0] : offsets[-1]]
+    if _is_utf8(part):
+        return []
+    special = np.flatnonzero(part >= 0x80) + offsets[0]
+    with_special = np.unique(np.searchsorted(offsets, special, side="right") - 1).tolist()
+    return [number for number in with_special if not _is_utf8(data[offsets[number] : offsets[number + 1]])]
 
 
 def _all_blank(columns: Sequence[Any]) -> NDArray[np.bool_]:

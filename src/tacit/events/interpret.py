@@ -100,12 +100,14 @@ class Interpreter:
         _note(reason, time_bin < 0, Reason.OUTSIDE_TIME.code)
         count = None
         if "count" in self._parts:
-            count, count_reason = read_counts(self._column(table, "count"))
+            count, count_reason = read_counts(self._column(table, "count"), decimal=self._options.decimal)
             _note(reason, count_reason != 0, count_reason)
         place = self._places(table, reason)
         bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
         if len(table.ragged):
             bad[Reason.RAGGED] = table.ragged
+        if len(table.unreadable):
+            bad[Reason.UNREADABLE_TEXT] = table.unreadable
         events = EventBatch(time_bin, place, count, seconds, record)
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))

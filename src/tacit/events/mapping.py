@@ -103,10 +103,11 @@ class EventColumns:
 class ReadOptions:
     """How to read what cannot be told from the file, or should not be guessed.
 
-    ``date_format`` is ``"day-first"``, ``"month-first"`` or a pattern such as ``"%d.%m.%Y %H:%M"``. ``crs`` is that
-    of the events' coordinates; ``polygons`` a GeoJSON file, with ``polygons_crs`` where it declares none and
-    ``polygons_name`` the property that names its features. ``strict`` refuses the file if any row is bad.
-    ``batch_rows`` sets how many rows, about, are in memory at a time.
+    ``date_format`` is ``"day-first"``, ``"month-first"`` or a pattern such as ``"%d.%m.%Y %H:%M"``. ``decimal`` is
+    the decimal sign, ``"."`` or ``","``; the other one then groups the thousands of counts. Without it ``1,000`` is
+    no count, for it may be one or a thousand. ``crs`` is that of the events' coordinates; ``polygons`` a GeoJSON file,
+    with ``polygons_crs`` where it declares none and ``polygons_name`` the property that names its features. ``strict``
+    refuses the file if any row is bad. ``batch_rows`` sets how many rows, about, are in memory at a time.
     """
 
     date_format: str | None = None

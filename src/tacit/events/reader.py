@@ -8,8 +8,10 @@ from tacit.domain import Domain
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.counts import CountKeeper, EventCounts
+from tacit.events.date_order import OrderKeeper
+from tacit.events.description import describe_dates, describe_numbers
 from tacit.events.digest import EventDigest
-from tacit.events.interpret import EventBatch, Interpreter
+from tacit.events.interpret import EventBatch, Interpreted, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, wanted_columns
 from tacit.events.polygons import PointLocator, Polygons
 from tacit.events.reading import Progress, Reading
@@ -76,6 +78,7 @@ class Events:
         self.options = options
         self._source = source
         self._positions = positions
+        self._reading: Reading[Interpreted] | None = None
         self._interpreter = Interpreter(domain, tuple(positions), columns.conditions, options, locator, source.name)
         self._start()
 
@@ -86,6 +89,20 @@ class Events:
     def name(self) -> str:
         """What the source is called in messages."""
         return self._source.name
+
+    @property
+    def described(self) -> str:
+        """How the source is read: after a reading, all that was recognized or given; before it, what the start tells.
+
+        For example ``CSV, UTF-8, separator ;, decimal comma, day first``.
+        """
+        reading = self._reading
+        parts = self._source.described(western=None if reading is None else reading.western)
+        if self._source.is_text:
+            parts += describe_numbers(self.columns, self.options)
+        form = OrderKeeper(self.options.date_format, self.name).form if reading is None else reading.form
+        has_dates = reading is not None and reading.has_dates and self._source.is_text
+        return ", ".join((*parts, *describe_dates(form, self.options, has_dates=has_dates)))
 
     @property
     def n_rows(self) -> int:
@@ -142,6 +159,7 @@ class Events:
             self._interpreter.interpret,
             date_format=self.options.date_format,
         )
+        self._reading = reading
         for first_row, made in reading.run(progress):
             for reason, records in made.bad.items():
                 self._bad.add(reason, records + first_row)

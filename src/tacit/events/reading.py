@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit.errors import DataError, UnreadableFile
-from tacit.events.csv_table import MIXED_ENCODING
 from tacit.events.date_format import DateForm
 from tacit.events.date_order import OrderKeeper, find_proofs
-from tacit.events.dates import UNDECIDED, ReadDates, read_dates
+from tacit.events.dates import GOOD, UNDECIDED, ReadDates, read_dates
 from tacit.events.pipeline import in_order
 from tacit.events.sources import Piece, RawTable, Source
 
@@ -23,6 +22,15 @@ Progress = Callable[[int, int | None], None]
 
 # a stream that cannot be read twice is read ahead this far in search of a date that tells the order
 _ROWS_HELD: Final = 2_000_000
+# so many bytes that are no UTF-8 are borne until enough of the file is read to judge by
+_STRAYS_BORNE: Final = 1000
+
+MIXED_ENCODING: Final = (
+    "the text is in another encoding than rows before it. Save the whole file in one encoding, or give the encoding"
+)
+NOT_UTF8: Final = (
+    "the text is not UTF-8, and too little of the file is. Save the whole file in one encoding, or give the encoding"
+)
 
 
 class Dated(Protocol):
@@ -56,17 +64,25 @@ class Reading(Generic[Made]):
         self._positions = positions
         self._make = make
         self._orders = OrderKeeper(date_format, source.name)
-        self._western: bool | None = None
         self._row = source.first_row
+        self._unreadable_at: int | None = None
+        self._n_special = self._n_strays = 0
+        self.western: bool | None = None
+        self.has_dates = False
         self.n_rows = 0
+
+    @property
+    def form(self) -> DateForm:
+        """The form in which dates are read, as far as it is settled."""
+        return self._orders.form
 
     def run(self, progress: Progress | None = None) -> Iterator[tuple[int, Made]]:
         """Yield the row number of each table's first record, and what was made of the table."""
         with closing(in_order(self._work, self._source.pieces(self._positions))) as results:
             held: deque[tuple[Piece, RawTable, Made | None]] = deque()
             while (step := held.popleft() if held else next(results, None)) is not None:
-                piece, table, made = step
-                made = self._checked(table, made, self._row)
+                piece, loaded, premade = step
+                table, made = self._checked(loaded, premade, self._row)
                 if (made.dates.state == UNDECIDED).any():
                     if self._orders.form.order is None:
                         self._settle_order(table, made, held, results)
@@ -76,12 +92,16 @@ class Reading(Generic[Made]):
                 self.n_rows += table.n_records - table.n_blank
                 if progress is not None:
                     progress(piece.done, self._source.total)
+        self._refuse_strays(borne=0)
         if not self.n_rows:
             raise UnreadableFile(f"{self._source.name} holds column names but no rows. Export the events again.")
 
     def _work(self, piece: Piece) -> tuple[Piece, RawTable, Made | None]:
         table = piece.load()
-        return piece, table, None if table.damage is not None else self._make_safely(table, self._orders.form)
+        return piece, table, self._made(table)
+
+    def _made(self, table: RawTable) -> Made | None:
+        return None if table.damage is not None else self._make_safely(table, self._orders.form)
 
     def _make_safely(self, table: RawTable, form: DateForm) -> Made:
         pa = require("pyarrow", extra="events")
@@ -94,16 +114,34 @@ class Reading(Generic[Made]):
             "Convert it to one of these."
         )
 
-    def _checked(self, table: RawTable, made: Made | None, row: int) -> Made:
-        """Refuse damage and contradictions, and note what the dates prove."""
+    def _checked(self, table: RawTable, made: Made | None, row: int) -> tuple[RawTable, Made]:
+        """Refuse damage and contradictions, and note what the text and the dates prove."""
+        if table.western and table.as_utf8 is not None and self.western is False:
+            # Western taken for itself, damaged in a file that is UTF-8
+            table = table.as_utf8()
+            made = self._made(table)
         if made is None:
             raise self._damage(table, row)
         if table.western is not None:
-            if self._western not in (None, table.western):
+            if self.western not in (None, table.western):
                 raise UnreadableFile(f"{self._source.name}, row {row + table.western_at}: {MIXED_ENCODING}.")
-            self._western = table.western
+            self.western = table.western
+            self._note_strays(table, row)
+        self.has_dates = self.has_dates or bool((made.dates.state == GOOD).any())
         self._orders.note(find_proofs(made.dates, made.record + row))
-        return made
+        return table, made
+
+    def _note_strays(self, table: RawTable, row: int) -> None:
+        self._n_special += table.n_special
+        self._n_strays += table.n_strays
+        if len(table.unreadable) and self._unreadable_at is None:
+            self._unreadable_at = row + int(table.unreadable[0])
+        self._refuse_strays(borne=_STRAYS_BORNE)
+
+    def _refuse_strays(self, *, borne: int) -> None:
+        """Rows that are no UTF-8 are set aside as long as most of what is not ASCII is UTF-8."""
+        if self._unreadable_at is not None and self._n_strays >= self._n_special + borne:
+            raise UnreadableFile(f"{self._source.name}, row {self._unreadable_at}: {NOT_UTF8}.")
 
     def _settle_order(
         self,

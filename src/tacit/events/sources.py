@@ -5,7 +5,7 @@ A source hands out *pieces* that are cheap to make; :meth:`Piece.load` does the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -23,19 +23,24 @@ FIRST_ROW: Final = 2  # row 1 is that of the column names, be they written or no
 class RawTable:
     """Columns of some consecutive rows, as Arrow arrays, in the order they were asked for.
 
-    ``row`` gives each row's place among the ``n_records`` records (blank lines and ragged rows included), or
-    is None where they are the same; ``n_blank`` rows held nothing. ``western`` is whether the text had to be read
-    as Windows-1252, None if it was plain ASCII, and ``western_at`` the record that settled it. ``damage`` is what
-    stands in the way after the last record.
+    ``row`` gives each row's place among the ``n_records`` records (those set aside and blank lines included), or
+    is None where they are the same; ``ragged`` and ``unreadable`` records were set aside, ``n_blank`` rows were
+    blank. ``western`` is whether the text had to be read as Windows-1252, None if it was plain ASCII, and
+    ``western_at`` the record that settled it; ``as_utf8`` reads it again as UTF-8. ``n_special`` characters beyond
+    ASCII were UTF-8, ``n_strays`` bytes were not. ``damage`` is what stands in the way after the last record.
     """
 
     columns: tuple[Any, ...]
     n_records: int
     row: NDArray[np.int64] | None = None
     ragged: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    unreadable: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     n_blank: int = 0
     western: bool | None = None
     western_at: int = 0
+    as_utf8: Callable[[], RawTable] | None = None
+    n_special: int = 0
+    n_strays: int = 0
     damage: str | None = None
 
     def records(self) -> NDArray[np.int64]:
@@ -81,6 +86,13 @@ class Source(Protocol):
     def names_may_be_values(self) -> bool:
         """Whether the column names look like an event, and must then not be repeated in a message."""
 
+    @property
+    def is_text(self) -> bool:
+        """Whether everything in it is text, dates and numbers too."""
+
+    def described(self, *, western: bool | None) -> tuple[str, ...]:
+        """What the source is and how it is written, in a few words; ``western`` as a reading found it."""
+
     def pieces(self, positions: Sequence[int]) -> Iterator[Piece]:
         """The columns at these positions, piece by piece."""
 
@@ -111,7 +123,7 @@ def open_source(source: object, *, wanted: Sequence[str], options: ReadOptions) 
             "Collect a lazy frame first; pass a path as str or Path."
         )
     path = Path(source)
-    start = _first_bytes(path)
+    start = first_bytes(path)
     if start.startswith(b"PAR1"):
         return ParquetSource(path, options)
     _refuse_other_kinds(path, start)
@@ -120,7 +132,8 @@ def open_source(source: object, *, wanted: Sequence[str], options: ReadOptions) 
     return CsvSource(path, wanted=wanted, options=options)
 
 
-def _first_bytes(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """How a file begins; refuses one that is not there or cannot be opened."""
     problem = None
     try:
         with path.open("rb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,26 @@ from tacit.events.reader import find_columns
 from tacit.events.reading import Progress, Reading
 from tacit.events.sources import RawTable, open_source
 
+# Dates before or from here on are taken for misprints or stand-ins for "unknown" (0001-01-01, 9999-12-31).
+_EARLIEST: Final = np.datetime64("1900-01-01", "s")
+_TOO_LATE: Final = np.datetime64("2200-01-01", "s")
+_MARGIN: Final = np.timedelta64(2, "D")  # more than any zone is away from UTC
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From the first to the last date, in the wall clock of ``zone``. No release may show it: the data decide it."""
+    """From the first to the last date, in the wall clock of ``zone``. No release may show it: the data decide it.
+
+    ``n_dated`` rows have a date that can be read. Of these ``n_implausible``, dated before 1900 or after 2199, are left
+    out of the span: a single misprint would stretch it over centuries.
+    """
 
     first: np.datetime64
     last: np.datetime64
     zone: str
     n_rows: int
     n_dated: int
+    n_implausible: int = 0
 
     def axis(self, step: str = "day") -> TimeAxis:
         """The time axis that covers the span in whole bins."""
@@ -51,7 +62,7 @@ def scan_span(
     zone: str = "UTC",
     progress: Progress | None = None,
 ) -> Span:
-    """Read only the column of dates and return the first and the last of them."""
+    """Read only the column of dates and return the first and the last plausible one."""
     options = options or ReadOptions()
     zone_info(zone)
     wanted = wanted_columns(columns, with_coordinates=False)
@@ -63,21 +74,24 @@ def scan_span(
 
     reading = Reading(opened, (time_at,), make, date_format=options.date_format)
     ends: list[np.datetime64] = []
-    n_dated = 0
+    n_dated = n_implausible = 0
     for _, made in reading.run(progress):
-        clock = _clock(made.dates, zone)
-        n_dated += len(clock)
+        clock = _plausible(made.dates, zone)
+        n_good = int(np.count_nonzero(made.dates.state == GOOD))
+        n_dated += n_good
+        n_implausible += n_good - len(clock)
         if len(clock):
             ends = [min([*ends, clock.min()]), max([*ends, clock.max()])]
     if not ends:
-        raise DataError(
-            f"{opened.name}: no row has a date that can be read. Name another column as time, or give date_format."
-        )
-    return Span(ends[0], ends[1], zone, reading.n_rows, n_dated)
+        which = "between 1900 and 2199" if n_dated else "that can be read"
+        raise DataError(f"{opened.name}: no row has a date {which}. Name another column as time, or give date_format.")
+    return Span(ends[0], ends[1], zone, reading.n_rows, n_dated, n_implausible)
 
 
-def _clock(dates: ReadDates, zone: str) -> NDArray[np.datetime64]:
-    is_good = dates.state == GOOD
+def _plausible(dates: ReadDates, zone: str) -> NDArray[np.datetime64]:
+    """The wall clock of the dates from 1900 to 2199."""
     clock = dates.seconds.astype("datetime64[s]")
-    local, instants = clock[is_good & ~dates.is_instant], clock[is_good & dates.is_instant]
-    return np.concatenate([local, wall_clock(instants, zone)])
+    is_near = (dates.state == GOOD) & (clock >= _EARLIEST - _MARGIN) & (clock < _TOO_LATE + _MARGIN)
+    local, instants = clock[is_near & ~dates.is_instant], clock[is_near & dates.is_instant]
+    clock = np.concatenate([local, wall_clock(instants, zone)])
+    return clock[(clock >= _EARLIEST) & (clock < _TOO_LATE)]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from tacit._extras import require
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.mapping import ReadOptions
-from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery
+from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class ParquetSource:
     can_reread = True
     first_row = FIRST_ROW
     names_may_be_values = False
+    is_text = False
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.name = path.name
@@ -41,6 +43,10 @@ class ParquetSource:
         self.total: int | None = file.metadata.num_rows
         self.names: Sequence[str] = tuple(file.schema_arrow.names)
         file.close()
+
+    def described(self, *, western: bool | None) -> tuple[str, ...]:
+        """Parquet, which says all else itself."""
+        return ("Parquet",)
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The file batch by batch."""
@@ -72,6 +78,7 @@ class ArrowSource:
 
     first_row = FIRST_ROW
     names_may_be_values = False
+    is_text = False
 
     def __init__(self, frame: Any, options: ReadOptions) -> None:
         kind = type(frame)
@@ -84,6 +91,10 @@ class ArrowSource:
         self.total: int | None = shape[0] if isinstance(shape, tuple) and isinstance(shape[0], int) else None
         self._reader: Any = self._open()
         self.names: Sequence[str] = tuple(self._reader.schema.names)
+
+    def described(self, *, western: bool | None) -> tuple[str, ...]:
+        """The kind of frame."""
+        return (self.name.removeprefix("the "),)
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The frame batch by batch."""
@@ -118,6 +129,7 @@ class SqlSource:
     can_reread = True
     first_row = FIRST_ROW
     names_may_be_values = False
+    is_text = False
     total: int | None = None
     name: Final = "the query's result"
 
@@ -127,6 +139,10 @@ class SqlSource:
         names: list[Sequence[str]] = []
         self._run(lambda result: names.append(tuple(result.keys())))
         self.names: Sequence[str] = names[0]
+
+    def described(self, *, western: bool | None) -> tuple[str, ...]:
+        """A query, whose database says all else itself."""
+        return ("result of a query",)
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The result batch by batch."""
@@ -158,6 +174,8 @@ class SqlSource:
                 "got one that is not. Check its form, and install the driver."
             ),
         )
+        if engine.url.get_backend_name() == "sqlite" and (path := _sqlite_file(engine.url)) is not None:
+            first_bytes(path)  # SQLite would make a file that is missing
         return _attempt(
             lambda: engine.connect().execution_options(stream_results=True, yield_per=self._batch_rows),
             (sql.exc.SQLAlchemyError, OSError),
@@ -180,6 +198,17 @@ class SqlSource:
     def _close(self, connection: Any) -> None:
         connection.rollback()
         connection.close()
+
+
+def _sqlite_file(url: Any) -> Path | None:
+    """The file of a SQLite URL, None where the database is in memory."""
+    name = url.database or ""
+    if name.startswith("file:") and url.query.get("uri", "false").lower() in ("true", "1", "yes", "on"):
+        address = urlsplit(name)
+        name = unquote(address.path)
+        if url.query.get("mode") == "memory":
+            return None
+    return None if name in ("", ":memory:") else Path(name)
 
 
 def _sliced(batches: Iterator[Any], columns: Sequence[int | str], batch_rows: int) -> Iterator[TablePiece]:
