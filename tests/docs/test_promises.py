@@ -162,12 +162,24 @@ def test_a_region_of_two_fifths_errs_at_most_twice_as_much_as_the_readme_says():
 
 
 def test_the_table_of_f_is_computed():
-    for row in rows_of(section(NOTATION, "Formulas")):
+    rows = [row for row in rows_of(section(NOTATION, "Formulas")) if re.fullmatch(r"[\d.]+", row[0])]
+    assert len(rows) == 3
+    for row in rows:
         f, epsilon, p, q, variance = numbers_of(row)
         unary = UnaryEncoding.rappor(f=f, n_cells=17)
         assert (p, q) == pytest.approx((float(unary.p), float(unary.q)))
         assert epsilon == pytest.approx(unary.epsilon, abs=0.0051)
         assert variance == pytest.approx(float(unary.q * (1 - unary.q) / (unary.p - unary.q) ** 2), rel=2e-3)
+
+
+def test_the_thresholds_and_the_reports_of_every_mechanism_are_documented():
+    listed = {name: code_spans(row[1]) for row in rows_of(section(FORMATS, "Plan")) for name in code_spans(row[0])}
+    assert listed.keys() == MECHANISMS.keys()
+    for name, entry in MECHANISMS.items():
+        assert listed[name] == sorted(entry.from_epsilon(1.0, 17).thresholds())
+    rows = [row for row in rows_of(section(FORMATS, "Reports")) if len(row) == 3]
+    reported = [name for row in rows for name in code_spans(row[0])]
+    assert sorted(reported) == sorted(MECHANISMS)
 
 
 def test_every_reason_for_a_bad_row_is_listed_in_its_order():
