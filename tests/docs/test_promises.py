@@ -34,6 +34,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST_RELEASE = (DOCS / "guides" / "your-first-release.md").read_text(encoding="utf-8")
 READING = (DOCS / "guides" / "reading-events.md").read_text(encoding="utf-8")
 FORMATS = (DOCS / "guides" / "file-formats.md").read_text(encoding="utf-8")
+LIMITS = (DOCS / "limits.md").read_text(encoding="utf-8")
 NOTATION = (DOCS / "notation.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 EVERYTHING = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))]
@@ -159,6 +160,16 @@ def test_a_region_of_two_fifths_errs_at_most_twice_as_much_as_the_readme_says():
     for row in rows_of(section(README, "The guarantee in plain words")):
         chosen = choose(17, numbers_of(row)[0]).candidate
         assert chosen.variance(0.4) <= 4 * chosen.mean_variance
+
+
+def test_the_errors_that_the_limits_name_are_computed():
+    (named,) = re.findall(
+        r"at ε = 2.2 and 2,500 events a month it is between (\d+) and (\d+) for any region with up to 1,000 of them",
+        " ".join(LIMITS.split()),
+    )
+    chosen = choose(17, 2.2, n_reports=2_500).candidate
+    least, most = (math.sqrt(chosen.variance(share)) for share in (0, 0.4))
+    assert tuple(map(int, named)) == (math.floor(least), math.ceil(most))
 
 
 def test_the_table_of_f_is_computed():
