@@ -141,3 +141,18 @@ def test_without_numba_plain_kernels_serve_for_good(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(_kernels, "available", lambda: False)
     assert _kernels.coin_kernels(1 << 40) is coins_plain
     assert _kernels.unary_kernels(1 << 40) is unary_plain
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 65, 1000])
+@pytest.mark.parametrize("n_cells", [64, 128, 1024])
+@pytest.mark.parametrize("is_symmetric", [True, False])
+def test_rows_marked_in_place_are_those_that_are_written(n: int, n_cells: int, is_symmetric: bool) -> None:
+    cells = np.random.default_rng(n).integers(0, n_cells, n).astype(np.int32)
+    noise = random_words(n * n_cells // 64 + 1, seed=n_cells)
+    truth = np.empty(0, np.uint64) if is_symmetric else random_words(n // 64 + 2, seed=3)
+    written = np.empty((n, n_cells // 8), np.uint8)
+    unary_plain.write_rows(cells, n_cells, noise, truth, written)
+    for kernels in (unary, unary_plain):
+        rows = noise[: n * n_cells // 64].copy().view(np.uint8).reshape(n, n_cells // 8)
+        kernels.mark_rows(cells, truth, rows)
+        assert rows.tobytes() == written.tobytes()

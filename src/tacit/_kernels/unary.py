@@ -144,6 +144,18 @@ def _bit(words: NDArray[np.uint64], at: Any) -> Any:
     return (words[at >> _6] >> (at & _63)) & _1
 
 
+@compiled
+def mark_rows(cells: NDArray[np.int32], truth: NDArray[np.uint64], rows: NDArray[np.uint8]) -> None:
+    one = np.uint64(1)
+    for r in range(cells.size):
+        byte, lane = cells[r] >> 3, np.uint8(1 << (cells[r] & 7))
+        if truth.size:
+            coin = np.uint8((truth[r >> 6] >> np.uint64(r & 63)) & one)
+            rows[r, byte] = (rows[r, byte] & ~lane) | (lane * coin)
+        else:
+            rows[r, byte] ^= lane
+
+
 def count_rows(rows: NDArray[np.uint8], n_cells: int, counts: NDArray[np.int64]) -> None:
     count_grouped(rows, np.array([0, len(rows)]), n_cells, counts.reshape(1, -1))
 

@@ -76,15 +76,21 @@ def bernoulli_rows(
     n_at_once = min(cells.size, max(1, ROWS_WORDS * COIN_BITS // n_cells))
     kernels = _kernels.unary_kernels(cells.size * n_cells)
     coins = _kernels.coin_kernels(cells.size * n_cells)
+    # rows of whole words are tossed where they belong
+    in_place = n_cells % COIN_BITS == 0 and np.little_endian
     noise = np.empty(_words_for(n_at_once * n_cells), np.uint64)
     truth = np.empty(0 if ones + zeros == COIN else _words_for(n_at_once), np.uint64)
     noise_coins = _Coins(zeros, noise.size, coins, randomness)
     truth_coins = _Coins(ones, truth.size, coins, randomness)
     for first in range(0, cells.size, max(1, n_at_once)):
-        part = _checked(cells[first : first + n_at_once], n_cells)
-        noise_coins.toss(noise[: _words_for(part.size * n_cells)], part.size * n_cells)
+        part, rows_here = _checked(cells[first : first + n_at_once], n_cells), rows[first : first + n_at_once]
+        words_here = rows_here.reshape(-1).view(np.uint64) if in_place else noise[: _words_for(part.size * n_cells)]
+        noise_coins.toss(words_here, part.size * n_cells)
         truth_coins.toss(truth[: _words_for(part.size)], part.size)
-        kernels.write_rows(part, n_cells, noise, truth, rows[first : first + n_at_once])
+        if in_place:
+            kernels.mark_rows(part, truth, rows_here)
+        else:
+            kernels.write_rows(part, n_cells, noise, truth, rows_here)
     return rows
 
 
