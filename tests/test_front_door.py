@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import tacit
 
 HEAVY = (
@@ -58,6 +60,12 @@ def test_public_names_are_pinned():
         "tally_reports",
     ]
     assert all(hasattr(tacit, name) for name in tacit.__all__)
+    assert set(tacit._HOMES) == set(tacit.__all__) <= set(dir(tacit))
+
+
+def test_an_unknown_name_is_refused_as_python_does():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tacit.nonsense
 
 
 def test_the_version_is_the_packages():

@@ -5,26 +5,34 @@ The flow, as nouns: events fall into the cells of a :class:`Domain` (a :class:`T
 to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` leaves for the public and gives an
 :class:`Answer` to any question about a :class:`Box`.
 
+
 >>> import numpy as np
+>>> from tacit import Domain, PlaceAxis, SecureRandomness, TimeAxis, mechanism_of, plan_for
 >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-02"), PlaceAxis.of(["north", "south", "west"]))
 >>> plan = plan_for(domain, epsilon=2.0)
 >>> device = mechanism_of(plan)
 >>> report = device.randomize(np.array([domain.place.find("south")[0]]), randomness=SecureRandomness())
 >>> report.shape  # one report of one byte, whatever the value
 (1, 1)
+
+Names are loaded when they are first used, so that importing the package costs nothing.
 """
 
-from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.errors import TacitError
-from tacit.estimate import Answer, Estimate
-from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
-from tacit.plan import Plan
-from tacit.privacy.ledger import Ledger
-from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
-from tacit.release import PrivacyStatement, Release
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally, tally_reports
-from tacit.wire import RandomizingWriter, ReportFile
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
+    from tacit.errors import TacitError
+    from tacit.estimate import Answer, Estimate
+    from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+    from tacit.plan import Plan
+    from tacit.privacy.ledger import Ledger
+    from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
+    from tacit.release import PrivacyStatement, Release
+    from tacit.tally import ExactTally, Tally
+    from tacit.tallying import estimate_tally, tally_reports
+    from tacit.wire import RandomizingWriter, ReportFile
 
 __version__ = "0.1.0"
 
@@ -54,3 +62,42 @@ __all__ = [
     "plan_for",
     "tally_reports",
 ]
+
+_HOMES: Final = {
+    "Answer": "tacit.estimate",
+    "Box": "tacit.domain",
+    "Domain": "tacit.domain",
+    "Estimate": "tacit.estimate",
+    "ExactTally": "tacit.tally",
+    "Gazetteer": "tacit.domain",
+    "Ledger": "tacit.privacy.ledger",
+    "MECHANISMS": "tacit.mechanisms",
+    "PlaceAxis": "tacit.domain",
+    "Plan": "tacit.plan",
+    "PrivacyStatement": "tacit.release",
+    "RandomizingWriter": "tacit.wire",
+    "Randomness": "tacit.randomness",
+    "Release": "tacit.release",
+    "ReportFile": "tacit.wire",
+    "SecureRandomness": "tacit.randomness",
+    "SeededRandomness": "tacit.randomness",
+    "TacitError": "tacit.errors",
+    "Tally": "tacit.tally",
+    "TimeAxis": "tacit.domain",
+    "estimate_tally": "tacit.tallying",
+    "mechanism_of": "tacit.mechanisms",
+    "plan_for": "tacit.mechanisms",
+    "tally_reports": "tacit.tallying",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

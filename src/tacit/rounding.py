@@ -43,7 +43,8 @@ def epsilon_at_most(epsilon: float) -> str:
     >>> epsilon_at_most(2.1972245773362196), epsilon_at_most(0.5)
     ('2.1973', '0.5')
     """
-    return f"{round_up(epsilon, 4):.10g}" if epsilon >= 0.001 else f"{epsilon:g}"
+    digits = 4 if epsilon >= 0.001 else 10
+    return f"{round_up(epsilon, digits):.10g}"
 
 
 def whole(value: float) -> str:

@@ -19,6 +19,7 @@ from typing import Final
 
 from tacit._validate import check_positive
 from tacit.errors import AlreadyRandomized, FormatError
+from tacit.rounding import epsilon_at_most
 
 FORMAT: Final = 1
 _KEY_BYTES: Final = 32
@@ -104,9 +105,10 @@ class Ledger:
                 )
             if n_known and not again:
                 raise AlreadyRandomized(
-                    f"{n_known} of {len(days)} days of these events were randomized before, at epsilon {prior:.6g} "
-                    f"in all. Doing it again would raise that to {prior + epsilon:.6g}. Use the reports you have, keep "
-                    "to the new days (--from), or accept the sum with --again."
+                    f"{n_known} of {len(days)} days of these events were randomized before, at epsilon "
+                    f"{epsilon_at_most(prior)} in all. Doing it again would raise that to "
+                    f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
+                    "or accept the sum with --again."
                 )
             entry = Randomization(
                 data_set, plan_id, epsilon, prior, n_events, datetime.now(UTC).isoformat("T", "seconds")

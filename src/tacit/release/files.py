@@ -34,7 +34,7 @@ _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _VALUES: Final = ("unbiased", "refined")
 _LABELS: Final = ("period", "place")
-_NUMBERS: Final = ("unbiased", "standard_error", "lower", "upper", "refined")
+_NUMBERS: Final = ("unbiased", "standard_error", "lower", "upper", "refined", "reliable", "reports")
 
 
 def write(release: Release, path: Path) -> None:
@@ -86,7 +86,8 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
     for name in _LABELS:
         digest.update("\n".join(columns[name].tolist()).encode())
     for name in _NUMBERS:
-        digest.update(np.ascontiguousarray(columns[name], "<f8").tobytes())
+        if name in columns:  # not every release has a public number of reports
+            digest.update(np.ascontiguousarray(columns[name], "<f8").tobytes())
     return digest.hexdigest()
 
 
@@ -126,7 +127,7 @@ def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, 
     if sorted(cells) != list(range(n_times * n_places)):
         raise FormatError("the release lacks rows or has some twice. Ask for it anew.")
     order = np.argsort(cells)
-    return {name: columns[name][order] for name in (*_LABELS, *_NUMBERS)}
+    return {name: column[order] for name, column in columns.items()}
 
 
 def _parquet_bytes(release: Release) -> bytes:
@@ -151,7 +152,8 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except pa.ArrowException:
         raise ValueError("parquet") from None
     about = json.loads((table.schema.metadata or {})[_KEY])
-    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in (*_LABELS, *_NUMBERS)}, about
+    known = [name for name in (*_LABELS, *_NUMBERS) if name in table.column_names]
+    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in known}, about
 
 
 def _csv_bytes(release: Release) -> bytes:
@@ -181,8 +183,13 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 break
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
-    at = {name: names.index(name) for name in (*_LABELS, *_NUMBERS)}
-    columns: dict[str, NDArray[Any]] = {
-        name: np.array([row[at[name]] for row in rows], object if name in _LABELS else np.float64) for name in at
-    }
+    columns: dict[str, NDArray[Any]] = {}
+    for name in (*_LABELS, *_NUMBERS):
+        if name in names:
+            texts = [row[names.index(name)] for row in rows]
+            columns[name] = np.array([_number(t) for t in texts]) if name in _NUMBERS else np.array(texts, object)
     return columns, about
+
+
+def _number(text: str) -> float:
+    return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)

@@ -37,6 +37,10 @@ _SIMULATION: Final = (
     "SIMULATION: the noise came from a known seed. Whoever knows the seed can undo it, so this release protects nobody "
     "and must not be published as private."
 )
+_AGAIN_AND_AGAIN: Final = (
+    "All figures above are for one report about each event. A device that reports the same value again and again from "
+    "its memo gives away more: up to the plan's epsilon for any number of reports, which is larger and not stated here."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ class PrivacyStatement:
                     f"is epsilon {total}, and all figures above count it.",
                 )
             )
+        if self.mechanism == "longitudinal":
+            parts.append(("Reported again and again", _AGAIN_AND_AGAIN))
         parts += [
             (
                 "What was done afterwards",
