@@ -39,7 +39,12 @@ def import_in_fresh_processes(statement: str) -> tuple[float, float, list[str]]:
 def main() -> None:
     print_machine("tacit", "numpy", "cryptography")
     rows, walls = [], {}
-    for statement in ("import tacit", "import numpy", "import cryptography.hazmat.primitives.ciphers"):
+    for statement in (
+        "import tacit",
+        "from tacit import *",
+        "import numpy",
+        "import cryptography.hazmat.primitives.ciphers",
+    ):
         walls[statement], processor, loaded = import_in_fresh_processes(statement)
         heavy = ", ".join(sorted(set(HEAVY) & set(loaded))) or "none"
         rows.append([statement, f"{walls[statement]:.3f} s", f"{processor:.3f} s", heavy])
