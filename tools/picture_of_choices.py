@@ -164,7 +164,9 @@ def picture() -> str:
         winners(free, "the randomizer of least variance"),
         winners(short, f"the same among reports of at most {SHORT_BYTES} bytes"),
     )
-    chart = alt.vconcat(*panels).configure(**ON_PAPER.config())
+    # the headless renderer measures letters a little short: room for the longest labels
+    room = {"left": 20, "right": 24, "top": 5, "bottom": 5}
+    chart = alt.vconcat(*panels).properties(padding=room).configure(**ON_PAPER.config())
     opening, mark, rest = vl_convert.vegalite_to_svg(chart.to_dict()).partition(">")
     return f"{opening}{mark}<title>{TITLE}</title><desc>{DESCRIPTION}</desc>{rest}\n"
 
