@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from small_worlds import days_and_places, simulated_estimate
 from tacit.errors import FormatError, NoInterval, SettingError
+from tacit.local.hadamard import HadamardResponse
+from tacit.local.subset import SubsetSelection
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.noise import LinearImage, OracleNoise, Unstated, noise_from_dict
 from tacit.provenance import Provenance
@@ -215,3 +219,35 @@ def test_a_question_that_spans_all_that_is_private_is_answered_exactly():
     assert answer(estimate, estimate.domain.box(places=["place 0", "place 1"])).standard_error > 0
     yearly = estimate.coarsen(time="year")
     assert answer(yearly, yearly.domain.box()).value == 19
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("truth", [(0,), (0, 0), (0, 3), (3, 4)])
+@pytest.mark.parametrize(
+    "made",
+    [
+        SubsetSelection.of_size(2, epsilon=3.0, n_cells=5),
+        SubsetSelection.of_size(2, epsilon=0.5, n_cells=5),
+        HadamardResponse.from_epsilon(epsilon=3.0, n_cells=5),
+        HadamardResponse.from_epsilon(epsilon=0.5, n_cells=5),
+    ],
+)
+def test_sums_without_a_coin_law_are_covered_on_days_of_one_and_two_reports(made, truth, level):
+    """By listing all reports with their exact probabilities."""
+    channel, law = made.channel(), made.law
+    n_bytes, weights = made.report_bytes, np.array([[1.0, 1, 1, 0, 0]])
+    supports = {}
+    for report in range(len(channel[0])):
+        if any(row[report] for row in channel):
+            bits = np.frombuffer(report.to_bytes(n_bytes, "little"), np.uint8)[None, :]
+            supports[report] = made.statistics(bits, np.array([1]))[0]
+    noise = OracleNoise(law, np.array([len(truth)]), (1, 5), counts=np.full((1, 5), len(truth) / 5))
+    inside, covered = sum(cell < 3 for cell in truth), 0.0
+    for reports in product(supports, repeat=len(truth)):
+        chance = math.prod(float(channel[cell][report]) for cell, report in zip(truth, reports, strict=True))
+        counts = sum(supports[report] for report in reports)
+        value = float((weights[0] * (counts - len(truth) * float(law.q))).sum() / float(law.p - law.q))
+        lower, upper = noise.interval(value, weights, level)
+        assert 0 <= lower <= upper <= len(truth)
+        covered += chance * (lower - 1e-9 <= inside <= upper + 1e-9)
+    assert covered >= level

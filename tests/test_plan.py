@@ -194,3 +194,15 @@ def test_the_fields_names_are_understood(name):
 def test_an_unknown_mechanism_names_the_known_ones():
     with pytest.raises(SettingError, match="one of unary"):
         plan_for(DOMAIN, epsilon=1.0, mechanism="magic")
+
+
+@pytest.mark.parametrize("mechanism", ["hadamard", "optimized unary"])
+def test_an_epsilon_that_thresholds_cannot_give_is_refused_when_the_plan_is_made(mechanism):
+    with pytest.raises(SettingError, match="another mechanism"):
+        plan_for(DOUBS, epsilon=32.0, mechanism=mechanism)
+
+
+def test_a_plan_of_a_hundred_thousand_brackets_is_refused(tmp_path):
+    (tmp_path / "plan.toml").write_text("a=" + "[" * 100_000)
+    with pytest.raises(PlanError):
+        Plan.read(tmp_path / "plan.toml")

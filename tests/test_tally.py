@@ -121,3 +121,15 @@ def test_any_damage_to_a_tally_is_a_sentence(tmp_path):
             Tally.read(path)
         except FormatError:
             continue
+
+
+@pytest.mark.parametrize("prior", [-1, float("nan"), float("inf"), 1e308])
+def test_a_prior_epsilon_beyond_all_measure_is_refused(prior):
+    with pytest.raises(SettingError, match="prior_epsilon"):
+        Provenance("plan", prior_epsilon=prior)
+
+
+@pytest.mark.parametrize("label", ["no", None, 0, []])
+def test_a_label_that_is_no_truth_value_is_refused(label):
+    with pytest.raises(TypeError):
+        Provenance.from_dict({"plan": "a", "is_simulation": label, "prior_epsilon": 0.0})

@@ -184,4 +184,12 @@ def plan_for(
         randomizer = entry.from_epsilon(epsilon, n_cells)
     stated = randomizer.epsilon if epsilon is None else float(epsilon)
     thresholds = tuple(sorted(randomizer.thresholds().items()))
-    return Plan(domain, entry.name, stated, thresholds, private=private, name=name)
+    plan = Plan(domain, entry.name, stated, thresholds, private=private, name=name)
+    try:
+        mechanism_of(plan)
+    except PlanError:
+        raise SettingError(
+            f"epsilon must be one that {entry.name} can give exactly for {n_cells} values; got epsilon={epsilon}. "
+            "Choose one between 0.001 and 20, or another mechanism."
+        ) from None
+    return plan

@@ -25,6 +25,8 @@ from tacit.two_binomials import count_limits, normal_quantile
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_FEW_REPORTS: Final = 256
+
 
 class Noise(Protocol):
     """The law of (estimate - truth), given the truth.
@@ -87,7 +89,7 @@ class OracleNoise:
     with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
     every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
     be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips the interval is
-    exact (:mod:`tacit.two_binomials`); other questions have the normal one.
+    exact (:mod:`tacit.two_binomials`); other questions have the normal one, or Chebyshev's where reports are few.
     """
 
     law: SupportLaw
@@ -134,12 +136,14 @@ class OracleNoise:
         sizes = sizes[sizes > 0]
         is_sum = bool(np.isin(rows, (0.0, 1.0)).all()) and len(sizes) > 0
         coins = [self.law.coins(int(size)) for size in sizes] if is_sum else []
+        asked = self.reports * rows.any(axis=1)
         if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
-            reach = normal_quantile(level) * self.variance(weights) ** 0.5
-            return value - reach, value + reach
+            reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+            if not is_sum:
+                return value - reach, value + reach
+            return max(value - reach, 0.0), min(max(value + reach, 0.0), float(asked.sum()))
         one = coins[0]
         assert one is not None
-        asked = self.reports * rows.any(axis=1)
         supports = np.array([float((rows * self.reports[:, None]).sum())])
         # each coin's flips for a report are in proportion to the cells it sums, or one for any number of them
         flips = supports.astype(np.int64) if one.flips == sizes[0] else np.array([asked.sum()])
@@ -191,8 +195,10 @@ class OracleNoise:
             size = int(np.count_nonzero(private == group))
             coins = self.law.coins(size)
             if coins is None:
-                reach = normal_quantile(level) * errors[:, group]
-                lower[:, group], upper[:, group] = rows[:, group] - reach, rows[:, group] + reach
+                worst = reports * self.law.variances((private == group).astype(np.float64)).max()
+                reach = self._reach(errors[:, group] ** 2, worst, reports, level)
+                lower[:, group] = np.maximum(rows[:, group] - reach, 0.0)
+                upper[:, group] = np.minimum(np.maximum(rows[:, group] + reach, 0.0), reports)
             else:
                 supports = (reports * size).astype(np.float64)
                 lower[:, group], upper[:, group] = self._limits(
@@ -209,6 +215,26 @@ class OracleNoise:
             "reports": pack_array(self.reports),
             "counts": None if self.counts is None else pack_array(self.counts),
         }
+
+    def _worst_variance(self, rows: FloatArray) -> float:
+        """The variance of a question if every report were of the cell that errs most."""
+        questions, which = np.unique(rows, axis=0, return_inverse=True)
+        n_reports = np.bincount(which.ravel(), weights=self.reports, minlength=len(questions))
+        return float(
+            sum(n * self.law.variances(question).max() for n, question in zip(n_reports, questions, strict=True))
+        )
+
+    def _reach(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
+        """How far an answer without a coin law may be from the truth.
+
+        Of many reports, by the normal law. Of few, by Chebyshev's inequality with the largest variance there can be:
+        wide, but it covers what it says.
+        """
+        return np.where(
+            np.asarray(n_reports) < _FEW_REPORTS,
+            np.sqrt(np.asarray(worst) / (1 - level)),
+            normal_quantile(level) * np.sqrt(variance),
+        )
 
     def _image_groups(self, image: LinearImage) -> tuple[IntArray, IntArray, Orientation]:
         public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)

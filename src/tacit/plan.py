@@ -185,6 +185,6 @@ class Plan:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise PlanError(f"there is no plan at {path}. Make one with: tacit plan") from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
             raise PlanError(f"{path} is not a plan: {problem}. Make one with: tacit plan") from None
         return cls.from_dict(content, gazetteer=gazetteer)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tacit.errors import PlanMismatch, SettingError
+
+MOST_EPSILON: Final = 500.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,11 @@ class Provenance:
     prior_epsilon: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.prior_epsilon >= 0:  # written so that NaN fails too
-            raise SettingError(f"prior_epsilon must be at least 0; got prior_epsilon={self.prior_epsilon}.")
+        if not 0 <= self.prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
+            raise SettingError(
+                f"prior_epsilon must lie between 0 and {MOST_EPSILON:g}; got prior_epsilon={self.prior_epsilon}. "
+                "Beyond that nothing is protected."
+            )
 
     def __add__(self, other: Provenance) -> Provenance:
         if self.plan_id != other.plan_id:
@@ -50,4 +55,7 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
-        return cls(str(content["plan"]), bool(content["is_simulation"]), float(content["prior_epsilon"]))
+        label, prior = content["is_simulation"], content["prior_epsilon"]
+        if not isinstance(label, bool) or isinstance(prior, bool) or not isinstance(prior, (int, float)):
+            raise TypeError("provenance")
+        return cls(str(content["plan"]), label, float(prior))

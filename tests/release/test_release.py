@@ -280,3 +280,13 @@ def test_stated_bounds_are_rounded_up():
     real = Tally(Provenance(three.fingerprint), tally.statistics, tally.reports)
     text = Release.of(three, estimate_tally(real, three)).statement.text()
     assert "at most 20.1 (epsilon 3)" in text
+
+
+def test_words_edited_at_the_head_of_a_csv_are_noticed(tmp_path, release):
+    release.write(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
+    (tmp_path / "r.csv").write_text(
+        text.replace("factor of at most 9.00", "factor of at most 1.01", 1), encoding="utf-8"
+    )
+    with pytest.raises(FormatError, match="head of the release"):
+        Release.read(tmp_path / "r.csv")

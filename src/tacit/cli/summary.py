@@ -23,7 +23,17 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
     found = summarize(counts)
     console.table(
         ["Year", "Total", "Average", "Std. dev.", "Max.", "Min."],
-        [[y.year, f"{y.total:,}", f"{y.mean:.1f}", f"{y.std:.1f}", f"{y.max:,}", f"{y.min:,}"] for y in found.years],
+        [
+            [
+                y.year,
+                f"{y.total:,}",
+                f"{y.mean:.1f}",
+                f"{y.std:.1f}" if y.n_days > 1 else "-",
+                f"{y.max:,}",
+                f"{y.min:,}",
+            ]
+            for y in found.years
+        ],
         title="Events per day, exact: NOT FOR PUBLICATION",
     )
     console.say()

@@ -58,7 +58,7 @@ class DeviceMemo:
     def create(cls, rappor: LongitudinalRappor, path: str | Path) -> DeviceMemo:
         """Start an empty memo in a new file; a file that is there is never replaced."""
         memo = cls(rappor)
-        memo._path = Path(path)
+        memo._path = Path(path).resolve()  # a link must keep pointing at the memo
         if memo._path.exists():
             raise SettingError(
                 f"there is a file at {path} already. Go on with DeviceMemo.read: a new memo would draw permanent bits "
@@ -71,7 +71,7 @@ class DeviceMemo:
     def read(cls, rappor: LongitudinalRappor, path: str | Path) -> DeviceMemo:
         """Go on with the memo of a file, made under the same mechanism."""
         memo = cls(rappor)
-        memo._path = Path(path)
+        memo._path = Path(path).resolve()  # a link must keep pointing at the memo
         try:
             content: dict[str, Any] = json.loads(memo._path.read_text(encoding="utf-8"))
             if content["kind"] != "memo" or content["format"] != FORMAT:
@@ -86,7 +86,7 @@ class DeviceMemo:
                 f"there is no memo at {path}. Bring it back from a backup; only for a device that never reported, "
                 "start one with DeviceMemo.create."
             ) from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(
                 f"{path} is not a memo, or is damaged. Bring it back from a backup: a new one spends epsilon_infinity "
                 "again."
@@ -118,7 +118,7 @@ class DeviceMemo:
             self._rows[int(cell)] = rows[0]
             try:
                 self._save()
-            except OSError:
+            except BaseException:
                 del self._rows[int(cell)]  # nothing may be sent of bits that would be forgotten
                 raise
         return self._rows[cell]
@@ -176,7 +176,11 @@ class FleetMemo:
     ) -> NDArray[np.uint8]:
         """Make one report for each pair of a device's number and the cell it holds now."""
         cells = checked_cells(cells, self.rappor.n_cells).astype(np.int64)
-        keys = np.asarray(devices, np.int64) * self.rappor.n_cells + cells
+        devices = np.asarray(devices, np.int64)
+        largest = (1 << 62) // self.rappor.n_cells
+        if devices.size and not (devices.min() >= 0 and devices.max() < largest):
+            raise SettingError(f"devices must be numbers from 0 to {largest - 1}. Number the devices anew.")
+        keys = devices * self.rappor.n_cells + cells
         new = np.setdiff1d(keys, self._keys)
         drawn = self.rappor.permanent_bits(new % self.rappor.n_cells, randomness=randomness)
         all_keys = np.concatenate([self._keys, new])

@@ -172,15 +172,25 @@ def _csv_bytes(release: Release) -> bytes:
     return out.getvalue().encode()
 
 
+def _preamble(statement: PrivacyStatement) -> list[str]:
+    """What stands in words at the head of a CSV."""
+    lines = ("A Tacit release. Lines that begin with # are not data.", *statement.text().splitlines())
+    return [f"# {line}" for line in lines]
+
+
 def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     about: dict[str, Any] = {}
-    line = ""
+    line, words = "", []
     with path.open(encoding="utf-8-sig", newline="") as file:
         for line in file:
-            if line.startswith(_CSV_MARK):
-                about = json.loads(line[len(_CSV_MARK) :])
             if not line.startswith("#"):
                 break
+            if line.startswith(_CSV_MARK):
+                about = json.loads(line[len(_CSV_MARK) :])
+            else:
+                words.append(line.rstrip("\r\n"))
+        if words != _preamble(PrivacyStatement.from_dict(about["statement"])):
+            raise FormatError("the statement at the head of the release was changed. Do not trust it; ask for it anew.")
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
     columns: dict[str, NDArray[Any]] = {}

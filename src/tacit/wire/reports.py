@@ -140,7 +140,7 @@ class ReportFile:
                 return cls._parsed(path, file)
         except FileNotFoundError:
             raise FormatError(f"there is no report file at {path}. Make one with: tacit randomize") from None
-        except (struct.error, KeyError, ValueError, TypeError, OSError):
+        except (struct.error, KeyError, ValueError, TypeError, OverflowError, RecursionError, OSError):
             raise FormatError(f"{path} is not a report file, or its header is damaged. Ask for it anew.") from None
 
     @classmethod
