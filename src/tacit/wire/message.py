@@ -22,7 +22,6 @@ Layout, all integers little-endian::
 
 from __future__ import annotations
 
-import math
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -33,7 +32,7 @@ from numpy.typing import NDArray
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
-from tacit.provenance import Provenance
+from tacit.provenance import MOST_EPSILON, Provenance
 from tacit.wire.runs import are_runs, n_bins_allowed, sorting_order
 
 VERSION: Final = 1
@@ -118,7 +117,7 @@ class MessageFormat:
                 f"the message was made under plan {plan_id.hex()}, not {self.plan_id}. "
                 "Use the plan the reports were made under."
             )
-        if flags & ~_SIMULATION or not 0 <= prior_epsilon < math.inf:  # written so that NaN fails too
+        if flags & ~_SIMULATION or not 0 <= prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
             raise FormatError(f"the message's label is damaged. {_AGAIN}")
         if report_bytes != self.report_bytes:
             raise FormatError(
