@@ -541,3 +541,35 @@ def test_no_report_gives_no_counts():
     encoding = from_parameters(f=0.5, q=0.75, p=0.5, n_cells=3)
     reports = encoding.randomize(np.array([], int), randomness=SeededRandomness(1))
     assert encoding.statistics(reports, np.array([0, 0])).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_bits_that_did_not_reach_the_disk_are_never_sent(tmp_path, monkeypatch):
+    """Also where the interruption is not the disk's: what is not written is drawn anew, and was never told."""
+    rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=2.0, n_cells=17)
+    memo = DeviceMemo.create(rappor, tmp_path / "memo.json")
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            memo.report(4, randomness=SeededRandomness(1))
+    memo.report(4, randomness=SeededRandomness(2))
+    again = DeviceMemo.read(rappor, tmp_path / "memo.json")
+    assert again._rows[4].tolist() == memo._rows[4].tolist()
+
+
+def test_a_memo_behind_a_link_stays_behind_it(tmp_path):
+    rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=2.0, n_cells=17)
+    DeviceMemo.create(rappor, tmp_path / "memo.json")
+    (tmp_path / "link").symlink_to(tmp_path / "memo.json")
+    DeviceMemo.read(rappor, tmp_path / "link").report(9, randomness=SeededRandomness(1))
+    assert (tmp_path / "link").is_symlink()
+    assert 9 in DeviceMemo.read(rappor, tmp_path / "memo.json")._rows
+
+
+def test_device_numbers_too_large_to_tell_apart_are_refused():
+    rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=2.0, n_cells=17)
+    with pytest.raises(SettingError, match="devices must be"):
+        FleetMemo(rappor).randomize(np.array([1 << 60]), np.array([3]), randomness=SeededRandomness(1))
