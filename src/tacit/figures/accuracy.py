@@ -132,7 +132,7 @@ def _rappor_reports(noise: Noise) -> float | None:
 def _of_rappor(noise: Noise) -> Noise | None:
     if isinstance(noise, LinearImage):
         base = _of_rappor(noise.base)
-        return replace(noise, base=base) if isinstance(base, OracleNoise) else None
+        return None if base is None else replace(noise, base=base)
     if isinstance(noise, OracleNoise):
         return replace(noise, law=_rappor_law(1.0, noise.law.n_cells), counts=None)
     return None

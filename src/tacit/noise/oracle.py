@@ -1,83 +1,23 @@
-"""Noise models: what is known about the error of an estimate, for any question.
-
-Variance belongs to the question, not to the cell: cells may be correlated, and a sum of cells can be known better
-than each. A noise model therefore answers for *weights*, an array of the estimate's shape. The set is closed and
-every member can be written to plain data and read back, so that a release can be asked anything in another process.
-"""
+"""The noise of a frequency oracle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit._packing import pack_array, unpack_array
 from tacit._validate import check_share
 from tacit.domain import sum_groups
-from tacit.errors import FormatError, NoInterval
+from tacit.noise.image import LinearImage
+from tacit.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
 from tacit.support_laws import SupportLaw, TwoCoins, law_from_dict
 from tacit.two_binomials import count_limits, normal_quantile
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
 _FEW_REPORTS: Final = 256
-
-
-class Noise(Protocol):
-    """The law of (estimate - truth), given the truth.
-
-    Mathematical contract: the error of the question ``sum(weights * values)`` has mean 0 and variance
-    ``variance(weights)``; ``interval`` covers the true answer with probability at least about ``level``.
-    """
-
-    def variance(self, weights: FloatArray) -> float:
-        """The variance of the answer to a linear question."""
-
-    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        """Limits for the true answer, given the estimated one."""
-
-    def standard_errors(self) -> FloatArray:
-        """The standard error of every cell."""
-
-    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits for every cell."""
-
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        """The noise of sums of cells."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The model as plain data."""
-
-
-@dataclass(frozen=True, slots=True)
-class Orientation:
-    """Which axes of time x place are private: how an array over the domain becomes public bins x private cells."""
-
-    private: tuple[str, ...]
-    shape: tuple[int, int]
-
-    def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """An array over the domain as (public bins, private cells)."""
-        if self.private == ("time", "place"):
-            return cells.reshape(1, -1)
-        return cells.T if self.private == ("time",) else cells
-
-    def cells(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """(public bins, private cells) as an array over the domain."""
-        if self.private == ("time", "place"):
-            return rows.reshape(self.shape)
-        return rows.T if self.private == ("time",) else rows
-
-    def groups(self, time: IntArray, place: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
-        """Groups along time and place as groups of public bins and of private cells."""
-        if self.private == ("time", "place"):
-            return np.zeros(1, np.int64), (time[:, None] * shape[1] + place[None, :]).ravel()
-        return (place, time) if self.private == ("time",) else (time, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +111,7 @@ class OracleNoise:
         counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
         return OracleNoise(self.law, reports, shape, self.private, counts)
 
-    def image_errors(self, image: LinearImage) -> FloatArray:
+    def image_errors(self, image: Grouping) -> FloatArray:
         """Standard errors of sums of our cells."""
         public, private, target = self._image_groups(image)
         n_public, n_private = target.rows(np.empty(image.shape)).shape
@@ -184,7 +124,7 @@ class OracleNoise:
         cells: FloatArray = target.cells(variances)
         return np.sqrt(cells)
 
-    def image_intervals(self, values: FloatArray, image: LinearImage, level: float) -> tuple[FloatArray, FloatArray]:
+    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
         public, private, target = self._image_groups(image)
         rows = target.rows(values)
@@ -216,6 +156,17 @@ class OracleNoise:
             "counts": None if self.counts is None else pack_array(self.counts),
         }
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
+        counts = content["counts"]
+        return cls(
+            law_from_dict(content["law"]),
+            unpack_array(content["reports"]).astype(np.int64),
+            (int(content["shape"][0]), int(content["shape"][1])),
+            tuple(content["private"]),
+            None if counts is None else unpack_array(counts).astype(np.float64),
+        )
+
     def _worst_variance(self, rows: FloatArray) -> float:
         """The variance of a question if every report were of the cell that errs most."""
         questions, which = np.unique(rows, axis=0, return_inverse=True)
@@ -236,7 +187,7 @@ class OracleNoise:
             normal_quantile(level) * np.sqrt(variance),
         )
 
-    def _image_groups(self, image: LinearImage) -> tuple[IntArray, IntArray, Orientation]:
+    def _image_groups(self, image: Grouping) -> tuple[IntArray, IntArray, Orientation]:
         public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
         return public, private, Orientation(self.private, image.shape)
 
@@ -252,108 +203,3 @@ class OracleNoise:
         """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected of no truth."""
         heads = np.rint(values * self._gap + supports * float(self.law.q)).astype(np.int64)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearImage:
-    """The noise of sums of another estimate's cells: fine time bins and places added into groups."""
-
-    base: OracleNoise
-    time_groups: IntArray
-    place_groups: IntArray
-    shape: tuple[int, int]
-
-    def variance(self, weights: FloatArray) -> float:
-        return self.base.variance(self._fine(weights))
-
-    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        return self.base.interval(value, self._fine(weights), level)
-
-    def standard_errors(self) -> FloatArray:
-        return self.base.image_errors(self)
-
-    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        check_share(level=level)
-        return self.base.image_intervals(values, self, level)
-
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearImage(self.base, time_groups[self.time_groups], place_groups[self.place_groups], shape)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "linear image",
-            "base": self.base.to_dict(),
-            "time_groups": pack_array(self.time_groups),
-            "place_groups": pack_array(self.place_groups),
-            "shape": list(self.shape),
-        }
-
-    def _fine(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(weights)[self.time_groups][:, self.place_groups]
-
-
-@dataclass(frozen=True)
-class Unstated:
-    """No honest error can be stated, because a biased step was taken; ``reason`` says which."""
-
-    reason: str
-
-    def variance(self, weights: FloatArray) -> float:
-        raise self._refusal()
-
-    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        raise self._refusal()
-
-    def standard_errors(self) -> FloatArray:
-        raise self._refusal()
-
-    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        raise self._refusal()
-
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "unstated", "reason": self.reason}
-
-    def _refusal(self) -> NoInterval:
-        return NoInterval(f"{self.reason}. Ask the unbiased values, which carry an interval.")
-
-
-def noise_from_dict(content: Mapping[str, Any]) -> Noise:
-    """Read a noise model back from plain data."""
-    try:
-        return _READERS[content["kind"]](content)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
-
-
-def _oracle_from_dict(content: Mapping[str, Any]) -> OracleNoise:
-    counts = content["counts"]
-    return OracleNoise(
-        law_from_dict(content["law"]),
-        unpack_array(content["reports"]).astype(np.int64),
-        (int(content["shape"][0]), int(content["shape"][1])),
-        tuple(content["private"]),
-        None if counts is None else unpack_array(counts).astype(np.float64),
-    )
-
-
-def _image_from_dict(content: Mapping[str, Any]) -> LinearImage:
-    return LinearImage(
-        _oracle_from_dict(content["base"]),
-        unpack_array(content["time_groups"]).astype(np.int64),
-        unpack_array(content["place_groups"]).astype(np.int64),
-        (int(content["shape"][0]), int(content["shape"][1])),
-    )
-
-
-def _unstated_from_dict(content: Mapping[str, Any]) -> Unstated:
-    return Unstated(str(content["reason"]))
-
-
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
-    "oracle": _oracle_from_dict,
-    "linear image": _image_from_dict,
-    "unstated": _unstated_from_dict,
-}

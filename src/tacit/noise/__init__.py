@@ -1,0 +1,50 @@
+"""Noise models: what is known about the error of an estimate, for any question.
+
+Variance belongs to the question, not to the cell: cells may be correlated, and a sum of cells can be known better
+than each. A noise model therefore answers for *weights*, an array of the estimate's shape. The set is closed and
+every member can be written to plain data and read back, so that a release can be asked anything in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tacit.errors import FormatError
+from tacit.noise.image import LinearImage, errors_of_questions, intervals_of_questions
+from tacit.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
+from tacit.noise.oracle import OracleNoise
+from tacit.noise.unstated import Unstated
+
+__all__ = [
+    "FloatArray",
+    "Grouping",
+    "IntArray",
+    "LinearImage",
+    "Noise",
+    "OracleNoise",
+    "Orientation",
+    "Unstated",
+    "errors_of_questions",
+    "intervals_of_questions",
+    "noise_from_dict",
+]
+
+
+def noise_from_dict(content: Mapping[str, Any]) -> Noise:
+    """Read a noise model back from plain data."""
+    try:
+        return _READERS[content["kind"]](content)
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+        raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
+
+
+def _image_from_dict(content: Mapping[str, Any]) -> Noise:
+    return LinearImage.from_dict(content, noise_from_dict)
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
+    "oracle": OracleNoise.from_dict,
+    "linear image": _image_from_dict,
+    "unstated": Unstated.from_dict,
+}
