@@ -1,8 +1,9 @@
-"""The plan: the frozen public agreement between devices and collector, as pure data.
+"""The plan: the frozen public agreement on what is counted and how privately, as pure data.
 
-A plan says what is counted (the domain), which coordinates of an event are private, the mechanism by name with the
-integer thresholds of its coins, and for whom the epsilon holds. Thresholds travel in the plan because ``exp`` differs
-between platforms; whoever reads a plan checks them against epsilon (:func:`tacit.mechanisms.mechanism_of`).
+A plan says what is counted (the domain), which coordinates of an event are private, the mechanism by name with its
+integers (the thresholds of its coins, the shape of its tree), and for whom the epsilon holds. Between devices and a
+collector thresholds travel in the plan because ``exp`` differs between platforms; whoever reads a plan checks them
+against epsilon (:func:`tacit.mechanisms.mechanism_of`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit._files import write_whole
-from tacit._validate import check_one_of
+from tacit._validate import check_at_least, check_one_of, check_positive, check_share
 from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
 from tacit.privacy.epsilon import check_epsilon
 from tacit.randomness.bernoulli import COIN
 
 FORMAT: Final = 1
+LOCAL: Final = "replace"
+CENTRAL: Final = "add or remove"
+UNITS: Final = ("event", "user-day")
 _AXES: Final = ("time", "place")
 
 
@@ -36,7 +40,10 @@ class Plan:
 
     ``private`` names the coordinates hidden by the mechanism: ``("place",)`` for one report per event on a public
     day, ``("time",)`` for a public place, both for neither. ``unit`` is whom epsilon protects, ``neighbors`` what may
-    differ between two inputs the attacker must not tell apart.
+    differ between two inputs the attacker must not tell apart: ``"replace"`` a value where devices randomize,
+    ``"add or remove"`` a unit where a trusted curator counts. Of a ``"user-day"``, all that one person did in a day, at
+    most ``most`` events count. Where the noise is Gaussian, ``rho`` is what it costs (zero-concentrated differential
+    privacy), and epsilon is what that amounts to at ``delta``.
     """
 
     domain: Domain
@@ -45,8 +52,11 @@ class Plan:
     thresholds: tuple[tuple[str, int], ...]
     private: tuple[str, ...] = ("place",)
     unit: str = "event"
-    neighbors: str = "replace"
+    neighbors: str = LOCAL
     name: str = "counts"
+    most: int = 1
+    rho: float = 0.0
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -55,13 +65,28 @@ class Plan:
                 f"private must be ('place',), ('time',) or ('time', 'place'); got private={self.private}. "
                 "Name what the device hides."
             )
-        check_one_of(("event",), unit=self.unit)
-        check_one_of(("replace",), neighbors=self.neighbors)
+        check_one_of((LOCAL, CENTRAL), neighbors=self.neighbors)
+        check_one_of(UNITS if self.is_central else UNITS[:1], unit=self.unit)
+        check_at_least(1, most=self.most)
+        if self.unit == "event" and self.most != 1:
+            raise SettingError(f"most belongs to the unit user-day; got most={self.most} for single events.")
+        if self.is_central and self.private != _AXES:
+            raise SettingError("a trusted curator hides time and place alike. Leave private out.")
+        if self.rho or self.delta:
+            if not self.is_central:
+                raise SettingError("rho and delta belong to a trusted curator's noise. Give epsilon alone.")
+            check_positive(rho=self.rho)
+            check_share(delta=self.delta)
         if "time" in self.private and self.domain.time.n_bins is None:
             raise SettingError("a private time needs a time axis with an end. Give the last day.")
         for name, threshold in self.thresholds:
             if not 0 <= threshold <= COIN:
                 raise PlanError(f"threshold {name} must lie between 0 and 2**64. Make the plan anew.")
+
+    @property
+    def is_central(self) -> bool:
+        """Whether a trusted curator counts; otherwise devices randomize and trust nobody."""
+        return self.neighbors == CENTRAL
 
     @property
     def n_private(self) -> int:
@@ -137,6 +162,8 @@ class Plan:
                 "private": list(self.private),
                 "unit": self.unit,
                 "neighbors": self.neighbors,
+                **({"most": self.most} if self.unit == "user-day" else {}),
+                **({"rho": self.rho, "delta": self.delta} if self.rho else {}),
             },
             "mechanism": {"name": self.mechanism, "thresholds": {n: hex(t) for n, t in self.thresholds}},
             "domain": self.domain.to_dict(),
@@ -158,6 +185,9 @@ class Plan:
                 unit=str(privacy["unit"]),
                 neighbors=str(privacy["neighbors"]),
                 name=str(content.get("name", "counts")),
+                most=int(privacy.get("most", 1)),
+                rho=float(privacy.get("rho", 0.0)),
+                delta=float(privacy.get("delta", 0.0)),
             )
         except TacitError:
             raise
@@ -174,7 +204,8 @@ class Plan:
     def write(self, path: str | Path) -> None:
         """Write the plan as TOML."""
         content = self.to_dict() | {"fingerprint": self.fingerprint}
-        text = "# A Tacit plan. Public: share it with every device. Do not edit it by hand.\n"
+        whom = "everyone who asks how counts were made" if self.is_central else "every device"
+        text = f"# A Tacit plan. Public: share it with {whom}. Do not edit it by hand.\n"
         write_whole(Path(path), (text + require("tomli_w", extra="cli").dumps(content)).encode())
 
     @classmethod
