@@ -30,17 +30,9 @@ class CoinKernels(Protocol):
         last_lanes: np.uint64,
         heads: NDArray[np.uint64],
         undecided: NDArray[np.uint64],
-    ) -> None: ...
+    ) -> int: ...
 
-    def count_open(self, undecided: NDArray[np.uint64]) -> int: ...
-
-    def settle(
-        self,
-        undecided: NDArray[np.uint64],
-        spare: NDArray[np.uint64],
-        rest: np.uint64,
-        heads: NDArray[np.uint64],
-    ) -> None: ...
+    def deal(self, undecided: NDArray[np.uint64], coins: NDArray[np.uint64], heads: NDArray[np.uint64]) -> None: ...
 
 
 class UnaryKernels(Protocol):
@@ -171,6 +163,21 @@ class HashingKernels(Protocol):
     ) -> None: ...
 
 
+class TreeKernels(Protocol):
+    """Sums over ranges of a tree's leaves; ``tree_plain`` says what each function does."""
+
+    def range_variances(
+        self,
+        first: NDArray[np.int64],
+        stop: NDArray[np.int64],
+        first_leaf: int,
+        parents: NDArray[np.int32],
+        tables: NDArray[np.float64],
+        fused: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -258,6 +265,17 @@ def hashing_kernels(n_bits: int) -> HashingKernels:
     from tacit._kernels import hashing_plain
 
     return hashing_plain
+
+
+def tree_kernels(n_steps: int) -> TreeKernels:
+    """The kernels to ask for ranges with: a step is a range at one level of the tree, about as much work as 16 bits."""
+    if _is_worth_loading(16 * n_steps):
+        from tacit._kernels import tree
+
+        return tree
+    from tacit._kernels import tree_plain
+
+    return tree_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:
