@@ -10,10 +10,14 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tacit.errors import SettingError
-from tacit.randomness import Randomness, SecureRandomness, SeededRandomness, source
+from tacit.randomness import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness, source
+
+KEY = bytes(range(32))
 
 
 def distinct(words: list[NDArray[np.uint64]]) -> bool:
@@ -22,7 +26,7 @@ def distinct(words: list[NDArray[np.uint64]]) -> bool:
     return len(np.unique(together)) == len(together)
 
 
-@pytest.mark.parametrize("make", [SecureRandomness, lambda: SeededRandomness(1)])
+@pytest.mark.parametrize("make", [SecureRandomness, lambda: SeededRandomness(1), lambda: KeyedRandomness(KEY, 7)])
 def test_sources_keep_the_protocol(make):
     made = make()
     assert isinstance(made, Randomness)
@@ -33,6 +37,7 @@ def test_sources_keep_the_protocol(make):
 def test_only_the_seeded_source_is_a_simulation():
     assert SeededRandomness(0).is_simulation
     assert not SecureRandomness().is_simulation
+    assert not KeyedRandomness(KEY).is_simulation
 
 
 def test_a_seed_gives_the_same_words_however_they_are_asked_for():
@@ -121,3 +126,94 @@ def test_a_buffer_that_cannot_be_filled_is_refused(out):
 def test_a_seed_is_a_whole_number(seed):
     with pytest.raises(SettingError, match="seed"):
         SeededRandomness(seed)
+
+
+@given(parts=st.lists(st.integers(0, 200), max_size=8), position=st.integers(0, 1000))
+def test_a_key_gives_the_same_words_however_they_are_asked_for(parts, position):
+    whole = KeyedRandomness(KEY).words(position + sum(parts))[position:]
+    drawn, at = [], position
+    one = KeyedRandomness(KEY, position)
+    for part in parts:
+        drawn.append(one.words(part))
+        np.testing.assert_array_equal(drawn[-1], KeyedRandomness(KEY, position=at).words(part))
+        at += part
+        assert one.position == at
+    assert whole.tolist() == [word for part in drawn for word in part.tolist()]
+
+
+def test_a_key_gives_the_words_of_its_cipher_forever():
+    # the third and fourth word of AES-256 in counter mode over a zero message
+    assert KeyedRandomness(KEY, 2).words(2).tolist() == [16546147286388202992, 4410926500381718182]
+
+
+def test_positions_beyond_a_block_of_the_source_and_at_the_end_are_right():
+    far = source.KEYED_WORDS - 300_000
+    whole = KeyedRandomness(KEY, far).words(300_000)
+    assert KeyedRandomness(KEY, far + 262_145).words(5).tolist() == whole[262_145:262_150].tolist()
+    assert KeyedRandomness(KEY, source.KEYED_WORDS - 1).words(1).tolist() == whole[-1:].tolist()
+
+
+def test_a_key_has_an_end_and_a_refused_call_uses_no_word():
+    last = KeyedRandomness(KEY, source.KEYED_WORDS - 2)
+    with pytest.raises(SettingError, match="new key"):
+        last.words(3)
+    assert last.position == source.KEYED_WORDS - 2
+    assert last.words(2).shape == (2,)
+    with pytest.raises(SettingError, match="new key"):
+        KeyedRandomness(KEY, source.KEYED_WORDS + 1)
+
+
+def test_different_keys_share_no_word():
+    assert distinct([KeyedRandomness(KEY).words(500), KeyedRandomness(KEY[::-1]).words(500)])
+
+
+def test_neither_a_representation_nor_an_error_shows_a_key():
+    assert repr(KeyedRandomness(KEY, 5)) == "KeyedRandomness(<key>, position=5)"
+    with pytest.raises(SettingError) as refusal:
+        KeyedRandomness(b"secret")
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_keyed_source_is_not_copied(copied):
+    with pytest.raises(SettingError, match="would repeat"):
+        copied(KeyedRandomness(KEY))
+
+
+def test_threads_sharing_a_key_share_no_word_and_use_all_of_them():
+    shared, drawn = KeyedRandomness(KEY), []
+    threads = [threading.Thread(target=lambda: drawn.extend(shared.words(257) for _ in range(50))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shared.position == 8 * 50 * 257
+    assert sorted(np.concatenate(drawn).tolist()) == sorted(KeyedRandomness(KEY).words(shared.position).tolist())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forking does not exist here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_continues_a_key_at_its_position_even_if_the_lock_was_held():
+    shared = KeyedRandomness(KEY)
+    shared.words(11)
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    with shared._lock:
+        shared._stream.write(memoryview(bytearray(24)))  # a call that the fork interrupts
+        child = context.Process(target=_child, args=(shared, theirs))
+        child.start()
+    assert ours.poll(20)
+    assert ours.recv().tolist() == KeyedRandomness(KEY, 11).words(100).tolist()
+    child.join()
+
+
+@pytest.mark.parametrize("position", [-1, 0.5, None])
+def test_a_position_is_a_whole_number(position):
+    with pytest.raises(SettingError, match="position"):
+        KeyedRandomness(KEY, position)
+
+
+@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "0" * 32, bytearray(32)])
+def test_a_key_is_32_bytes(key):
+    with pytest.raises(SettingError, match="32 bytes"):
+        KeyedRandomness(key)

@@ -1,5 +1,5 @@
 """Random words and the exact draws made of them."""
 
-from tacit.randomness.source import Randomness, SecureRandomness, SeededRandomness
+from tacit.randomness.source import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
 
-__all__ = ["Randomness", "SecureRandomness", "SeededRandomness"]
+__all__ = ["KeyedRandomness", "Randomness", "SecureRandomness", "SeededRandomness"]
