@@ -47,7 +47,7 @@ def count_limits(
     tail = (1 - level) / 2
     lower, upper = np.zeros(heads.shape), np.zeros(heads.shape)
     variance = flips * (q * (1 - q))
-    by_series = (flips > LARGEST_LISTED) & (variance >= _smallest_variance_for_series(tail))
+    by_series = (flips > LARGEST_LISTED) & (variance >= smallest_variance_for_series(tail))
     if by_series.any():
         lower[by_series], upper[by_series] = _limits_by_series(
             heads[by_series], flips[by_series], largest[by_series], p, q, tail
@@ -60,7 +60,7 @@ def count_limits(
     return lower, upper
 
 
-def _smallest_variance_for_series(tail: float) -> float:
+def smallest_variance_for_series(tail: float) -> float:
     """Far tails need more: there the series errs by more than a part of the tail itself."""
     return 9.0 if tail >= 0.005 else 400.0
 
@@ -155,11 +155,22 @@ def _limits_by_series(
 ) -> tuple[FloatArray, FloatArray]:
     """Solve both tail equations for m by halving, all questions at once."""
 
+    return limits_by_halving(lambda c, m: _series_tail(c, m, flips, p, q), heads, largest, tail)
+
+
+def limits_by_halving(
+    below: Callable[[IntArray, IntArray], FloatArray], seen: IntArray, largest: IntArray, tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest m that make neither tail beyond what is seen rarer than ``tail``, elementwise.
+
+    ``below(c, m)`` is P(C <= c) given m, which falls as m grows.
+    """
+
     def solve(is_upper: bool) -> FloatArray:
-        low, high = np.zeros(heads.shape, np.int64), largest + 1
+        low, high = np.zeros(seen.shape, np.int64), largest + 1
         while (low < high).any():
             middle = (low + high) // 2
-            at_most = _series_tail(heads if is_upper else heads - 1, middle, flips, p, q)
+            at_most = below(seen if is_upper else seen - 1, np.minimum(middle, largest))
             met = (at_most <= tail) if is_upper else (1 - at_most > tail)
             met |= middle > largest
             low, high = (
@@ -172,14 +183,25 @@ def _limits_by_series(
 
 
 def _series_tail(c: IntArray, m: IntArray, flips: IntArray, p: float, q: float) -> FloatArray:
-    """P(C <= c) by the Edgeworth series with the exact first four cumulants."""
     rest = flips - m
     pv, qv = p * (1 - p), q * (1 - q)
+    return edgeworth_below(
+        c,
+        m * p + rest * q,
+        m * pv + rest * qv,
+        m * pv * (1 - 2 * p) + rest * qv * (1 - 2 * q),
+        m * pv * (1 - 6 * pv) + rest * qv * (1 - 6 * qv),
+    )
+
+
+def edgeworth_below(
+    c: IntArray, mean: FloatArray, variance: FloatArray, third: FloatArray, fourth: FloatArray
+) -> FloatArray:
+    """P(C <= c) for a sum C of many whole numbers, by the Edgeworth series with its first four cumulants."""
     # C is a smooth variable rounded to whole numbers; Sheppard's corrections give that variable's cumulants
-    variance = m * pv + rest * qv - 1 / 12
-    skew = (m * pv * (1 - 2 * p) + rest * qv * (1 - 2 * q)) / variance**1.5
-    kurtosis = (m * pv * (1 - 6 * pv) + rest * qv * (1 - 6 * qv) + 1 / 120) / variance**2
-    z = (c + 0.5 - (m * p + rest * q)) / np.sqrt(variance)
+    variance = variance - 1 / 12
+    skew, kurtosis = third / variance**1.5, (fourth + 1 / 120) / variance**2
+    z = (c + 0.5 - mean) / np.sqrt(variance)
     density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
     correction = skew / 6 * (z**2 - 1) + kurtosis / 24 * (z**3 - 3 * z) + skew**2 / 72 * (z**5 - 10 * z**3 + 15 * z)
     return np.clip(_normal_below(z) - density * correction, 0.0, 1.0)

@@ -24,7 +24,9 @@ IMAGE = Grouping(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 
 
 @pytest.mark.parametrize("private", [("place",), ("time",)])
-@pytest.mark.parametrize("law", [lambda k: UnaryLaw(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetLaw(k, 2, COIN // 8 * 7)])
+@pytest.mark.parametrize(
+    "law", [lambda k: UnaryLaw(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetLaw(k, 2, COIN // 8 * 7)]
+)
 def test_the_fast_way_equals_asking_one_question_after_the_other(law, private):
     n_public, n_cells = (4, 3) if private == ("place",) else (3, 4)
     base = OracleNoise(

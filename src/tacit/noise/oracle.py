@@ -28,8 +28,9 @@ class OracleNoise:
 
     with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
     every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
-    be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips the interval is
-    exact (:mod:`tacit.two_binomials`); other questions have the normal one, or Chebyshev's where reports are few.
+    be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips, or of numbers of
+    two laws, the interval is exact (:mod:`tacit.two_binomials`, :mod:`tacit.two_laws`); other questions have the
+    normal one, or Chebyshev's where reports are few.
     """
 
     law: SupportLaw
@@ -72,23 +73,15 @@ class OracleNoise:
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
         rows = self.orientation.rows(weights)
-        sizes = np.unique(rows.sum(axis=1))
-        sizes = sizes[sizes > 0]
-        is_sum = bool(np.isin(rows, (0.0, 1.0)).all()) and len(sizes) > 0
-        coins = [self.law.coins(int(size)) for size in sizes] if is_sum else []
         asked = self.reports * rows.any(axis=1)
-        if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
+        if not np.isin(rows, (0.0, 1.0)).all():
             reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
-            if not is_sum:
-                return value - reach, value + reach
-            return max(value - reach, 0.0), min(max(value + reach, 0.0), float(asked.sum()))
-        one = coins[0]
-        assert one is not None
-        supports = np.array([float((rows * self.reports[:, None]).sum())])
-        # each coin's flips for a report are in proportion to the cells it sums, or one for any number of them
-        flips = supports.astype(np.int64) if one.flips == sizes[0] else np.array([asked.sum()])
-        lower, upper = self._limits(np.array([value]), supports, flips, np.array([asked.sum()]), one, level)
-        return float(lower[0]), float(upper[0])
+            return value - reach, value + reach
+        limits = self._limits_by_coins(value, rows, level) or self._limits_by_laws(value, rows, level)
+        if limits is not None:
+            return limits
+        reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+        return max(value - reach, 0.0), min(max(value + reach, 0.0), float(asked.sum()))
 
     def standard_errors(self) -> FloatArray:
         variances: FloatArray = self.orientation.cells(self._cell_variances)
@@ -133,17 +126,23 @@ class OracleNoise:
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
         for group in range(rows.shape[1]):
             size = int(np.count_nonzero(private == group))
-            coins = self.law.coins(size)
-            if coins is None:
-                worst = reports * self.law.variances((private == group).astype(np.float64)).max()
-                reach = self._reach(errors[:, group] ** 2, worst, reports, level)
-                lower[:, group] = np.maximum(rows[:, group] - reach, 0.0)
-                upper[:, group] = np.minimum(np.maximum(rows[:, group] + reach, 0.0), reports)
-            else:
+            coins, laws = self.law.coins(size), self.law.sum_laws(size)
+            if coins is not None:
                 supports = (reports * size).astype(np.float64)
                 lower[:, group], upper[:, group] = self._limits(
                     rows[:, group], supports, reports * coins.flips, reports, coins, level
                 )
+            elif size == self.law.n_cells and laws is not None:
+                lower[:, group] = upper[:, group] = reports  # as many cells are named whatever is true
+            elif laws is not None:
+                lower[:, group], upper[:, group] = laws.limits(
+                    self._supports(rows[:, group], reports * size), reports, level=level
+                )
+            else:
+                worst = reports * self.law.variances((private == group).astype(np.float64)).max()
+                reach = self._reach(errors[:, group] ** 2, worst, reports, level)
+                lower[:, group] = np.maximum(rows[:, group] - reach, 0.0)
+                upper[:, group] = np.minimum(np.maximum(rows[:, group] + reach, 0.0), reports)
         return target.cells(lower), target.cells(upper)
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,6 +190,47 @@ class OracleNoise:
         public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
         return public, private, Orientation(self.private, image.shape)
 
+    def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
+        """Exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
+        sizes = np.unique(rows.sum(axis=1))
+        sizes = sizes[sizes > 0]
+        coins = [self.law.coins(int(size)) for size in sizes]
+        if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
+            return None
+        one = coins[0]
+        assert one is not None
+        asked = self.reports * rows.any(axis=1)
+        supports = np.array([float((rows * self.reports[:, None]).sum())])
+        # each coin's flips for a report are in proportion to the cells it sums, or one for any number of them
+        flips = supports.astype(np.int64) if one.flips == sizes[0] else np.array([asked.sum()])
+        lower, upper = self._limits(np.array([value]), supports, flips, np.array([asked.sum()]), one, level)
+        return float(lower[0]), float(upper[0])
+
+    def _limits_by_laws(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
+        """Exact limits of a sum of as many cells in every public bin, where a report's share in it has a known law.
+
+        Public bins asked about in full are known, and set aside.
+        """
+        sizes = rows.sum(axis=1).astype(np.int64)
+        is_full = sizes == self.law.n_cells
+        known = int(self.reports[is_full].sum())
+        partial = np.unique(sizes[~is_full & (sizes > 0)])
+        laws = [self.law.sum_laws(int(size)) for size in partial] or [self.law.sum_laws(self.law.n_cells)]
+        if len(laws) > 1 or laws[0] is None:
+            return None
+        if not len(partial):
+            return float(known), float(known)
+        reports = np.array([self.reports[sizes == partial[0]].sum()])
+        lower, upper = laws[0].limits(
+            self._supports(np.array([value - known]), reports * partial[0]), reports, level=level
+        )
+        return known + float(lower[0]), known + float(upper[0])
+
+    def _supports(self, values: FloatArray, pairs: Any) -> IntArray:
+        """How often cells were supported, from estimates; ``pairs`` counts the (report, cell) pairs in each sum."""
+        supports: IntArray = np.rint(values * self._gap + pairs * float(self.law.q)).astype(np.int64)
+        return supports
+
     def _limits(
         self,
         values: FloatArray,
@@ -201,5 +241,5 @@ class OracleNoise:
         level: float,
     ) -> tuple[FloatArray, FloatArray]:
         """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected of no truth."""
-        heads = np.rint(values * self._gap + supports * float(self.law.q)).astype(np.int64)
+        heads = self._supports(values, supports)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.two_laws import TwoLaws
+
 FloatArray = NDArray[np.float64]
 
 
@@ -46,6 +48,12 @@ class SupportLaw(Protocol):
     def coins(self, n_summed: int) -> TwoCoins | None:
         """A sum of ``n_summed`` cells as coin flips, where it is exactly that."""
 
+    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+        """How many of ``n_summed`` cells a report supports, if its true cell is one of them and if it is not.
+
+        None where that hangs on more than this, or is not known.
+        """
+
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -54,6 +62,9 @@ class Law:
 
     __slots__ = ()
     kind: ClassVar[str]
+
+    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         # whole numbers beyond 2**53 do not survive every JSON reader
