@@ -181,8 +181,7 @@ class TreeFusion:
         """For each level but the last: where its nodes' children start, and how many (one number if equal)."""
         children: list[tuple[IntArray, int | IntArray]] = []
         for level in range(self.hierarchy.n_levels - 1):
-            above, below = (np.asarray(self.hierarchy.boundaries[lower]) for lower in (level, level + 1))
-            starts = np.searchsorted(below, above).astype(np.int64)
+            starts = self.hierarchy.first_children(level)
             numbers = np.diff(starts)
             is_equal = bool((numbers == numbers[0]).all())
             children.append((starts[:-1], int(numbers[0]) if is_equal else numbers))
@@ -194,6 +193,18 @@ class TreeFusion:
             total: FloatArray = below.reshape(-1, numbers, *below.shape[1:]).sum(axis=1)
             return total
         return np.add.reduceat(below, starts, axis=0)
+
+    def _sum_before(self, level: int, below: FloatArray) -> FloatArray:
+        """For every node below a level, the sum over its siblings before it."""
+        starts, numbers = self._children[level]
+        if isinstance(numbers, int):
+            siblings = below.reshape(-1, numbers)
+            before = np.zeros_like(siblings)
+            np.cumsum(siblings[:, :-1], axis=1, out=before[:, 1:])
+            return before.ravel()
+        # extended precision, so that differences of running sums over a million leaves keep their digits
+        running = np.concatenate([[0], np.cumsum(below, dtype=np.longdouble)])[:-1]
+        return np.asarray(running - np.repeat(running[starts], numbers), np.float64)
 
     def _spread(self, level: int, above: FloatArray) -> FloatArray:
         """The parent's number at every child."""
@@ -239,12 +250,9 @@ class TreeFusion:
             here, above = self.hierarchy.level_slice(level), self.hierarchy.level_slice(level - 1)
             own = self._from_below[level]
             sums = self._sum_children(level - 1, own)
-            starts, _ = self._children[level - 1]
-            # extended precision, so that differences of running sums over a million leaves keep their digits
-            running = np.concatenate([[0], np.cumsum(own, dtype=np.longdouble)])[:-1]
             parents[here] = self._spread(level - 1, np.arange(above.start, above.stop))
             tables[here, 0] = own
-            tables[here, 1] = running - self._spread(level - 1, running[starts])
+            tables[here, 1] = self._sum_before(level - 1, own)
             inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
             tables[here, 2] = self._spread(level - 1, inverse)
         return parents, tables

@@ -38,18 +38,36 @@ def hierarchies(draw, most: int = 40) -> Hierarchy:
     return Hierarchy.of_levels(levels[::-1], n_leaves)
 
 
-@pytest.mark.parametrize("degree", [2, 3, 4, 5])
-def test_every_range_of_every_small_tree_is_the_disjoint_union_of_its_nodes(degree):
-    """Exhaustive: sizes 1 to 64, degrees 2 to 5, every range; at most 2 (B - 1) nodes of a level are used."""
-    for n_leaves in range(1, 65):
+@pytest.mark.parametrize("degree", range(2, 9))
+def test_every_range_of_every_small_tree_is_the_union_of_the_fewest_nodes(degree):
+    """Exhaustive: sizes 1 to 128, degrees 2 to 8, every range.
+
+    The nodes lie end to end, so that they hold the range exactly and once; each lies in the range while its parent does
+    not, so that there are no fewer; and there are at most (B - 1)(2 log_B r + 1) of them, the thesis' bound.
+    """
+    for n_leaves in range(1, 129):
         tree = Hierarchy.of_degree(n_leaves, degree)
-        for first in range(n_leaves):
-            for stop in range(first + 1, n_leaves + 1):
-                nodes = tree.decompose(first, stop)
-                covered = [leaf for node in nodes for leaf in tree.leaves(*node)]
-                assert covered == list(range(first, stop))
-                levels = [level for level, _ in nodes]
-                assert max(map(levels.count, levels)) <= 2 * (degree - 1)
+        first, stop = (ends.astype(np.int64) for ends in np.triu_indices(n_leaves + 1, 1))
+        parts = tree.decompose_many(first, stop)
+        used = parts[:, 1] - parts[:, 0] + parts[:, 3] - parts[:, 2]
+        assert (used >= 0).all()
+        assert (used.sum(axis=0) <= (degree - 1) * (2 * np.log(stop - first) / np.log(degree) + 1) + 1e-9).all()
+        left, right = first, stop
+        for level in range(tree.height, -1, -1):
+            edges, (low, inner_low, inner_high, high) = tree.boundaries[level], parts[level]
+            for side in ((low, inner_low), (inner_high, high)):
+                some = side[0] < side[1]
+                node, end, lowest, highest = (part[some] for part in (*side, first, stop))
+                assert ((edges[node] >= lowest) & (edges[end] <= highest)).all()
+                for one in (node, end - 1) if level else ():  # parents are in order: the outer ones speak for all
+                    above = tree.boundaries[level - 1]
+                    parent = tree.nodes_of(edges[one], level - 1)
+                    assert ((above[parent] < lowest) | (above[parent + 1] > highest)).all()
+            assert (edges[low] == left)[low < inner_low].all()
+            assert (edges[high] == right)[inner_high < high].all()
+            left = np.where(low < inner_low, edges[inner_low], left)
+            right = np.where(inner_high < high, edges[inner_high], right)
+        assert (left == right).all()
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 5])
@@ -93,6 +111,53 @@ def test_a_tree_survives_json(tree):
     assert len({tree, Hierarchy.from_dict(tree.to_dict())}) == 1
 
 
+@pytest.mark.parametrize(
+    ("n_leaves", "degree", "height", "padded"),
+    [(32, 2, 5, 32), (27, 3, 3, 27), (64, 4, 3, 64), (28, 2, 5, 32), (20, 3, 3, 27)],
+)
+def test_heights_and_padding_are_those_of_the_thesis(n_leaves, degree, height, padded):
+    assert Hierarchy.of_degree(n_leaves, degree).height == height
+    assert Hierarchy.of_degree(n_leaves, degree).n_leaves == n_leaves
+    assert Hierarchy.of_degree(n_leaves, degree, padded=True).level_sizes == tuple(degree**j for j in range(height + 1))
+    assert Hierarchy.of_degree(n_leaves, degree, padded=True).n_leaves == padded
+
+
+@pytest.mark.parametrize(
+    ("n_leaves", "degree", "path"),
+    [(32, 2, [31, 15, 7, 3, 1, 0]), (27, 3, [20, 6, 2, 0]), (64, 4, [63, 15, 3, 0]), (21, 3, [20, 6, 2, 0])],
+)
+def test_paths_are_those_of_the_thesis(n_leaves, degree, path):
+    assert Hierarchy.of_degree(n_leaves, degree).path(path[0]) == path
+
+
+def test_the_range_of_the_thesis_has_six_nodes():
+    nodes = Hierarchy.of_degree(32, 2).decompose(2, 23)  # both ends included: 2 to 22
+    assert nodes == [(4, 1), (3, 1), (2, 1), (3, 4), (4, 10), (5, 22)]
+
+
+@given(hierarchies(), st.integers(1, 3))
+def test_sums_of_nodes_are_sums_of_their_leaves(tree, n_columns):
+    leaves = np.random.default_rng(1).integers(0, 100, (tree.n_leaves, n_columns))
+    sums = tree.node_sums(leaves)
+    for number in range(tree.n_nodes):
+        assert (sums[number] == leaves[list(tree.leaves(*tree.locate(number)))].sum(axis=0)).all()
+    assert (tree.node_sums(leaves[:, 0]) == sums[:, 0]).all()
+
+
+def test_boundaries_cannot_be_changed():
+    tree = Hierarchy.of_degree(10, 4)
+    with pytest.raises(ValueError, match="read-only"):
+        tree.boundaries[1][1] = 5
+    assert repr(tree) == "Hierarchy(level_sizes=(1, 3, 10))"
+
+
+def test_trees_are_equal_by_content():
+    assert Hierarchy.of_degree(10, 4) == Hierarchy(((0, 10), (0, 4, 8, 10), tuple(range(11))))
+    assert Hierarchy.of_degree(10, 4) != Hierarchy.of_degree(10, 5)
+    assert Hierarchy.of_degree(10, 4) != "tree"
+    assert len({Hierarchy.of_degree(10, 4), Hierarchy.of_degree(10, 4), Hierarchy.of_degree(11, 4)}) == 2
+
+
 def test_mixed_fan_outs_need_no_padding():
     tree = Hierarchy.of_fan_outs([8, 4, 4, 4, 4])
     assert tree.level_sizes == (1, 8, 32, 128, 512, 2048)
@@ -133,8 +198,8 @@ def test_towns_stand_in_regions_whatever_their_order():
 
 
 def test_large_trees_are_made_and_asked_quickly_enough_to_use():
-    tree = Hierarchy.of_degree(1 << 17, 4)
-    assert len(tree.decompose(1, (1 << 17) - 1)) <= 2 * 3 * tree.n_levels
+    tree = Hierarchy.of_degree(1 << 20, 16)
+    assert len(tree.decompose(1, (1 << 20) - 1)) <= 2 * 15 * tree.height
 
 
 @pytest.mark.parametrize(
@@ -166,6 +231,9 @@ def test_questions_outside_the_tree_are_refused():
         lambda: tree.leaves(3, 0),
         lambda: tree.locate(14),
         lambda: tree.parent(0, 0),
+        lambda: tree.path(10),
+        lambda: tree.first_children(2),
+        lambda: tree.node_sums(np.zeros(9)),
         lambda: Hierarchy.of_fan_outs([2, 2], 5),
         lambda: Hierarchy.of_fan_outs([1]),
         lambda: Hierarchy.of_degree(0, 2),
@@ -176,7 +244,16 @@ def test_questions_outside_the_tree_are_refused():
 
 
 @pytest.mark.parametrize(
-    "content", [{}, {"n_leaves": 4}, {"n_leaves": "x", "levels": []}, {"n_leaves": 4, "levels": 3}]
+    "content",
+    [
+        {},
+        {"n_leaves": 4},
+        {"n_leaves": "x", "levels": []},
+        {"n_leaves": 4, "levels": 3},
+        {"n_leaves": 4, "levels": [3]},
+        {"n_leaves": 4, "levels": [[0, 2**80, 4]]},
+        {"n_leaves": 4, "levels": [[[0, 2, 4]]]},
+    ],
 )
 def test_damaged_trees_are_refused(content):
     with pytest.raises(FormatError):

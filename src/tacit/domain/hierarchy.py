@@ -7,12 +7,11 @@ and the last node of a tree of degree 4 over ten leaves has two.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,54 +21,74 @@ from tacit.domain.place import PlaceAxis
 from tacit.domain.time import TimeAxis
 from tacit.errors import FormatError, SettingError
 
+_Number = TypeVar("_Number", np.int64, np.float64)
+
 Node = tuple[int, int]
 """A level and the index of a node in it."""
 
 
-@dataclass(frozen=True, slots=True)
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hierarchy:
     """Levels of nodes over the leaves 0 .. n_leaves - 1: level 0 is the root, the last level is the leaves.
 
     A node is a pair (level, index), or one number that counts the nodes from the root down, level by level.
 
     >>> tree = Hierarchy.of_degree(10, 4)
-    >>> tree.boundaries[:2], tree.level_sizes
-    (((0, 10), (0, 4, 8, 10)), (1, 3, 10))
+    >>> [level.tolist() for level in tree.boundaries[:2]], tree.level_sizes
+    ([[0, 10], [0, 4, 8, 10]], (1, 3, 10))
     >>> tree.decompose(2, 9)
     [(2, 2), (2, 3), (1, 1), (2, 8)]
     """
 
-    boundaries: tuple[tuple[int, ...], ...]
+    boundaries: tuple[IntArray, ...]
 
     def __post_init__(self) -> None:
-        if not self.boundaries or len(self.boundaries[0]) != 2 or self.boundaries[0][0] != 0:
+        boundaries = tuple(_read_only(level) for level in self.boundaries)
+        object.__setattr__(self, "boundaries", boundaries)
+        if not boundaries or len(boundaries[0]) != 2 or boundaries[0][0] != 0:
             raise SettingError(
                 "boundaries must start with the root, one node from 0 to the number of leaves. "
                 "Make the tree with of_degree, of_fan_outs, of_time or of_places."
             )
         check_at_least(1, n_leaves=self.n_leaves)
-        if len(self.boundaries[-1]) != self.n_leaves + 1:
+        if len(boundaries[-1]) != self.n_leaves + 1:
             raise SettingError("boundaries must end with the leaves, one node each. Add a last level of single leaves.")
-        for level, (above, below) in enumerate(pairwise(self.boundaries), 1):
-            if not all(left < right for left, right in pairwise(below)):
+        for level, (above, below) in enumerate(pairwise(boundaries), 1):
+            if not (below[:-1] < below[1:]).all():
                 raise SettingError(f"boundaries of level {level} must increase. Sort them and drop empty nodes.")
-            if len(below) <= len(above) or not set(above) <= set(below) or (below[0], below[-1]) != self.boundaries[0]:
+            if len(below) <= len(above) or not _holds_all(below, above) or (below[0], below[-1]) != (0, self.n_leaves):
                 raise SettingError(
                     f"every level must cut up the one above it; level {level} does not. "
                     "Weeks do not nest in months: leave one of them out."
                 )
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return self.level_sizes == other.level_sizes and all(map(np.array_equal, self.boundaries, other.boundaries))
+
+    def __hash__(self) -> int:
+        return hash((self.n_leaves, *(level.tobytes() for level in self.boundaries[1:-1])))
+
+    def __repr__(self) -> str:
+        return f"Hierarchy(level_sizes={self.level_sizes})"
+
     @classmethod
-    def of_levels(cls, levels: Sequence[Sequence[int]], n_leaves: int) -> Hierarchy:
+    def of_levels(cls, levels: Iterable[Sequence[int] | NDArray[np.integer]], n_leaves: int) -> Hierarchy:
         """Make a tree from the boundaries of its inner levels, coarsest first; root and leaves are added.
 
         A level that equals the one above it is left out: it would be asked the same question twice.
         """
         check_at_least(1, n_leaves=n_leaves)
-        kept: list[tuple[int, ...]] = [(0, n_leaves)]
-        for level in (*levels, range(n_leaves + 1)):
-            boundaries = tuple(int(boundary) for boundary in level)
-            if boundaries != kept[-1]:
+        kept = [_read_only((0, n_leaves))]
+        leaves = np.arange(n_leaves + 1, dtype=np.int64)
+        leaves.flags.writeable = False
+        for level in (*levels, leaves):
+            boundaries = _read_only(level)
+            if not np.array_equal(boundaries, kept[-1]):
                 kept.append(boundaries)
         return cls(tuple(kept))
 
@@ -91,21 +110,25 @@ class Hierarchy:
                 "Add a level or widen one."
             )
         sizes = [prod(fan_outs[level:]) for level in range(1, len(fan_outs))]
-        return cls.of_levels([(*range(0, n_leaves, size), n_leaves) for size in sizes], n_leaves)
+        return cls.of_levels([np.append(np.arange(0, n_leaves, size), n_leaves) for size in sizes], n_leaves)
 
     @classmethod
-    def of_degree(cls, n_leaves: int, degree: int) -> Hierarchy:
+    def of_degree(cls, n_leaves: int, degree: int, *, padded: bool = False) -> Hierarchy:
         """Make the complete tree of one degree B: level by level, nodes of B**j leaves, the last ones cut short.
+
+        A padded tree has leaves that nothing ever falls into, up to the next power of B, as the thesis has them.
 
         >>> [len(level) - 1 for level in Hierarchy.of_degree(2006, 2).boundaries]
         [1, 2, 4, 8, 16, 32, 63, 126, 251, 502, 1003, 2006]
+        >>> Hierarchy.of_degree(20, 3, padded=True).n_leaves
+        27
         """
         check_at_least(1, n_leaves=n_leaves)
         check_at_least(2, degree=degree)
         height = 0
         while degree**height < n_leaves:  # in whole numbers: a logarithm is off by one at powers
             height += 1
-        return cls.of_fan_outs([degree] * height, n_leaves)
+        return cls.of_fan_outs([degree] * height, None if padded else n_leaves)
 
     @classmethod
     def of_time(cls, axis: TimeAxis, steps: Sequence[str] = ("year", "month")) -> Hierarchy:
@@ -138,12 +161,17 @@ class Hierarchy:
 
     @property
     def n_leaves(self) -> int:
-        return self.boundaries[0][-1]
+        return int(self.boundaries[0][-1])
 
     @property
     def n_levels(self) -> int:
         """The number of levels, root and leaves included."""
         return len(self.boundaries)
+
+    @property
+    def height(self) -> int:
+        """The number of steps from a leaf to the root."""
+        return self.n_levels - 1
 
     @property
     def level_sizes(self) -> tuple[int, ...]:
@@ -183,7 +211,7 @@ class Hierarchy:
     def leaves(self, level: int, index: int) -> range:
         """The leaves under a node."""
         self._check_node(level, index)
-        return range(self.boundaries[level][index], self.boundaries[level][index + 1])
+        return range(*self.boundaries[level][index : index + 2].tolist())
 
     def nodes_of(self, leaves: NDArray[np.integer], level: int) -> NDArray[np.int64]:
         """The index of the node above each of these leaves, at a level.
@@ -192,7 +220,7 @@ class Hierarchy:
         [0, 0, 1, 2]
         """
         self._check_level(level)
-        return np.searchsorted(np.array(self.boundaries[level]), leaves, side="right") - 1
+        return np.searchsorted(self.boundaries[level], leaves, side="right") - 1
 
     def parent(self, level: int, index: int) -> Node:
         """The node above a node."""
@@ -208,6 +236,40 @@ class Hierarchy:
         first, last = self.nodes_of(np.array([leaves.start, leaves.stop - 1]), level + 1).tolist()
         return [(level + 1, child) for child in range(first, last + 1)]
 
+    def path(self, leaf: int) -> list[int]:
+        """The index of the node above a leaf at every level, from the leaf itself up to the root.
+
+        >>> Hierarchy.of_degree(27, 3).path(20)
+        [20, 6, 2, 0]
+        """
+        self._check_node(self.height, leaf)
+        return [int(self.nodes_of(np.array(leaf), level)) for level in range(self.height, -1, -1)]
+
+    def first_children(self, level: int) -> IntArray:
+        """Where the children of each node start in the level below; last, how many nodes that level has.
+
+        >>> Hierarchy.of_degree(10, 4).first_children(1).tolist()
+        [0, 4, 8, 10]
+        """
+        self._check_level(level)
+        if level == self.height:
+            raise SettingError("leaves have no children. Ask for a level above them.")
+        return np.searchsorted(self.boundaries[level + 1], self.boundaries[level]).astype(np.int64, copy=False)
+
+    def node_sums(self, leaves: NDArray[_Number]) -> NDArray[_Number]:
+        """The sum of the leaves under every node, numbered from the root down; columns are trees of their own.
+
+        >>> Hierarchy.of_degree(4, 2).node_sums(np.array([1, 2, 3, 4])).tolist()
+        [10, 3, 7, 1, 2, 3, 4]
+        """
+        leaves = np.asarray(leaves)
+        if leaves.ndim == 0 or len(leaves) != self.n_leaves:
+            raise SettingError(f"leaves must have {self.n_leaves} rows, one for each leaf; got shape={leaves.shape}.")
+        sums = [leaves]
+        for level in range(self.height - 1, -1, -1):
+            sums.append(np.add.reduceat(sums[-1], self.first_children(level)[:-1], axis=0))
+        return np.concatenate(sums[::-1])
+
     def decompose(self, first: int, stop: int) -> list[Node]:
         """The fewest nodes that together hold the leaves from ``first`` up to but not including ``stop``, in order.
 
@@ -217,22 +279,36 @@ class Hierarchy:
             raise SettingError(
                 f"a range must satisfy 0 <= first < stop <= {self.n_leaves}; got first={first}, stop={stop}."
             )
-        left: list[Node] = []
-        right: list[Node] = []
-        held: tuple[int, int] | None = None  # the leaves that nodes of higher levels already hold
-        for level, boundaries in enumerate(self.boundaries):
-            low, high = bisect_left(boundaries, first), bisect_right(boundaries, stop) - 1
-            if low >= high:
-                continue  # no node of this level lies inside the range
-            inner = (high, high) if held is None else tuple(bisect_left(boundaries, edge) for edge in held)
-            left[:0] = [(level, index) for index in range(low, inner[0])]
-            right += [(level, index) for index in range(inner[1], high)]
-            held = boundaries[low], boundaries[high]
-        return left + right
+        parts = self.decompose_many(np.array([first]), np.array([stop]))[:, :, 0].tolist()
+        left = [(level, node) for level, part in enumerate(parts) for node in range(part[1] - 1, part[0] - 1, -1)]
+        right = [(level, node) for level, part in enumerate(parts) for node in range(part[2], part[3])]
+        return left[::-1] + right
+
+    def decompose_many(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> IntArray:
+        """The decompositions of many ranges, as an array levels x 4 x ranges.
+
+        At a level a range uses the nodes from part 0 up to part 1 on its left, and from part 2 up to part 3 on its
+        right; finest nodes lie outermost. The ranges are not checked.
+
+        >>> Hierarchy.of_degree(10, 4).decompose_many(np.array([2]), np.array([9]))[:, :, 0].tolist()
+        [[0, 0, 0, 0], [1, 2, 2, 2], [2, 4, 8, 9]]
+        """
+        parts = np.zeros((self.n_levels, 4, len(first)), np.int64)
+        # the leaves that nodes of higher levels already hold; none at first
+        held_first, held_stop = np.full(len(first), -1), np.full(len(first), -1)
+        for level, edges in enumerate(self.boundaries):
+            low, high = np.searchsorted(edges, first), np.searchsorted(edges, stop, side="right") - 1
+            used, fresh = low < high, held_first < 0
+            inner_low = np.where(fresh, high, np.searchsorted(edges, held_first))
+            inner_high = np.where(fresh, high, np.searchsorted(edges, held_stop))
+            parts[level] = np.where(used, [low, inner_low, inner_high, high], 0)
+            held_first = np.where(used, edges[low], held_first)
+            held_stop = np.where(used, edges[high], held_stop)
+        return parts
 
     def to_dict(self) -> dict[str, Any]:
         """The tree as plain values; root and leaves go without saying."""
-        return {"n_leaves": self.n_leaves, "levels": [list(level) for level in self.boundaries[1:-1]]}
+        return {"n_leaves": self.n_leaves, "levels": [level.tolist() for level in self.boundaries[1:-1]]}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Hierarchy:
@@ -243,8 +319,8 @@ class Hierarchy:
         True
         """
         try:
-            return cls.of_levels([[int(edge) for edge in level] for level in content["levels"]], content["n_leaves"])
-        except (KeyError, TypeError, ValueError):
+            return cls.of_levels(content["levels"], content["n_leaves"])
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise FormatError("the hierarchy is damaged or newer than this version. Make it anew.") from None
 
     def _check_level(self, level: int) -> None:
@@ -259,6 +335,21 @@ class Hierarchy:
             )
 
 
-def _edges_of(groups: NDArray[np.int64]) -> list[int]:
+def _edges_of(groups: IntArray) -> IntArray:
     """The boundaries of runs of equal numbers."""
-    return [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), groups.size]
+    return np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
+
+
+def _read_only(level: Sequence[int] | NDArray[np.integer]) -> IntArray:
+    if isinstance(level, np.ndarray) and level.dtype == np.int64 and level.base is None and not level.flags.writeable:
+        return level.astype(np.int64, copy=False)
+    edges = np.array(level, np.int64)
+    if edges.ndim != 1:
+        raise SettingError("boundaries of a level must be a list of whole numbers.")
+    edges.flags.writeable = False
+    return edges
+
+
+def _holds_all(edges: IntArray, asked: IntArray) -> bool:
+    found = np.searchsorted(edges, asked)
+    return bool((found < edges.size).all() and (edges[found] == asked).all())
