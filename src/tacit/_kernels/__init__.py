@@ -178,6 +178,16 @@ class TreeKernels(Protocol):
     ) -> None: ...
 
 
+class InversionKernels(Protocol):
+    """Draws by cumulative probabilities, and what is made of them; ``inversion_plain`` says what each function does."""
+
+    def invert(self, words: NDArray[np.uint64], thresholds: NDArray[np.int64], out: NDArray[np.int64]) -> bool: ...
+
+    def join(self, blocks: NDArray[np.int64], low: NDArray[np.int64], n_low_bits: int) -> None: ...
+
+    def sign(self, words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -276,6 +286,17 @@ def tree_kernels(n_steps: int) -> TreeKernels:
     from tacit._kernels import tree_plain
 
     return tree_plain
+
+
+def inversion_kernels(n_draws: int) -> InversionKernels:
+    """The kernels to make ``n_draws`` draws from tables with: each about as much work as eight bits."""
+    if _is_worth_loading(8 * n_draws):
+        from tacit._kernels import inversion
+
+        return inversion
+    from tacit._kernels import inversion_plain
+
+    return inversion_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:
