@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit._files import write_whole
-from tacit._validate import check_at_least, check_one_of, check_positive, check_share
+from tacit._validate import check_one_of, check_positive, check_share
 from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
 from tacit.privacy.epsilon import check_epsilon
+from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
 FORMAT: Final = 1
 LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
-UNITS: Final = ("event", "user-day")
 _AXES: Final = ("time", "place")
 
 
@@ -66,10 +66,9 @@ class Plan:
                 "Name what the device hides."
             )
         check_one_of((LOCAL, CENTRAL), neighbors=self.neighbors)
-        check_one_of(UNITS if self.is_central else UNITS[:1], unit=self.unit)
-        check_at_least(1, most=self.most)
-        if self.unit == "event" and self.most != 1:
-            raise SettingError(f"most belongs to the unit user-day; got most={self.most} for single events.")
+        if not self.is_central:
+            check_one_of(("event",), unit=self.unit)
+        Unit(self.unit, self.most)  # refuses a bound that does not fit the unit
         if self.is_central and self.private != _AXES:
             raise SettingError("a trusted curator hides time and place alike. Leave private out.")
         if self.rho or self.delta:
@@ -87,6 +86,11 @@ class Plan:
     def is_central(self) -> bool:
         """Whether a trusted curator counts; otherwise devices randomize and trust nobody."""
         return self.neighbors == CENTRAL
+
+    @property
+    def protected_unit(self) -> Unit:
+        """Whom epsilon protects, with how much of them is counted."""
+        return Unit(self.unit, self.most)
 
     @property
     def n_private(self) -> int:

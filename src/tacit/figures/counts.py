@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tacit.domain import TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
-from tacit.postprocess import clip, clip_and_rescale
 from tacit.release import Release
 from tacit.release.release import LARGEST_RELATIVE_ERROR
 from tacit.tally import ExactTally
@@ -122,8 +121,7 @@ def coarser_steps(axis: TimeAxis) -> Iterator[str]:
 
 def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
-    refine = clip if release.unbiased.totals is None else clip_and_rescale
-    added = Release.of(release.plan, release.unbiased, by=step, level=release.level, refine=refine)
+    added = Release.of(release.plan, release.unbiased, by=step, level=release.level)
     estimate, axis = added.unbiased, added.domain.time
     lower, upper = estimate.noise.intervals(estimate.values, release.level)
     return Counts(

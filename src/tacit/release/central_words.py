@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tacit.privacy.unit import Unit
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
 if TYPE_CHECKING:
     from tacit.release.statement import PrivacyStatement
 
 _MECHANISM_WORDS: Final = {
-    "laplace": "discrete Laplace noise on every count",
-    "gaussian": "discrete Gaussian noise on every count",
-    "tree": "discrete Laplace noise on a tree of periods for every place",
-    "gaussian tree": "discrete Gaussian noise on a tree of periods for every place",
-    "place tree": "discrete Laplace noise on a tree of places for every period",
-    "gaussian place tree": "discrete Gaussian noise on a tree of places for every period",
-}
-_PROTECTED: Final = {
-    "event": "Whether any single event happened at all, and so also when and where",
-    "user-day": "All that any one person did on any one day: whether, how often, when and where",
+    "flat": "on every count",
+    "tree": "on a tree of periods for every place",
+    "calendar tree": "on a calendar of periods in longer periods for every place",
+    "place tree": "on a tree of places in larger places for every period",
 }
 _WHOM: Final = {
     "event": (
@@ -28,17 +23,7 @@ _WHOM: Final = {
     ),
     "user-day": (
         "For each person and day, against everyone who sees the release; not against the curator, who holds the "
-        "events. Neighbouring inputs: all events of one person on one day added or removed. {counted}"
-    ),
-}
-_BEYOND: Final = {
-    "event": (
-        "A person behind several events: each event is hidden among those that might have been, but many events of "
-        "one person may together be told, and their epsilons add up. Someone who comes every day is not hidden."
-    ),
-    "user-day": (
-        "A person seen on several days: each day is hidden, but many days of one person may together be told, and "
-        "their epsilons add up. Someone who comes every day is not hidden as such."
+        "events. Neighbouring inputs: all events of one person on one day added or removed. {rule}"
     ),
 }
 
@@ -46,19 +31,19 @@ _BEYOND: Final = {
 def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     """Headings and plain sentences about noisy counts."""
     total, prior = epsilon_at_most(about.total_epsilon), epsilon_at_most(about.prior_epsilon)
-    but = f", but for a chance of at most {about.delta:.2g} (delta)" if about.delta else ""
-    cost = f"rho {about.rho:.6g}, which is epsilon" if about.rho else "epsilon"
-    how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
-    counted = f"At most {about.most} of a person's events a day were counted: the first in the order of the file."
+    but = f", but for a chance of at most {about.delta:g} (delta)" if about.delta else ""
+    cost = f"rho {epsilon_at_most(about.rho)}, which is epsilon" if about.rho else "epsilon"
+    how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_MECHANISM_WORDS[about.mechanism]}"
+    unit = Unit(about.unit, about.most)
     parts = [
         (
             "What is protected",
-            f"{_PROTECTED[about.unit]}. Someone who knows everything else and sees this release can change the odds "
+            f"{unit.protects} Someone who knows everything else and sees this release can change the odds "
             f"between 'it is among the data' and 'it is not' by a factor of at most {at_most(about.odds)} (epsilon "
             f"{total}){but}. Whoever thought both equally likely can be at most "
             f"{percent_at_most(about.largest_belief)} sure afterwards.",
         ),
-        ("For whom", _WHOM[about.unit].format(counted=counted)),
+        ("For whom", _WHOM[about.unit].format(rule=unit.rule)),
         (
             "How",
             f"Whole-number noise was added to exact counts before anything was published: {how}, at "
@@ -81,7 +66,7 @@ def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
         ),
         (
             "What is not protected",
-            f"{_BEYOND[about.unit]} Nor what everyone can learn from the counts themselves, such "
+            f"{unit.does_not_protect} Nor what everyone can learn from the counts themselves, such "
             "as that one region has more events than another.",
         ),
     ]

@@ -16,7 +16,7 @@ from tacit.domain import Domain
 from tacit.errors import PlanMismatch, SettingError
 from tacit.estimate import Answer, Estimate
 from tacit.plan import Plan
-from tacit.postprocess import clip_and_rescale
+from tacit.postprocess import clip, clip_and_rescale
 from tacit.query import answer
 from tacit.release.statement import PrivacyStatement
 from tacit.rounding import epsilon_at_most
@@ -48,16 +48,20 @@ class Release:
         by: str | None = None,
         place: str | None = None,
         level: float = 0.95,
-        refine: Callable[[Estimate], Estimate] = clip_and_rescale,
+        refine: Callable[[Estimate], Estimate] | None = None,
     ) -> Release:
-        """Release an estimate, added up to ``by`` periods ("month", "year") and ``place`` level where given."""
+        """Release an estimate, added up to ``by`` periods ("month", "year") and ``place`` level where given.
+
+        Refined counts are clipped at zero, and rescaled to the public number of reports where there is one, unless
+        ``refine`` says otherwise.
+        """
         check_share(level=level)
         if estimate.provenance.plan_id != plan.fingerprint:
             raise PlanMismatch(
                 "the estimate was made under another plan. Use the plan its reports were collected under."
             )
         unbiased = estimate.coarsen(time=by, place=place) if by or place else estimate
-        refined = refine(unbiased)
+        refined = (refine or _usual_refinement(unbiased))(unbiased)
         statement = PrivacyStatement.of(
             plan, unbiased.provenance, unbiased_steps=unbiased.steps, refined_steps=refined.steps
         )
@@ -91,8 +95,8 @@ class Release:
 
     def coarsen(self, *, time: str | None = None, place: str | None = None) -> Release:
         """The same release in larger periods or places; refined anew from the sums."""
-        if self.refined.steps != (*self.unbiased.steps, "clip and rescale"):
-            raise SettingError("only a release refined by clip and rescale can be added up. Release it anew.")
+        if self.refined.steps != _usual_refinement(self.unbiased)(self.unbiased).steps:
+            raise SettingError("only a release refined in the usual way can be added up. Release it anew.")
         return Release.of(self.plan, self.unbiased, by=time, place=place, level=self.level)
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -131,3 +135,7 @@ class Release:
         from tacit.release import files
 
         return files.read(Path(path))
+
+
+def _usual_refinement(estimate: Estimate) -> Callable[[Estimate], Estimate]:
+    return clip if estimate.totals is None else clip_and_rescale
