@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit._files import check_writable
 from tacit.errors import DataError, SettingError
-from tacit.events import BadRowSummary, EventBatch, EventDigest, Events
+from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomness import Randomness
@@ -51,11 +51,16 @@ def randomize_events(
     (the new days of a file that grows). Without a ledger the randomness must be simulated: real noise is always
     recorded.
     """
+    if events.columns.user is not None:
+        raise SettingError(
+            f"user must be left out where reports are made; got user={events.columns.user!r}. "
+            "A report protects one event, not all of a user's."
+        )
     if ledger is None and not randomness.is_simulation:
         raise SettingError("real reports must be recorded. Give a ledger.")
     check_writable(Path(path))
     key = _UNRECORDED_KEY if ledger is None else ledger.key
-    digest, n_events = _DayDigest(key, events.domain), 0
+    digest, n_events = DayDigest(key, events.domain), 0
     for batch in _within(events, only, progress):
         digest.update(batch)
         n_events += len(batch) if batch.count is None else int(batch.count.sum())
@@ -68,11 +73,11 @@ def randomize_events(
             plan_id=plan.fingerprint,
             private=plan.private,
             epsilon=plan.epsilon,
-            days={_day_name(day): value for day, value in days.items()},
+            days=days,
             n_events=n_events,
             again=again,
         ).prior_epsilon
-    digest_again = _DayDigest(key, events.domain)
+    digest_again = DayDigest(key, events.domain)
     try:
         with RandomizingWriter(path, plan, randomness=randomness, prior_epsilon=prior) as writer:
             for batch in _within(events, only, progress):
@@ -108,17 +113,6 @@ def _check_size(events: Events, n_events: int) -> None:
             f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "
             "Nothing was spent. Check the column of counts, or split the file."
         )
-
-
-class _DayDigest(EventDigest):
-    """Digests of calendar days, so that events are known again under a plan of another step."""
-
-    def update(self, batch: EventBatch) -> None:
-        super().update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
-
-
-def _day_name(day: int) -> str:
-    return str(np.datetime64(day, "D"))
 
 
 def _pieces(batch: EventBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

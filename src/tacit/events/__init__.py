@@ -8,14 +8,15 @@
    set aside, counted by :class:`Reason` and known by their row numbers; a value appears in no message.
 
 Memory does not grow with the number of rows. :func:`scan_span` finds the first and last date, :func:`summarize` makes
-the curator's summary, and :class:`EventDigest` knows the same events again.
+the curator's summary, and :class:`EventDigest` knows the same events again. With a column of users,
+:meth:`Events.count` bounds what one user's day adds (:mod:`tacit.events.bounding`).
 """
 
 from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
 from tacit.events.counts import EventCounts
-from tacit.events.digest import EventDigest
+from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.polygons import Polygons
@@ -27,6 +28,7 @@ from tacit.events.summary import EventSummary, YearSummary, summarize
 __all__ = [
     "BadRowSummary",
     "Condition",
+    "DayDigest",
     "EventBatch",
     "EventColumns",
     "EventCounts",

@@ -37,6 +37,8 @@ class Reason(Enum):
     OUTSIDE_PLACE = "a place known to lie outside"
     UNREADABLE_LOCATION = "coordinates that cannot be read"
     OUTSIDE_LOCATION = "coordinates outside every polygon"
+    NO_USER = "no user"
+    UNREADABLE_USER = "a user that is neither text nor a whole number"
 
     @property
     def code(self) -> int:

@@ -23,8 +23,9 @@ class EventCounts:
     """How many events each cell holds, and what became of every row.
 
     ``domain`` is the domain that was asked for, given an end (at the last event) if it had none; ``counts`` has its
-    shape. ``n_rows`` is ``n_counted`` plus ``n_left_out`` (by ``where``) plus ``bad_rows.n_rows``. The counts are exact
-    and appear in no repr.
+    shape. ``n_rows`` is ``n_counted`` plus ``n_left_out`` (by ``where``) plus ``bad_rows.n_rows``. Where users' days
+    are bounded, ``n_beyond`` events lay beyond the bound and were not counted, in ``n_rows_beyond`` of the
+    ``n_counted`` rows. The counts are exact and appear in no repr.
     """
 
     domain: Domain
@@ -33,10 +34,12 @@ class EventCounts:
     n_counted: int
     n_left_out: int
     bad_rows: BadRowSummary
+    n_beyond: int = 0
+    n_rows_beyond: int = 0
 
     @property
     def n_events(self) -> int:
-        """The events in all cells; more or fewer than ``n_counted`` where a column gives counts."""
+        """The events in all cells; ``n_counted`` unless a column gives counts or users' days are bounded."""
         return int(self.counts.sum())
 
 
@@ -60,13 +63,18 @@ class CountKeeper:
 
     def add(self, batch: EventBatch) -> None:
         """Count a batch."""
-        if not len(batch):
-            return
-        if self._is_endless:
+        self.add_units(self.take_in(batch), 1 if batch.count is None else batch.count)
+
+    def take_in(self, batch: EventBatch) -> NDArray[np.int64]:
+        """Make room for a batch and return the cell of every row, for :meth:`add_units`."""
+        if self._is_endless and len(batch):
             self._make_room(batch)
-        cell = batch.time_bin * self._n_places + batch.place
-        np.add.at(self._counts, cell, 1 if batch.count is None else batch.count)
         self._n_counted += len(batch)
+        return batch.time_bin * self._n_places + batch.place
+
+    def add_units(self, cells: NDArray[np.int64], units: int | NDArray[np.int64]) -> None:
+        """Add so many events to each of the cells."""
+        np.add.at(self._counts, cells, units)
 
     def finish(self, *, n_rows: int, n_left_out: int, bad_rows: BadRowSummary) -> EventCounts:
         """The counts, cut after the last event where the axis has no end."""

@@ -9,6 +9,7 @@ different ledgers differ, and whoever has it can test a guess of a bin's events.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -68,6 +69,21 @@ class EventDigest:
             for bin, words in sorted(self._sums.items())
             if any(words)
         }
+
+
+class DayDigest:
+    """Digests of calendar days on the axis' wall clock, by which a ledger knows events under a plan of any step."""
+
+    def __init__(self, key: bytes, domain: Domain) -> None:
+        self._days = EventDigest(key, domain)
+
+    def update(self, batch: EventBatch) -> None:
+        """Add the events of a batch."""
+        self._days.update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
+
+    def digests(self) -> dict[str, bytes]:
+        """The digest of each day that holds an event, by its date: ``2018-01-31``."""
+        return {str(np.datetime64(day, "D")): digest for day, digest in self._days.digests().items()}
 
 
 def _words(key: bytes, what: bytes, count: int) -> Words:

@@ -23,6 +23,7 @@ from tacit.events.mapping import Condition, ReadOptions
 from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher
 from tacit.events.polygons import PointLocator
 from tacit.events.sources import RawTable
+from tacit.events.user_days import UserDayHash, UserDays, read_users
 
 LEFT_OUT: Final = 255
 
@@ -32,7 +33,8 @@ class EventBatch:
     """Some events in row order, as arrays of one length.
 
     ``time_bin`` and ``place`` are cells of the domain; ``count`` is None where every row is one event; ``seconds`` is
-    the wall clock in the axis' zone (``datetime64[s]``); ``row`` the number of the row.
+    the wall clock in the axis' zone (``datetime64[s]``); ``row`` the number of the row. ``user_day`` is a keyed hash
+    of the user and the calendar day on that clock, two words a row, or None where no column of users was named.
     """
 
     time_bin: NDArray[np.int64]
@@ -40,6 +42,7 @@ class EventBatch:
     count: NDArray[np.int64] | None
     seconds: NDArray[np.datetime64]
     row: NDArray[np.int64]
+    user_day: UserDays | None = None
 
     def __len__(self) -> int:
         return len(self.time_bin)
@@ -47,7 +50,10 @@ class EventBatch:
     def take(self, chosen: NDArray[np.int64]) -> EventBatch:
         """The chosen rows."""
         count = None if self.count is None else self.count[chosen]
-        return EventBatch(self.time_bin[chosen], self.place[chosen], count, self.seconds[chosen], self.row[chosen])
+        user_day = None if self.user_day is None else self.user_day[chosen]
+        return EventBatch(
+            self.time_bin[chosen], self.place[chosen], count, self.seconds[chosen], self.row[chosen], user_day
+        )
 
     def __repr__(self) -> str:
         return f"EventBatch({len(self)} rows)"  # never the values
@@ -55,9 +61,13 @@ class EventBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interpreted:
-    """The events of a table, whose rows are numbered within it, and the rows that are no events."""
+    """The events of a table, whose rows are numbered within it, and the rows that are no events.
+
+    ``unowned`` are events that lack nothing but a user: bad rows, but known again by their digest.
+    """
 
     events: EventBatch
+    unowned: EventBatch
     bad: Mapping[Reason, NDArray[np.int64]]
     n_left_out: int
     dates: ReadDates
@@ -79,6 +89,7 @@ class Interpreter:
         options: ReadOptions,
         locator: PointLocator | None,
         source: str,
+        user_days: UserDayHash,
     ) -> None:
         self._axis = domain.time
         self._parts = {part: number for number, part in enumerate(parts)}
@@ -87,6 +98,7 @@ class Interpreter:
         self._locator = locator
         self._source = source
         self._matcher = PlaceMatcher(domain.place)
+        self._user_days = user_days
 
     def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
         """Read one table; dates whose order is not settled leave the result undecided."""
@@ -103,15 +115,19 @@ class Interpreter:
             count, count_reason = read_counts(self._column(table, "count"), decimal=self._options.decimal)
             _note(reason, count_reason != 0, count_reason)
         place = self._places(table, reason)
+        user_day, user_reason = self._users(table, seconds)
+        is_unowned = (user_reason != 0) & (reason == 0)
+        reason[is_unowned] = user_reason[is_unowned]
         bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
         if len(table.ragged):
             bad[Reason.RAGGED] = table.ragged
         if len(table.unreadable):
             bad[Reason.UNREADABLE_TEXT] = table.unreadable
-        events = EventBatch(time_bin, place, count, seconds, record)
+        events = EventBatch(time_bin, place, count, seconds, record, user_day)
+        unowned = events.take(np.flatnonzero(is_unowned))
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))
-        return Interpreted(events, bad, n_left_out, dates, record)
+        return Interpreted(events, unowned, bad, n_left_out, dates, record)
 
     def _column(self, table: RawTable, part: str) -> Any:
         return table.columns[self._parts[part]]
@@ -124,6 +140,12 @@ class Interpreter:
             is_equal = pc.equal(text, condition.value).to_numpy(zero_copy_only=False)
             reason[is_equal != condition.is_equal] = LEFT_OUT
         return reason
+
+    def _users(self, table: RawTable, seconds: NDArray[np.datetime64]) -> tuple[UserDays | None, NDArray[np.uint8]]:
+        if "user" not in self._parts:
+            return None, np.zeros(len(seconds), np.uint8)
+        users, reason = read_users(self._column(table, "user"))
+        return self._user_days.hashes(users, seconds.astype("datetime64[D]").astype(np.int64)), reason
 
     def _places(self, table: RawTable, reason: NDArray[np.uint8]) -> NDArray[np.int32]:
         if "place" in self._parts:

@@ -58,7 +58,8 @@ class EventColumns:
 
     ``time`` is needed; so is ``place``, or coordinates in one column (``location``) or two (``latitude`` and
     ``longitude``), or both: coordinates then serve the rows whose place is blank. Without ``count`` every row is
-    one event. Every condition in ``where`` must hold for a row to be read at all.
+    one event. Every condition in ``where`` must hold for a row to be read at all. ``user`` names whose event it is, so
+    that what one person adds to a day can be bounded; a row without a user cannot be and is then a bad row.
 
     >>> EventColumns(time="SDate", place="Town", where=("Station=East",)).conditions
     (Condition(column='Station', value='East', is_equal=True),)
@@ -71,6 +72,7 @@ class EventColumns:
     latitude: str | None = None
     longitude: str | None = None
     where: tuple[Condition | str, ...] = ()
+    user: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.where, (str, Condition)):
@@ -194,6 +196,7 @@ def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str
         ("time", columns.time),
         ("place", columns.place),
         ("count", columns.count),
+        ("user", columns.user),
     )
     if with_coordinates:
         parts = (

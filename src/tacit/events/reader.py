@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tacit.domain import Domain
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
+from tacit.events.bounding import UserDayBound
 from tacit.events.counts import CountKeeper, EventCounts
 from tacit.events.date_order import OrderKeeper
 from tacit.events.description import describe_dates, describe_numbers
-from tacit.events.digest import EventDigest
+from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch, Interpreted, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, wanted_columns
 from tacit.events.polygons import PointLocator, Polygons
 from tacit.events.reading import Progress, Reading
 from tacit.events.sources import Source, open_source
+from tacit.events.user_days import KEY_BYTES, UserDayHash
 
 
 def open_events(source: object, *, columns: EventColumns, domain: Domain, options: ReadOptions | None = None) -> Events:
@@ -79,7 +83,15 @@ class Events:
         self._source = source
         self._positions = positions
         self._reading: Reading[Interpreted] | None = None
-        self._interpreter = Interpreter(domain, tuple(positions), columns.conditions, options, locator, source.name)
+        self._interpreter = Interpreter(
+            domain,
+            tuple(positions),
+            columns.conditions,
+            options,
+            locator,
+            source.name,
+            UserDayHash(secrets.token_bytes(KEY_BYTES)),
+        )
         self._start()
 
     def __repr__(self) -> str:
@@ -130,28 +142,57 @@ class Events:
             for _ in self._read(None):
                 pass
             refuse_bad_rows(self.name, self.bad_rows)
-        for batch in self._read(progress):
+        for batch, _ in self._read(progress):
             if is_strict:
                 refuse_bad_rows(self.name, self.bad_rows)
             if len(batch):
                 yield batch
 
-    def count(self, *, progress: Progress | None = None, digest: EventDigest | None = None) -> EventCounts:
-        """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way."""
+    def count(
+        self,
+        *,
+        progress: Progress | None = None,
+        digest: EventDigest | DayDigest | None = None,
+        most_per_user_day: int | None = None,
+    ) -> EventCounts:
+        """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
+
+        With ``most_per_user_day`` only the first so many events of each user on each calendar day are counted
+        (:mod:`tacit.events.bounding`). The digest takes in all events, those without a user too: it is that of the
+        same events read without a column of users.
+        """
         keeper = CountKeeper(self.domain, self.name)
-        for batch in self._read(progress):
-            keeper.add(batch)
+        if most_per_user_day is None:
+            self._feed(keeper.add, digest, progress)
+            return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
+        if self.columns.user is None:
+            raise SettingError(
+                "user must be the name of a column where the events of a user's day are bounded; got user=None. "
+                "Name the column that tells users apart, or count events without a bound."
+            )
+        with UserDayBound(most_per_user_day, keeper) as bound:
+            self._feed(bound.add, digest, progress)
+            bound.count()
+        counts = keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
+        return replace(counts, n_beyond=bound.n_beyond, n_rows_beyond=bound.n_rows_beyond)
+
+    def _feed(
+        self, add: Callable[[EventBatch], None], digest: EventDigest | DayDigest | None, progress: Progress | None
+    ) -> None:
+        for batch, unowned in self._read(progress):
+            add(batch)
             if digest is not None:
                 digest.update(batch)
+                digest.update(unowned)
         if self.options.strict:
             refuse_bad_rows(self.name, self.bad_rows)
-        return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
     def _start(self) -> None:
         self._bad = BadRowLog()
         self._n_rows = self._n_left_out = 0
 
-    def _read(self, progress: Progress | None) -> Iterator[EventBatch]:
+    def _read(self, progress: Progress | None) -> Iterator[tuple[EventBatch, EventBatch]]:
+        """The good rows, and those that lack nothing but a user."""
         self._start()
         reading = Reading(
             self._source,
@@ -166,7 +207,7 @@ class Events:
             batch = made.batch(first_row)
             self._n_left_out += made.n_left_out
             self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
-            yield batch
+            yield batch, made.unowned
 
 
 def _locator(domain: Domain, options: ReadOptions) -> PointLocator:

@@ -226,7 +226,12 @@ def _array(values: tuple[Any, ...]) -> Any:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
         # a database without strict types may mix kinds in one column
-        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+        return pa.array([None if value is None else _text(value) for value in values], pa.large_string())
+
+
+def _text(value: object) -> str:
+    # a number is written as it would be among numbers only: what a row says must not hang on its neighbours
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _attempt(action: Callable[[], Any], failures: tuple[type[BaseException], ...], error: Exception) -> Any:

@@ -1,0 +1,84 @@
+"""From events to exact counts: what a central mechanism is given, and what the ledger must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tacit.domain import Domain
+from tacit.errors import DataError, SettingError
+from tacit.events import BadRowSummary, DayDigest, Events
+from tacit.events.reading import Progress
+from tacit.privacy.unit import Unit
+from tacit.tally import ExactTally
+
+EVENT: Final = Unit("event")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedEvents:
+    """Exact counts, the keyed digest of each day for the ledger, and what became of the rows.
+
+    All of it is for the curator: the mechanism sees the tally, the ledger the days, the screen the rest. ``n_events``
+    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day.
+    """
+
+    domain: Domain
+    tally: ExactTally
+    days: Mapping[str, bytes] = field(repr=False)
+    n_events: int = field(repr=False)
+    n_beyond: int = field(repr=False)
+    n_rows_beyond: int = field(repr=False)
+    n_rows: int
+    n_left_out: int
+    bad_rows: BadRowSummary
+
+
+def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Progress | None = None) -> CountedEvents:
+    """Count the events of every cell in one pass, with the digests by which the ledger knows them.
+
+    ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where the
+    unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.bounding`); the column of users
+    must then be named, and only then: to name users and protect events would promise more than is kept. The time axis
+    must have an end, for the data may not decide which cells are published.
+
+    >>> import pyarrow as pa
+    >>> from tacit.domain import PlaceAxis, TimeAxis
+    >>> from tacit.events import EventColumns, open_events
+    >>> table = pa.table({"day": ["2018-01-01", "2018-01-02"], "town": ["South", "South"]})
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-02"), PlaceAxis.of(["North", "South"]))
+    >>> events = open_events(table, columns=EventColumns(time="day", place="town"), domain=domain)
+    >>> counted = count_events(events, key=bytes(32))
+    >>> counted.tally, list(counted.days)
+    (ExactTally(2 x 2 cells, values withheld), ['2018-01-01', '2018-01-02'])
+    """
+    if events.domain.time.n_bins is None:
+        raise SettingError(
+            "the time axis must have an end where exact counts are released; got none. "
+            "Give the last day: the data must not tell where the counts end."
+        )
+    most = unit.most if unit.name == "user-day" else None
+    if most is None and events.columns.user is not None:
+        raise SettingError(
+            f"user must be left out where single events are protected; got user={events.columns.user!r}. "
+            "Leave it out, or protect the unit user-day."
+        )
+    digest = DayDigest(key, events.domain)
+    counts = events.count(progress=progress, digest=digest, most_per_user_day=most)
+    if not counts.n_counted:
+        raise DataError(
+            f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
+            "Look into it with: tacit check"
+        )
+    return CountedEvents(
+        domain=counts.domain,
+        tally=ExactTally(counts.counts),
+        days=digest.digests(),
+        n_events=counts.n_events,
+        n_beyond=counts.n_beyond,
+        n_rows_beyond=counts.n_rows_beyond,
+        n_rows=counts.n_rows,
+        n_left_out=counts.n_left_out,
+        bad_rows=counts.bad_rows,
+    )

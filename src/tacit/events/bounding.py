@@ -1,0 +1,202 @@
+r"""Counts in which one user's day weighs at most so much, whatever the user did.
+
+The rule: of each user's events on one calendar day (on the wall clock of the time axis' zone, whatever its step), the
+first ``most`` in the order of the file are counted. A row that stands for several events counts as far as the bound
+allows.
+
+Why the sensitivity is ``most`` for adding or removing all events of one user on one day: rows are taken together by
+user and day, and what is counted of a group depends on its own rows and their order alone. Without one group, all
+others hold the same rows in the same order and count the same; the group itself had counted at most ``most`` events.
+So the counts differ by at most ``most`` in all (:math:`\ell_1`). Neither the order of other users' rows nor that of
+other days matters. The argument takes the reading of a row as given: the order of dates, which a whole file may
+settle, is to be stated where one user's rows could be the ones that settle it.
+
+Memory does not grow with the number of events. Rows go to temporary files by their user-day, in the order they come,
+and are bounded file by file; a file of too many rows is first spread over further files. The files have no name (or,
+where the system knows no nameless files, are deleted when closed), so nothing is left behind even by a crash; they hold
+keyed hashes (:mod:`tacit.events.user_days`), cells and counts, never a user. They lie where ``TMPDIR`` says, and take
+24 bytes a row; up to a few hundred thousand rows stay in memory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import IO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import check_at_least
+from tacit.errors import SettingError
+from tacit.events.counts import CountKeeper
+from tacit.events.interpret import EventBatch
+
+Rows = NDArray[np.void]
+
+MOST: Final = 1_000_000_000  # a bound beyond it bounds nothing, and 32 bits hold it
+_ROW: Final = np.dtype([("high", "<u8"), ("low", "<u8"), ("cell", "<u4"), ("units", "<u4")])
+_PART_BITS: Final = 5
+_MAX_DEPTH: Final = 3
+_MAX_ROWS: Final = 1 << 20
+_HELD_BYTES: Final = 1 << 19
+
+
+class UserDayBound:
+    """Takes batches in the order of the file, then counts what the bound allows.
+
+    A context manager: its files are gone when it is left, however it is left.
+    """
+
+    def __init__(self, most: int, keeper: CountKeeper) -> None:
+        check_at_least(1, most_per_user_day=most)
+        if most > MOST:
+            raise SettingError(
+                f"most_per_user_day must be at most {MOST}; got most_per_user_day={most}. "
+                "Take the number of events that one person may plausibly have in a day."
+            )
+        self._most = most
+        self._keeper = keeper
+        self._files = ExitStack()
+        self._spill = _Spill(self._files, depth=0)
+        self._n_events = self._n_within = 0
+        self.n_rows_beyond = 0
+
+    @property
+    def n_beyond(self) -> int:
+        """The events beyond the bound."""
+        return self._n_events - self._n_within
+
+    def __enter__(self) -> UserDayBound:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def add(self, batch: EventBatch) -> None:
+        """Set the rows of a batch down."""
+        assert batch.user_day is not None
+        rows = np.empty(len(batch), _ROW)
+        rows["high"], rows["low"] = batch.user_day.T
+        rows["cell"] = self._keeper.take_in(batch)
+        if batch.count is None:
+            rows["units"] = 1
+            self._n_events += len(batch)
+        else:
+            # one more than the bound, so that a row cut by it is still seen to be
+            rows["units"] = np.minimum(batch.count, self._most + 1)
+            rows = rows[batch.count > 0]
+            self._n_events += int(batch.count.sum())
+        self._spill.add(rows)
+
+    def count(self) -> None:
+        """Count what the bound allows, one file after the other."""
+        self._count(self._spill)
+
+    def _count(self, spill: _Spill) -> None:
+        for part in spill.parts():
+            with part:
+                if part.n_rows <= _MAX_ROWS or spill.depth == _MAX_DEPTH:
+                    self._count_part(part)
+                    continue
+                with ExitStack() as files:
+                    finer = _Spill(files, depth=spill.depth + 1)
+                    for rows in part.rows():
+                        finer.add(rows)
+                    self._count(finer)
+
+    def _count_part(self, part: _Part) -> None:
+        """Count a file; the user-days seen so far are carried on as rows that are counted already."""
+        carried = np.empty(0, _ROW)
+        for rows in part.rows():
+            carried = self._count_rows(carried, rows)
+
+    def _count_rows(self, carried: Rows, rows: Rows) -> Rows:
+        together = np.concatenate([carried, rows])
+        order = np.lexsort((together["low"], together["high"]))  # stable: the order of the file within a user-day
+        together = together[order]
+        starts = _group_starts(together)
+        units = together["units"].astype(np.int64)
+        before = np.cumsum(units) - units
+        before -= np.repeat(before[starts], np.diff(np.append(starts, len(together))))
+        within = np.clip(self._most - before, 0, units)
+        is_new = order >= len(carried)
+        self._keeper.add_units(together["cell"][is_new].astype(np.int64), within[is_new])
+        self._n_within += int(within[is_new].sum())
+        self.n_rows_beyond += int(np.count_nonzero((within < units) & is_new))
+        seen = together[starts]
+        seen["units"] = np.add.reduceat(within, starts) if len(starts) else 0
+        return seen
+
+
+class _Spill:
+    """Rows spread over files by the bits of their user-day, each in the order it was given them."""
+
+    def __init__(self, files: ExitStack, *, depth: int) -> None:
+        self.depth = depth
+        self._shift = np.uint64(64 - _PART_BITS * (depth + 1))
+        with _disk():
+            self._parts = [files.enter_context(_Part()) for _ in range(1 << _PART_BITS)]
+
+    def add(self, rows: Rows) -> None:
+        number = ((rows["high"] >> self._shift) & np.uint64(len(self._parts) - 1)).astype(np.uint8)
+        rows = rows[np.argsort(number, kind="stable")]
+        ends = np.cumsum(np.bincount(number, minlength=len(self._parts)))
+        for part, piece in zip(self._parts, np.split(rows, ends[:-1]), strict=True):
+            part.write(piece)
+
+    def parts(self) -> list[_Part]:
+        return self._parts
+
+
+class _Part:
+    """One temporary file of rows, in memory as long as it is small."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=_HELD_BYTES)  # noqa: SIM115
+        self.n_rows = 0
+
+    def __enter__(self) -> _Part:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def write(self, rows: Rows) -> None:
+        with _disk():
+            self._file.write(rows.tobytes())
+        self.n_rows += len(rows)
+
+    def rows(self) -> Iterator[Rows]:
+        with _disk():
+            self._file.seek(0)
+        while True:
+            with _disk():
+                content = self._file.read(_MAX_ROWS * _ROW.itemsize)
+            if not content:
+                return
+            yield np.frombuffer(content, _ROW)
+
+
+def _group_starts(rows: Rows) -> NDArray[np.int64]:
+    """Where each user-day begins among sorted rows."""
+    is_new = np.ones(len(rows), np.bool_)
+    is_new[1:] = (rows["high"][1:] != rows["high"][:-1]) | (rows["low"][1:] != rows["low"][:-1])
+    return np.flatnonzero(is_new)
+
+
+@contextmanager
+def _disk() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise SettingError(
+            f"temporary files cannot be kept in {tempfile.gettempdir()}: it is full or not yours to write to. "
+            "Set TMPDIR to a folder with 24 bytes of room for every event."
+        ) from None

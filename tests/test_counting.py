@@ -1,0 +1,139 @@
+"""Exact counts for a central mechanism, with the digests by which the ledger knows the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit.counting import CountedEvents, count_events
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.errors import DataError, SettingError
+from tacit.events import EventColumns, Reason, open_events
+from tacit.mechanisms import plan_for
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+from tacit.randomizing import randomize_events
+from tacit.randomness import SecureRandomness
+
+DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["north", "south", "west"]))
+COLUMNS = EventColumns(time="day", place="where")
+KEY = bytes(range(32))
+
+
+def frame(n: int = 500, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "day": [
+                f"2018-01-{d:02d} 0{h}:00" for d, h in zip(rng.integers(1, 11, n), rng.integers(0, 9, n), strict=True)
+            ],
+            "where": rng.choice(["north", "South", "WEST"], n),
+            "who": rng.integers(0, 20, n),
+        }
+    )
+
+
+def counted(table: pl.DataFrame, columns: EventColumns = COLUMNS, domain: Domain = DOMAIN, **settings) -> CountedEvents:
+    return count_events(open_events(table, columns=columns, domain=domain), key=settings.pop("key", KEY), **settings)
+
+
+def test_events_are_counted_in_one_pass():
+    table = frame()
+    events = open_events(table.to_arrow().to_reader(), columns=COLUMNS, domain=DOMAIN)
+    done = count_events(events, key=KEY)
+    assert done.tally.reveal().sum() == done.n_events == done.n_rows == 500
+    assert done.tally.reveal().shape == DOMAIN.shape
+    assert (done.n_beyond, done.n_rows_beyond, done.n_left_out, bool(done.bad_rows)) == (0, 0, 0, False)
+    assert list(done.days) == [f"2018-01-{day:02d}" for day in range(1, 11)]
+
+
+def test_a_users_day_is_bounded():
+    table = frame()
+    done = counted(table, replace(COLUMNS, user="who"), unit=Unit.user_day(most=1))
+    n_user_days = table.select(pl.col("day").str.slice(0, 10), "who").unique().height
+    assert done.n_events == n_user_days
+    assert done.n_beyond == done.n_rows_beyond == 500 - n_user_days
+
+
+class ListeningLedger:
+    """Agrees to everything, and keeps the digests it was told."""
+
+    key = KEY
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, bytes]] = []
+
+    def __getattr__(self, _name: str) -> Callable[..., SimpleNamespace]:
+        def record(**entry: Any) -> SimpleNamespace:
+            self.told.append(entry["days"])
+            return SimpleNamespace(prior_epsilon=0.0)
+
+        return record
+
+
+@pytest.mark.parametrize("step", ["hour", "day", "week", "month"])
+def test_the_ledger_knows_events_that_were_randomized_as_the_same(tmp_path, step):
+    table, ledger = frame(), ListeningLedger()
+    randomize_events(
+        open_events(table, columns=COLUMNS, domain=DOMAIN),
+        plan_for(DOMAIN, epsilon=1.0),
+        tmp_path / "a",
+        randomness=SecureRandomness(),
+        ledger=cast(Ledger, ledger),
+        data_set="events",
+    )
+    axis = TimeAxis.between("2018-01-01", "2018-01-10" if step in ("hour", "day") else "2018-01-31", step)
+    domain = Domain(axis, DOMAIN.place)
+    bounded = counted(table, replace(COLUMNS, user="who"), domain, unit=Unit.user_day(most=2))
+    assert ledger.told == [counted(table, domain=domain).days] == [bounded.days]
+    assert bounded.n_beyond > 0
+
+
+def test_what_the_curator_alone_may_see_is_in_no_repr():
+    done = counted(frame(173))
+    assert "173" not in repr(replace(done, n_rows=0))
+
+
+def test_users_are_named_where_their_days_are_bounded_and_only_there(tmp_path):
+    with pytest.raises(SettingError, match="user must be the name of a column"):
+        counted(frame(), unit=Unit.user_day(most=3))
+    columns = replace(COLUMNS, user="who")
+    with pytest.raises(SettingError, match="user must be left out where single events are protected; got user='who'"):
+        counted(frame(), columns)
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(SettingError, match="user must be left out where reports are made"):
+        randomize_events(
+            open_events(frame(), columns=columns, domain=DOMAIN),
+            plan_for(DOMAIN, epsilon=1.0),
+            tmp_path / "a",
+            randomness=SecureRandomness(),
+            ledger=ledger,
+            data_set="events",
+        )
+    assert ledger.history() == []
+
+
+def test_the_data_do_not_decide_where_counts_end():
+    with pytest.raises(SettingError, match="the time axis must have an end"):
+        counted(frame(), domain=replace(DOMAIN, time=DOMAIN.time.without_end()))
+
+
+def test_a_table_without_a_single_event_is_refused():
+    table = pl.DataFrame({"day": ["2017-01-01", "x"], "where": ["north", "north"], "who": ["a", "b"]})
+    with pytest.raises(DataError, match=r"no event can be counted; .*row 3.*Nothing was spent"):
+        counted(table)
+    zeros = pl.DataFrame({"day": ["2018-01-01"], "where": ["north"], "n": [0]})
+    assert counted(zeros, replace(COLUMNS, count="n")).n_events == 0
+
+
+def test_bad_rows_are_accounted_for():
+    table = pl.concat([frame(10), pl.DataFrame({"day": ["2018-01-01"], "where": ["Nowhere"], "who": [1]})])
+    done = counted(table)
+    assert done.bad_rows.first_rows == {Reason.UNKNOWN_PLACE: (12,)}
+    assert (done.n_rows, done.n_events) == (11, 10)
