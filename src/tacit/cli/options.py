@@ -141,6 +141,16 @@ class SourceOptions(ReadingOptions):
         return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)} | {"file": file})
 
 
+@dataclass(frozen=True, kw_only=True)
+class UserSourceOptions(SourceOptions):
+    """The same for commands that bound what a user adds; elsewhere ``--user`` would promise what is not kept."""
+
+    user: Annotated[
+        str | None,
+        typer.Option(help="The column that tells users apart, to protect all of a user's day.", metavar="COLUMN"),
+    ] = None
+
+
 @dataclass(frozen=True)
 class DomainOptions:
     """What is counted: periods and places."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, SourceOptions
+from tacit.cli.options import DomainOptions, SourceOptions, UserSourceOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.events import BadRowSummary, EventColumns, Events, ReadOptions, SqlQuery, open_events, scan_span
@@ -20,6 +20,7 @@ def columns_of(source: SourceOptions) -> EventColumns:
         latitude=source.latitude,
         longitude=source.longitude,
         where=tuple(source.where or ()),
+        user=source.user if isinstance(source, UserSourceOptions) else None,
     )
 
 
