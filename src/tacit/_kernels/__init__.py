@@ -166,15 +166,15 @@ class HashingKernels(Protocol):
 class TreeKernels(Protocol):
     """Sums over ranges of a tree's leaves; ``tree_plain`` says what each function does."""
 
-    def range_variances(
+    def range_moments(
         self,
         first: NDArray[np.int64],
         stop: NDArray[np.int64],
         first_leaf: int,
-        parents: NDArray[np.int32],
-        tables: NDArray[np.float64],
-        fused: NDArray[np.float64],
-        out: NDArray[np.float64],
+        links: NDArray[np.int32],
+        rows: NDArray[np.float64],
+        variances: NDArray[np.float64],
+        cumulants: NDArray[np.float64],
     ) -> None: ...
 
 
@@ -186,6 +186,16 @@ class InversionKernels(Protocol):
     def join(self, blocks: NDArray[np.int64], low: NDArray[np.int64], n_low_bits: int) -> None: ...
 
     def sign(self, words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None: ...
+
+    def toss_products(
+        self,
+        words: NDArray[np.uint64],
+        exponents: NDArray[np.uint64],
+        factors: NDArray[np.uint64],
+        error: int,
+        tails: NDArray[np.bool_],
+        is_open: NDArray[np.bool_],
+    ) -> bool: ...
 
 
 @cache
@@ -278,8 +288,8 @@ def hashing_kernels(n_bits: int) -> HashingKernels:
 
 
 def tree_kernels(n_steps: int) -> TreeKernels:
-    """The kernels to ask for ranges with: a step is a range at one level of the tree, about as much work as 16 bits."""
-    if _is_worth_loading(16 * n_steps):
+    """The kernels to ask for ranges with: a step is a range at one level of the tree, about as much work as 64 bits."""
+    if _is_worth_loading(64 * n_steps):
         from tacit._kernels import tree
 
         return tree

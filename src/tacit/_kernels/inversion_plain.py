@@ -34,3 +34,39 @@ def sign(words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None:
     odd = (words & _1).view(np.int64)
     magnitudes ^= -odd
     magnitudes += odd
+
+
+def toss_products(
+    words: NDArray[np.uint64],
+    exponents: NDArray[np.uint64],
+    factors: NDArray[np.uint64],
+    error: int,
+    tails: NDArray[np.bool_],
+    is_open: NDArray[np.bool_],
+) -> bool:
+    """Toss coins whose probability is a product of factors, one for each group of binary digits of the exponent.
+
+    Row j of ``factors`` is for the j-th group, the lowest first; there is a power of two of columns. The product, in
+    units of 2**-64 and rounded down after each factor, is at most ``error`` too small. A coin is heads where its word
+    is below it, tails where the word is more than ``error`` above, and open between, or if its exponent has digits
+    beyond the groups. Say whether any is open; what ``tails`` says of an open one has no meaning.
+    """
+    n_bits = np.uint64(factors.shape[1].bit_length() - 1)
+    mask = np.uint64(factors.shape[1] - 1)
+    chance = factors[0][exponents & mask]
+    rest = exponents >> n_bits
+    for row in factors[1:]:
+        chance = _upper_half(chance, row[rest & mask])
+        rest >>= n_bits
+    np.greater_equal(words, chance, out=tails)
+    is_open[:] = (tails & (words - chance <= np.uint64(error))) | (rest > 0)
+    return bool(is_open.any())
+
+
+def _upper_half(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The upper 64 bits of the products of 64-bit numbers, from products of their halves."""
+    a_high, a_low, b_high, b_low = a >> _32, a & _LOWER, b >> _32, b & _LOWER
+    middle = a_high * b_low + (a_low * b_low >> _32)  # below 2**64: (2**32 - 1)**2 + 2**32 - 1
+    other = a_low * b_high + (middle & _LOWER)
+    upper: NDArray[np.uint64] = a_high * b_high + (middle >> _32) + (other >> _32)
+    return upper

@@ -71,17 +71,15 @@ class Inversion:
         if kernels.invert(words, self.thresholds, out):
             digits = (words >> np.uint64(1)).view(np.int64)
             for i in np.flatnonzero(self.thresholds[out] == digits):
-                out[i] = self.settle(int(digits[i]), randomness)
+                out[i] = settle(self.law, int(digits[i]), DIGITS, randomness)
 
-    def settle(self, digits: int, randomness: Randomness) -> int:
-        """The draw for a number that begins with these 63 digits, which may not decide it."""
-        bits = DIGITS
-        while True:
-            bits += 64
-            digits = digits << 64 | int(randomness.words(1)[0])
-            drawn = _decided(self.law(bits), digits)
-            if drawn is not None:
-                return drawn
+
+def settle(law: Law, digits: int, bits: int, randomness: Randomness) -> int:
+    """The draw for a uniform number that begins with these digits, so many, and goes on with words of 64."""
+    while (drawn := _decided(law(bits), digits)) is None:
+        digits = digits << 64 | int(randomness.words(1)[0])
+        bits += 64
+    return drawn
 
 
 def _listed(law: Law, bits: int) -> list[int] | None:
