@@ -14,6 +14,8 @@
     │   └── PlanMismatch        two things made under different plans were put together
     ├── FormatError             a file of our own is damaged or newer than this version
     ├── AlreadyRandomized       the same events would be randomized again
+    ├── AlreadyReleased         a finished release would draw its noise again
+    ├── BudgetExhausted         a release costs more than its data set's budget still holds
     └── NoInterval              a biased step has no honest interval
 
 Each message ends with what to do. ``exit_code`` is what the command line leaves with.
@@ -78,6 +80,18 @@ class FormatError(TacitError):
 
 class AlreadyRandomized(TacitError):
     """The same events would be randomized a second time."""
+
+    exit_code = 5
+
+
+class AlreadyReleased(TacitError):
+    """A release that is finished would draw its noise a second time."""
+
+    exit_code = 5
+
+
+class BudgetExhausted(TacitError):
+    """A release costs more than what is left of the budget; ask for less, for new days, or declare a larger one."""
 
     exit_code = 5
 

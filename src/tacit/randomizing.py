@@ -68,7 +68,7 @@ def randomize_events(
     days = digest.digests()
     prior = 0.0
     if ledger is not None:
-        prior = ledger.spend(
+        prior = ledger.record_randomization(
             data_set=data_set,
             plan_id=plan.fingerprint,
             private=plan.private,
