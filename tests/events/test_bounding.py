@@ -259,3 +259,10 @@ def test_the_digest_is_that_of_the_same_events_without_users(
     opened(path).count(digest=without)
     assert with_users.digests() == without.digests()
     assert list(without.digests()) == ["2018-01-01", "2018-01-02"]
+
+
+def test_user_days_that_share_their_first_word_are_told_apart() -> None:
+    rows = np.array([[5, 2, 10], [5, 1, 11], [4, 9, 12], [5, 2, 13], [5, 1, 14]], np.uint64)
+    order = bounding_module._by_user_day(rows)
+    assert rows[order, 2].tolist() == [12, 11, 14, 10, 13]
+    assert bounding_module._begins(rows[order]).tolist() == [True, True, False, True, False]
