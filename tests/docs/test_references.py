@@ -25,6 +25,7 @@ REQUIRED_FIELDS = {
     "article": {"author", "title", "journal", "volume", "year"},
     "inproceedings": {"author", "title", "booktitle", "pages", "year"},
     "book": {"author", "title", "publisher", "year"},
+    "misc": {"author", "title", "howpublished", "year"},
 }
 
 
