@@ -181,7 +181,14 @@ class TreeKernels(Protocol):
 class InversionKernels(Protocol):
     """Draws by cumulative probabilities, and what is made of them; ``inversion_plain`` says what each function does."""
 
-    def invert(self, words: NDArray[np.uint64], thresholds: NDArray[np.int64], out: NDArray[np.int64]) -> bool: ...
+    def invert(
+        self,
+        words: NDArray[np.uint64],
+        thresholds: NDArray[np.uint64],
+        guide: NDArray[np.uint16],
+        guide_bits: int,
+        out: NDArray[np.int64],
+    ) -> bool: ...
 
     def join(self, blocks: NDArray[np.int64], low: NDArray[np.int64], n_low_bits: int) -> None: ...
 

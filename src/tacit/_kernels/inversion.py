@@ -9,23 +9,43 @@ from numpy.typing import NDArray
 
 from tacit._kernels.compiling import compiled
 
-_1, _32 = np.uint64(1), np.uint64(32)
+_TILE = 512
+_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 _LOWER = np.uint64((1 << 32) - 1)
 
 
 @compiled
-def invert(words: NDArray[np.uint64], thresholds: NDArray[np.int64], out: NDArray[np.int64]) -> bool:
-    is_any = False
-    half = thresholds.size >> 1
-    for i in range(words.size):
-        digits = np.int64(words[i] >> _1)
-        below, step = 0, half
-        while step:
-            below += step * (thresholds[below + step - 1] < digits)
-            step >>= 1
-        out[i] = below
-        is_any |= thresholds[below] == digits
-    return is_any
+def invert(
+    words: NDArray[np.uint64],
+    thresholds: NDArray[np.uint64],
+    guide: NDArray[np.uint16],
+    guide_bits: Any,
+    out: NDArray[np.int64],
+) -> bool:
+    next_thresholds = np.empty(_TILE, np.uint64)
+    bits, is_any = np.uint64(guide_bits), _0
+    offset, shortest = _1 << bits, bits + _1
+    for first in range(0, words.size, _TILE):
+        part, below = words[first : first + _TILE], out[first : first + _TILE]
+        for i in range(part.size):
+            rest = (~part[i] >> _1) + offset
+            length = _length(rest) - shortest
+            k = np.uint64(guide[(length << bits) + (rest >> length) - offset])
+            k += np.uint64(thresholds[k] < part[i] >> _1)
+            below[i], next_thresholds[i] = k, thresholds[k]
+        for i in range(part.size):
+            is_any |= np.uint64(next_thresholds[i] == part[i] >> _1)
+    return bool(is_any != 0)
+
+
+@compiled
+def _length(word: Any) -> Any:
+    """The number of binary digits: the compiler knows this loop and makes one instruction of it."""
+    length = _0
+    while word != 0:
+        word >>= _1
+        length += _1
+    return length
 
 
 @compiled

@@ -9,13 +9,20 @@ _1, _32 = np.uint64(1), np.uint64(32)
 _LOWER = np.uint64((1 << 32) - 1)
 
 
-def invert(words: NDArray[np.uint64], thresholds: NDArray[np.int64], out: NDArray[np.int64]) -> bool:
+def invert(
+    words: NDArray[np.uint64],
+    thresholds: NDArray[np.uint64],
+    guide: NDArray[np.uint16],
+    guide_bits: int,
+    out: NDArray[np.int64],
+) -> bool:
     """Count the thresholds below the upper 63 bits of each word; say whether any equals one.
 
-    The thresholds ascend, there is a power of two of them, and the last is 2**63 - 1.
+    The thresholds ascend and end with 2**63 - 1. The guide to them, of use to the compiled kernel only, has the number
+    of thresholds before each bucket of digits, of which at most one lies inside (``tacit.randomness.inversion``).
     """
-    digits = (words >> _1).view(np.int64)
-    out[:] = np.searchsorted(thresholds, digits, side="left")
+    digits = words >> _1
+    out[:] = np.searchsorted(thresholds, digits)
     return bool((thresholds[out] == digits).any())
 
 

@@ -2,7 +2,7 @@ r"""Discrete Gaussian noise, exactly: integers z with probability proportional t
 
 .. math:: P(z) = \frac{e^{-z^2/(2v)}}{\sum_{j \in \mathbb Z} e^{-j^2/(2v)}}
 
-Up to a variance of 2**15 the magnitude is drawn by inverting its cumulative probabilities, with as many digits of these
+Up to a variance of 2**14 the magnitude is drawn by inverting its cumulative probabilities, with as many digits of these
 real numbers as it takes (``tacit.randomness.inversion``); the lowest bit of the same word is its sign.
 
 Beyond, a magnitude is :math:`2^s x + y`, proposed and then accepted or not:
@@ -47,7 +47,7 @@ from tacit.randomness.source import Randomness
 LARGEST_VARIANCE: Final = 1 << 50
 """Here a 64-bit integer is exceeded with probability below exp(-2**34)."""
 
-LARGEST_TABLED_VARIANCE: Final = 1 << 15
+LARGEST_TABLED_VARIANCE: Final = 1 << 14
 CHUNK: Final = 1 << 15
 
 _LARGEST_BLOCK_VARIANCE: Final = 1 << 12
@@ -61,7 +61,7 @@ def discrete_gaussian(count: int, variance: Fraction | float, *, randomness: Ran
     Privacy:   counts plus this noise are rho-zCDP with rho = s**2 / (2 variance) where one unit changes them by at most
                s in the Euclidean norm, exactly: neither a float nor a last digit nor a largest value adds to that.
     Error:     at most ``variance``, and equal to it up to rounding from 4 on: ``gaussian_variance``.
-    Cost:      one word and at most 11 steps each; three words above a variance of 2**15.
+    Cost:      one word and one comparison each; three words above a variance of 2**14.
     Reference: Canonne2020.
 
     >>> from tacit.randomness import SeededRandomness

@@ -9,15 +9,16 @@ and digits u of U that differ from all :math:`c_k` decide. Where they equal one,
 a word brings the next 64 digits of U, to be compared with F(k) enclosed at as many bits, and so on until they differ.
 So every draw has the probability of the real law, not of one rounded to 63 digits.
 
-Every draw takes one word, and as many steps of the same search. A word is undecided with probability (entries of the
-table) / 2**63: below 2**-52 for the tables made here. Only then does the time depend on the draw. The lowest bit of
-each word takes no part: it is the sign, where one is needed.
+Every draw takes one word, one look at a guide to the table and one comparison. A word is undecided with probability
+(entries of the table) / 2**63: below 2**-52 for the tables made here. Only then does the number of words and steps
+depend on the draw. The lowest bit of each word takes no part: it is the sign, where one is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ from tacit.randomness.enclosures import Enclosure
 from tacit.randomness.source import Randomness
 
 DIGITS: Final = 63
-LONGEST_TABLE: Final = 1 << 11
+MOST_GUIDE_BITS: Final = 7
 
 Law = Callable[[int], Iterator[Enclosure]]
 """Encloses F(0), F(1), ... at so many bits, each below 1; ends before the last value, or never."""
@@ -39,26 +40,35 @@ _SPARE_BITS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inversion:
-    """A law and the first digits of its cumulative probabilities.
+    """A law, the first digits of its cumulative probabilities, and where to look among them.
 
-    ``thresholds`` ascend and are filled up with 2**63 - 1 to a power of two: no digits lie beyond it, and those that
-    equal it are never decided by the table.
+    ``thresholds`` ascend and end with 2**63 - 1: no digits lie beyond it, and those that equal it are never decided by
+    the table. ``guide`` has for each bucket of digits the number of thresholds before it; at most one lies inside. The
+    buckets are as in floating-point numbers: with r = 2**63 - 1 - digits + 2**guide_bits, they hold the numbers whose r
+    has the same length and the same ``guide_bits`` digits after the first. So they are narrow where many thresholds
+    lie close together, and every draw takes one look at the guide and one comparison.
     """
 
     law: Law
-    thresholds: NDArray[np.int64]
+    thresholds: NDArray[np.uint64]
+    guide: NDArray[np.uint16]
+    guide_bits: int
 
     @classmethod
     def of(cls, law: Law) -> Inversion:
-        """Tabulate a law whose cumulative probabilities come within 2**-63 of 1."""
+        """Tabulate a law whose cumulative probabilities come within 2**-63 of 1, none too close to the next."""
         bits = DIGITS + _SPARE_BITS
         while (listed := _listed(law, bits)) is None:  # 64 digits after the 63rd are all ones or all zeros
             bits *= 2
-        size = 1 << (len(listed) - 1).bit_length()
-        thresholds = np.full(size, _LAST, np.int64)
-        thresholds[: len(listed)] = listed
-        thresholds.flags.writeable = False
-        return cls(law, thresholds)
+        thresholds = np.array(listed, np.uint64)
+        for guide_bits in range(MOST_GUIDE_BITS + 1):
+            first, last = _buckets(guide_bits)
+            guide = np.searchsorted(thresholds, first)
+            if (np.searchsorted(thresholds, last) - guide).max() <= 1:
+                break
+        else:
+            raise AssertionError("more than one threshold lies in a bucket: the law has too many values")
+        return cls(law, thresholds, guide.astype(np.uint16), guide_bits)
 
     def draw(
         self,
@@ -68,8 +78,8 @@ class Inversion:
         randomness: Randomness,
     ) -> None:
         """Overwrite ``out`` with a draw for each word; the source is asked only for digits beyond the 63rd."""
-        if kernels.invert(words, self.thresholds, out):
-            digits = (words >> np.uint64(1)).view(np.int64)
+        if kernels.invert(words, self.thresholds, self.guide, self.guide_bits, out):
+            digits = words >> np.uint64(1)
             for i in np.flatnonzero(self.thresholds[out] == digits):
                 out[i] = settle(self.law, int(digits[i]), DIGITS, randomness)
 
@@ -105,3 +115,14 @@ def _decided(cumulative: Iterator[Enclosure], digits: int) -> int | None:
             return None
         k += 1
     return k
+
+
+@cache
+def _buckets(guide_bits: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The first and the last digits of every bucket, in the order of the guide: the last digits of all come first."""
+    offset = 1 << guide_bits
+    leading = [(length, offset + after) for length in range(64 - guide_bits) for after in range(offset)]
+    first = [_LAST + offset - ((head + 1 << length) - 1) for length, head in leading]
+    last = [_LAST + offset - (head << length) for length, head in leading]
+    # the longest bucket is beyond the first digits, all zeros
+    return np.array([max(0, u) for u in first], np.uint64), np.array([max(0, u) for u in last], np.uint64)

@@ -54,7 +54,7 @@ def discrete_laplace(count: int, rate: Fraction | float, *, randomness: Randomne
     Privacy:   a count plus this noise is rate-differentially private where one unit changes it by at most 1, exactly:
                neither a float nor a last digit nor a largest value adds to that.
     Error:     variance 1 / (cosh(rate) - 1), below 2 / rate**2: ``laplace_variance``.
-    Cost:      one word and at most 11 steps each for rates from 1/32 up, two for rates from 1/8192 up.
+    Cost:      one word and one comparison each for rates from 1/32 up, two for rates from 1/8192 up.
     Reference: Ghosh2012.
 
     >>> from tacit.randomness import SeededRandomness
