@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,19 +9,14 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import Force, PlanFile, SourceOptions, seed_or_none, takes
 from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
-from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
 from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.rounding import epsilon_at_most
-
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option(help="The ledger of what was spent (default: one per user, or TACIT_LEDGER).", metavar="FILE"),
-]
 
 
 @takes(source=SourceOptions)
@@ -68,7 +62,7 @@ def randomize(
             out,
             randomness=SeededRandomness(seed) if seed is not None else SecureRandomness(),
             ledger=None if simulated else Ledger(ledger or default_ledger()),
-            data_set=data_set or _name_of(source),
+            data_set=data_set or data_set_name(source),
             again=again,
             only=_bins(agreed, first, last),
             progress=report,
@@ -93,19 +87,3 @@ def _bins(plan: Plan, first: str | None, last: str | None) -> slice | None:
     if last is not None or time.n_bins is not None:
         return time.range(first, last)
     return slice(time.range(first, first).start, sys.maxsize)
-
-
-def _name_of(source: SourceOptions) -> str:
-    if "://" in source.file:
-        raise SettingError(
-            "events from a database need a lasting name, by which the ledger knows them. Add: --data-set NAME"
-        )
-    return Path(source.file).stem
-
-
-def default_ledger() -> Path:
-    """One ledger per user, so that moving or renaming a file does not renew its budget."""
-    if named := os.environ.get("TACIT_LEDGER"):
-        return Path(named)
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "tacit" / "ledger.sqlite"
