@@ -170,19 +170,31 @@ def test_compiled_and_plain_ranges_are_equal():
     pytest.importorskip("numba")
     from tacit._kernels import tree, tree_plain
 
-    for fusion in (uneven(), TreeFusion(Hierarchy.of_degree(1000, 3), [math.inf, *[2.0] * 7])):
+    for fusion in (uneven(), TreeFusion(Hierarchy.of_degree(1000, 3), [math.inf, *[2.0] * 7], [0.0, *[3.0] * 7])):
         rng = np.random.default_rng(4)
         ends = np.sort(rng.integers(0, fusion.hierarchy.n_leaves + 1, (200_000, 2)), axis=1)
-        ends = ends[ends[:, 0] < ends[:, 1]]
+        first, stop = (column.copy() for column in ends[ends[:, 0] < ends[:, 1]].T)
         outcomes = []
         for kernels in (tree, tree_plain):
-            out = np.empty(len(ends))
-            first_leaf = fusion.hierarchy.level_slice(fusion.hierarchy.n_levels - 1).start
-            kernels.range_variances(
-                ends[:, 0].copy(), ends[:, 1].copy(), first_leaf, *fusion._tables, fusion.node_variances, out
-            )
-            outcomes.append(out)
-        assert_allclose(*outcomes, rtol=1e-13)
+            moments = np.empty((2, first.size))
+            first_leaf = fusion.hierarchy.level_slice(fusion.hierarchy.height).start
+            kernels.range_moments(first, stop, first_leaf, *fusion._range_tables, *moments)
+            outcomes.append(moments)
+        assert_allclose(*outcomes, rtol=1e-12)
+
+
+@given(fusions(), st.integers(0, 2**32))
+@settings(max_examples=200)
+def test_moments_of_all_ranges_are_those_of_their_node_weights(fusion, seed):
+    cumulants = np.random.default_rng(seed).uniform(0, 3, fusion.hierarchy.n_levels)
+    fusion = TreeFusion(fusion.hierarchy, fusion.level_variances, cumulants.tolist())
+    first, stop = all_ranges(fusion.hierarchy.n_leaves)
+    leaf = np.arange(fusion.hierarchy.n_leaves)[:, None]
+    weights = fusion.node_weights(((leaf >= first) & (leaf < stop)).astype(float))
+    expected = np.repeat(cumulants, fusion.hierarchy.level_sizes) @ weights**4
+    variances, fourth = fusion.range_moments(first, stop)
+    assert_allclose(fourth, expected, atol=1e-9)
+    assert_allclose(fusion.moments(((leaf >= first) & (leaf < stop)).astype(float)), (variances, fourth), atol=1e-9)
 
 
 def test_both_kernels_serve_ranges(monkeypatch):
@@ -200,7 +212,7 @@ def test_a_million_leaves_keep_their_digits():
     fusion = TreeFusion(tree, [math.inf, *[50.0] * 5])
     last = 16**5 - 1
     first, stop = np.array([last, last - 3, 0, 16, 0]), np.array([last + 1, last + 1, 1, 32, 1 << 20])
-    weights = np.zeros((1 << 20, 1))
+    weights = np.zeros(1 << 20)
     weights[last - 3 :] = 1
     variances = fusion.range_variances(first, stop)
     assert_allclose(variances[0], variances[2], rtol=1e-12)

@@ -138,10 +138,10 @@ def test_the_range_of_the_thesis_has_six_nodes():
 @given(hierarchies(), st.integers(1, 3))
 def test_sums_of_nodes_are_sums_of_their_leaves(tree, n_columns):
     leaves = np.random.default_rng(1).integers(0, 100, (tree.n_leaves, n_columns))
-    sums = tree.node_sums(leaves)
+    sums = tree.sum_leaves(leaves)
     for number in range(tree.n_nodes):
         assert (sums[number] == leaves[list(tree.leaves(*tree.locate(number)))].sum(axis=0)).all()
-    assert (tree.node_sums(leaves[:, 0]) == sums[:, 0]).all()
+    assert (tree.sum_leaves(leaves[:, 0]) == sums[:, 0]).all()
 
 
 def test_boundaries_cannot_be_changed():
@@ -233,7 +233,7 @@ def test_questions_outside_the_tree_are_refused():
         lambda: tree.parent(0, 0),
         lambda: tree.path(10),
         lambda: tree.first_children(2),
-        lambda: tree.node_sums(np.zeros(9)),
+        lambda: tree.sum_leaves(np.zeros(9)),
         lambda: Hierarchy.of_fan_outs([2, 2], 5),
         lambda: Hierarchy.of_fan_outs([1]),
         lambda: Hierarchy.of_degree(0, 2),

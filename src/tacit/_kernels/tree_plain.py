@@ -1,8 +1,11 @@
-"""The tree kernels in plain NumPy: what the compiled ones must equal.
+"""The tree kernels in plain NumPy: what the compiled ones must equal, up to the last digits.
 
-A tree is two arrays over its nodes, numbered from the root down: ``parents`` (the number of the node above), and
-``tables`` with s, the sum of s over the siblings before the node, and 1 over the sum of s over all of them (0 where
-that is 0). The leaves are the last nodes, all at one depth.
+A tree is two tables. ``links`` holds, for every node numbered from the root down, the number of its parent and a row;
+the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.tree_ranges` says of a node, in this
+order: s, its sum over the siblings before, 1 over its sum over all siblings, the gain k, the fourth cumulant K from
+below, its sum over the siblings before, its sum over all siblings, the weight gamma of z in x, the fourth cumulant of
+the measurement, the fourth cumulant of x from outside, the variance of x. Equal nodes share a row, so that the rows of
+a regular tree stay in cache.
 """
 
 from __future__ import annotations
@@ -13,48 +16,88 @@ from numpy.typing import NDArray
 _RANGES_AT_ONCE = 1 << 16
 
 
-def range_variances(
+def range_moments(
     first: NDArray[np.int64],
     stop: NDArray[np.int64],
     first_leaf: int,
-    parents: NDArray[np.int32],
-    tables: NDArray[np.float64],
-    fused: NDArray[np.float64],
-    out: NDArray[np.float64],
+    links: NDArray[np.int32],
+    rows: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    cumulants: NDArray[np.float64],
 ) -> None:
-    """Write the variance of every range of leaves; ``fused`` holds the variances of the nodes' own fused counts."""
+    """Write the variance and the fourth cumulant of the error of every range of leaves."""
     for block in range(0, first.size, _RANGES_AT_ONCE):
         part = slice(block, block + _RANGES_AT_ONCE)
-        _range_variances(first[part] + first_leaf, stop[part] + (first_leaf - 1), parents, tables, fused, out[part])
+        left, right = first[part] + first_leaf, stop[part] + (first_leaf - 1)
+        single = np.flatnonzero(left == right)
+        node = rows[links[left[single], 1]].T
+        variances[part][single] = node[10]
+        cumulants[part][single] = node[9] + node[7] ** 4 * node[4]
+        _meet(left, right, np.flatnonzero(left != right), links, rows, variances[part], cumulants[part])
 
 
-def _range_variances(
+def _meet(
     left: NDArray[np.int64],
     right: NDArray[np.int64],
-    parents: NDArray[np.int32],
-    tables: NDArray[np.float64],
-    fused: NDArray[np.float64],
-    out: NDArray[np.float64],
+    here: NDArray[np.int64],
+    links: NDArray[np.int32],
+    rows: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    cumulants: NDArray[np.float64],
 ) -> None:
-    out[:] = fused[left]
-    here = np.flatnonzero(left != right)
+    """Climb from both ends until they meet; finish the ranges that do at each step."""
     left, right = left[here], right[here]
     # the leaves before the left end, and those up to the right one, as shares of their nodes; and the rests
     before, upto, rest = np.zeros(here.size), np.ones(here.size), np.zeros(here.size)
+    left_path: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    right_path: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
     while here.size:
-        s_left, ahead_left, inverse = tables[left].T
-        s_right, ahead_right, inverse_right = tables[right].T
-        joined = parents[left] == parents[right]
-        inside = ahead_right - ahead_left - s_left
-        total = inside + (1 - before) * s_left + upto * s_right
-        square = inside + (1 - before) ** 2 * s_left + upto**2 * s_right
-        share = total * inverse
-        variance = rest + square - total * share + share**2 * fused[parents[left]]
-        out[here[joined]] = variance[joined]
-        total_left, total_right = ahead_left + before * s_left, ahead_right + upto * s_right
-        share_left, share_right = total_left * inverse, total_right * inverse_right
-        rest = rest + (ahead_left + before**2 * s_left - total_left * share_left)
-        rest = rest + (ahead_right + upto**2 * s_right - total_right * share_right)
-        apart = ~joined
-        here, left, right = here[apart], parents[left[apart]], parents[right[apart]]
-        before, upto, rest = share_left[apart], share_right[apart], rest[apart]
+        left_node, right_node = rows[links[left, 1]].T, rows[links[right, 1]].T
+        left_path.append((left_node, 1 - before))
+        right_path.append((right_node, upto))
+        met = links[left, 0] == links[right, 0]
+        above = rows[links[links[left[met], 0], 1]].T
+        variances[here[met]], cumulants[here[met]] = _moments(
+            [(node[:, met], weight[met]) for node, weight in left_path],
+            [(node[:, met], weight[met]) for node, weight in right_path],
+            above,
+            rest[met],
+        )
+        sums = left_node[1] + before * left_node[0], right_node[1] + upto * right_node[0]
+        shares = sums[0] * left_node[2], sums[1] * right_node[2]
+        rest = rest + (left_node[1] + before * before * left_node[0] - sums[0] * shares[0])
+        rest = rest + (right_node[1] + upto * upto * right_node[0] - sums[1] * shares[1])
+        apart = ~met
+        here, left, right = here[apart], links[left[apart], 0], links[right[apart], 0]
+        before, upto, rest = shares[0][apart], shares[1][apart], rest[apart]
+        left_path = [(node[:, apart], weight[apart]) for node, weight in left_path]
+        right_path = [(node[:, apart], weight[apart]) for node, weight in right_path]
+
+
+def _moments(
+    left_path: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    right_path: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    above: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    (left, on_left), (right, on_right) = left_path[-1], right_path[-1]
+    inside = right[1] - left[1] - left[0]
+    total = inside + on_left * left[0] + on_right * right[0]
+    square = inside + on_left * on_left * left[0] + on_right * on_right * right[0]
+    share = total * left[2]
+    variance = rest + square - total * share + share * share * above[10]
+    drift = share * ((1 - above[3]) * above[7] - 1)
+    cumulant = share**4 * above[9] + (above[3] * share * above[7]) ** 4 * above[8]
+    cumulant += drift**4 * (left[6] - right[5] - right[4] + left[5]) + (1 + drift) ** 4 * (right[5] - left[5] - left[4])
+    for path, is_left in ((left_path, True), (right_path, False)):
+        node, weight = path[-1]
+        on_node = weight + drift
+        for child, child_weight in path[-2::-1]:
+            cumulant = cumulant + (node[3] * on_node) ** 4 * node[8]
+            shift = (1 - node[3]) * on_node - weight
+            before, after = child[5], child[6] - child[5] - child[4]
+            outside, within = (before, after) if is_left else (after, before)
+            cumulant = cumulant + shift**4 * outside + (1 + shift) ** 4 * within
+            node, weight, on_node = child, child_weight, child_weight + shift
+        cumulant = cumulant + on_node**4 * node[4]
+    return variance, cumulant

@@ -256,10 +256,10 @@ class Hierarchy:
             raise SettingError("leaves have no children. Ask for a level above them.")
         return np.searchsorted(self.boundaries[level + 1], self.boundaries[level]).astype(np.int64, copy=False)
 
-    def node_sums(self, leaves: NDArray[_Number]) -> NDArray[_Number]:
+    def sum_leaves(self, leaves: NDArray[_Number]) -> NDArray[_Number]:
         """The sum of the leaves under every node, numbered from the root down; columns are trees of their own.
 
-        >>> Hierarchy.of_degree(4, 2).node_sums(np.array([1, 2, 3, 4])).tolist()
+        >>> Hierarchy.of_degree(4, 2).sum_leaves(np.array([1, 2, 3, 4])).tolist()
         [10, 3, 7, 1, 2, 3, 4]
         """
         leaves = np.asarray(leaves)

@@ -30,17 +30,18 @@ from numpy.typing import NDArray
 from tacit import _kernels
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tacit.tree_fusion.passes import FloatArray, IntArray, Passes
+from tacit.tree_fusion.ranges import range_tables
 
 
 @dataclass(frozen=True, eq=False)
 class TreeFusion:
     """The least-squares leaves of a measured tree, and the exact error of every question put to them.
 
-    ``level_variances`` stand root first, as the levels of the hierarchy do. Arrays of nodes are numbered as the
-    hierarchy numbers them. O(nodes) to make, to fuse and for the variance of a question; O(height) for a range.
+    ``level_variances`` stand root first, as the levels of the hierarchy do; arrays of nodes are numbered as the
+    hierarchy numbers them. ``level_cumulants`` are the fourth cumulants of the measurements' noise, 0 if it is normal:
+    they say how far from normal an answer still is. O(nodes) to make, to fuse and for the variance of a question;
+    O(height) for a range.
 
     >>> fusion = TreeFusion(Hierarchy.of_degree(4, 2), [math.inf, 2.0, 2.0])
     >>> fusion.fuse(np.array([0.0, 10.0, 2.0, 4.0, 3.0, 1.0, 1.0])).tolist()
@@ -51,10 +52,13 @@ class TreeFusion:
 
     hierarchy: Hierarchy
     level_variances: Sequence[float]
+    level_cumulants: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         variances = tuple(float(variance) for variance in self.level_variances)
         object.__setattr__(self, "level_variances", variances)
+        cumulants = self.level_cumulants or [0.0] * len(variances)
+        object.__setattr__(self, "level_cumulants", tuple(float(cumulant) for cumulant in cumulants))
         if len(variances) != self.hierarchy.n_levels or not all(variance >= 0 for variance in variances):
             raise SettingError(
                 f"level_variances must be {self.hierarchy.n_levels} numbers of at least 0, root first; "
@@ -76,20 +80,20 @@ class TreeFusion:
             raise SettingError(
                 f"nodes must have {self.hierarchy.n_nodes} rows, one for each node; got shape={nodes.shape}."
             )
-        last = self.hierarchy.n_levels - 1
+        last = self.hierarchy.height
         from_below = [np.asarray(nodes[self.hierarchy.level_slice(last)], np.float64)]
         sums: list[FloatArray] = []
         for level in range(last - 1, -1, -1):
-            below = self._sum_children(level, from_below[0])
+            below = self._passes.sum_children(level, from_below[0])
             sums.insert(0, below)
             if math.isfinite(self.level_variances[level]):
                 own = nodes[self.hierarchy.level_slice(level)]
-                below = below + _beside(self._gains[level], below) * (own - below)
+                below = below + _beside(self._passes.gains[level], below) * (own - below)
             from_below.insert(0, below)
         fused = from_below[0]
         for level in range(last):
-            correction = self._spread(level, fused - sums[level])
-            correction *= _beside(self._shares[level + 1], correction)
+            correction = self._passes.spread(level, fused - sums[level])
+            correction *= _beside(self._passes.shares[level + 1], correction)
             correction += from_below[level + 1]
             fused = correction
         return fused
@@ -104,39 +108,45 @@ class TreeFusion:
             raise SettingError(
                 f"leaf_weights must have {self.hierarchy.n_leaves} rows, one for each leaf; got shape={weights.shape}."
             )
-        last = self.hierarchy.n_levels - 1
+        last = self.hierarchy.height
         beyond = [weights] * (last + 1)
         for level in range(last - 1, -1, -1):
-            means = self._sum_children(level, weights * _beside(self._shares[level + 1], weights))
-            beyond[level + 1] = weights - self._spread(level, means)
+            means = self._passes.sum_children(level, weights * _beside(self._passes.shares[level + 1], weights))
+            beyond[level + 1] = weights - self._passes.spread(level, means)
             weights = means
         beyond[0] = weights
         result = np.zeros((self.hierarchy.n_nodes, *weights.shape[1:]))
         for level in range(last):
-            gains = _beside(self._gains[level], beyond[level])
+            gains = _beside(self._passes.gains[level], beyond[level])
             result[self.hierarchy.level_slice(level)] = gains * beyond[level]
-            beyond[level + 1] = beyond[level + 1] + self._spread(level, (1 - gains) * beyond[level])
+            beyond[level + 1] = beyond[level + 1] + self._passes.spread(level, (1 - gains) * beyond[level])
         result[self.hierarchy.level_slice(last)] = beyond[last]
         return result
 
     def variance(self, leaf_weights: FloatArray) -> float:
         """The variance of a question about the leaves."""
+        return float(self.moments(leaf_weights)[0])
+
+    def moments(self, leaf_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The variance and the fourth cumulant of a question about the leaves, or of each column of questions."""
         squares = self.node_weights(leaf_weights) ** 2
-        return float(
-            sum(
-                variance * squares[self.hierarchy.level_slice(level)].sum()
-                for level, variance in enumerate(self.level_variances)
-                if math.isfinite(variance)
-            )
-        )
+        variance, cumulant = np.zeros((2, *squares.shape[1:]))
+        for level, (own_variance, own_cumulant) in enumerate(
+            zip(self.level_variances, self._level_cumulants, strict=True)
+        ):
+            if math.isfinite(own_variance):
+                here = squares[self.hierarchy.level_slice(level)]
+                variance = variance + own_variance * here.sum(axis=0)
+                cumulant = cumulant + own_cumulant * (here**2).sum(axis=0)
+        return variance, cumulant
 
     @cached_property
     def node_variances(self) -> FloatArray:
         """The variance of every node's fused count."""
-        fused = [self._from_below[0]]
-        for level in range(self.hierarchy.n_levels - 1):
-            shares, below = self._shares[level + 1], self._from_below[level + 1]
-            fused.append(below * (1 - shares) + shares**2 * self._spread(level, fused[level]))
+        fused = [self._passes.from_below[0]]
+        for level in range(self.hierarchy.height):
+            shares, below = self._passes.shares[level + 1], self._passes.from_below[level + 1]
+            fused.append(below * (1 - shares) + shares**2 * self._passes.spread(level, fused[level]))
         variances = np.concatenate(fused)
         variances.flags.writeable = False
         return variances
@@ -151,20 +161,22 @@ class TreeFusion:
                   \rho_v = \sum_c \rho_c + \sum_c w_c^2 s_c - \frac{(\sum_c w_c s_c)^2}{S_v}, \qquad
                   \mathrm{Var} = \rho_v + \alpha_v^2 \mathrm{Var}(x_v).
         """
+        return self.range_moments(first, stop)[0]
+
+    def range_moments(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[FloatArray, FloatArray]:
+        """The variances and the fourth cumulants of sums of leaves, O(height) each: see :mod:`.ranges`."""
         first, stop = self._checked_ranges(first, stop)
-        variances = np.empty(first.shape)
+        variances, cumulants = np.empty(first.shape), np.empty(first.shape)
         kernels = _kernels.tree_kernels(first.size * self.hierarchy.n_levels)
-        parents, tables = self._tables
-        kernels.range_variances(
+        kernels.range_moments(
             first.ravel(),
             stop.ravel(),
-            self.hierarchy.level_slice(self.hierarchy.n_levels - 1).start,
-            parents,
-            tables,
-            self.node_variances,
+            self.hierarchy.level_slice(self.hierarchy.height).start,
+            *self._range_tables,
             variances.reshape(-1),
+            cumulants.reshape(-1),
         )
-        return variances
+        return variances, cumulants
 
     def _checked_ranges(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
         starts, stops = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(stop, np.int64))
@@ -176,86 +188,18 @@ class TreeFusion:
             )
         return np.ascontiguousarray(starts), np.ascontiguousarray(stops)
 
-    @cached_property
-    def _children(self) -> list[tuple[IntArray, int | IntArray]]:
-        """For each level but the last: where its nodes' children start, and how many (one number if equal)."""
-        children: list[tuple[IntArray, int | IntArray]] = []
-        for level in range(self.hierarchy.n_levels - 1):
-            starts = self.hierarchy.first_children(level)
-            numbers = np.diff(starts)
-            is_equal = bool((numbers == numbers[0]).all())
-            children.append((starts[:-1], int(numbers[0]) if is_equal else numbers))
-        return children
-
-    def _sum_children(self, level: int, below: FloatArray) -> FloatArray:
-        starts, numbers = self._children[level]
-        if isinstance(numbers, int):
-            total: FloatArray = below.reshape(-1, numbers, *below.shape[1:]).sum(axis=1)
-            return total
-        return np.add.reduceat(below, starts, axis=0)
-
-    def _sum_before(self, level: int, below: FloatArray) -> FloatArray:
-        """For every node below a level, the sum over its siblings before it."""
-        starts, numbers = self._children[level]
-        if isinstance(numbers, int):
-            siblings = below.reshape(-1, numbers)
-            before = np.zeros_like(siblings)
-            np.cumsum(siblings[:, :-1], axis=1, out=before[:, 1:])
-            return before.ravel()
-        # extended precision, so that differences of running sums over a million leaves keep their digits
-        running = np.concatenate([[0], np.cumsum(below, dtype=np.longdouble)])[:-1]
-        return np.asarray(running - np.repeat(running[starts], numbers), np.float64)
-
-    def _spread(self, level: int, above: FloatArray) -> FloatArray:
-        """The parent's number at every child."""
-        return np.repeat(above, self._children[level][1], axis=0)
+    @property
+    def _level_cumulants(self) -> Sequence[float]:
+        assert self.level_cumulants is not None
+        return self.level_cumulants
 
     @cached_property
-    def _passes(self) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
-        """The variances s from below, the gains k (all levels but the last) and the shares s_c / S (1 at the root)."""
-        variances = self.level_variances
-        from_below = [np.full(self.hierarchy.n_leaves, variances[-1])]
-        gains: list[FloatArray] = []
-        shares: list[FloatArray] = []
-        for level in range(self.hierarchy.n_levels - 2, -1, -1):
-            sums = self._sum_children(level, from_below[0])
-            # where all children are known exactly nothing is left to share, and a measurement adds nothing
-            inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-            shares.insert(0, from_below[0] * self._spread(level, inverse))
-            known = sums + variances[level]
-            gains.insert(0, np.divide(sums, known, out=np.zeros_like(sums), where=known > 0))
-            from_below.insert(0, sums * (1 - gains[0]))
-        shares.insert(0, np.ones(1))
-        return from_below, gains, shares
-
-    @property
-    def _from_below(self) -> list[FloatArray]:
-        return self._passes[0]
-
-    @property
-    def _gains(self) -> list[FloatArray]:
-        return self._passes[1]
-
-    @property
-    def _shares(self) -> list[FloatArray]:
-        return self._passes[2]
+    def _passes(self) -> Passes:
+        return Passes.over(self.hierarchy, self.level_variances)
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[np.int32], FloatArray]:
-        """For every node: its parent's number; and s, the sum of s over siblings before it, and 1 / S of its parent."""
-        n_nodes = self.hierarchy.n_nodes
-        parents, tables = np.full(n_nodes, -1, np.int32), np.zeros((n_nodes, 3))
-        tables[0, 0] = self._from_below[0][0]
-        for level in range(1, self.hierarchy.n_levels):
-            here, above = self.hierarchy.level_slice(level), self.hierarchy.level_slice(level - 1)
-            own = self._from_below[level]
-            sums = self._sum_children(level - 1, own)
-            parents[here] = self._spread(level - 1, np.arange(above.start, above.stop))
-            tables[here, 0] = own
-            tables[here, 1] = self._sum_before(level - 1, own)
-            inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-            tables[here, 2] = self._spread(level - 1, inverse)
-        return parents, tables
+    def _range_tables(self) -> tuple[NDArray[np.int32], FloatArray]:
+        return range_tables(self._passes, self.node_variances, self._level_cumulants)
 
 
 def _beside(one_each: FloatArray, rows: FloatArray) -> FloatArray:
