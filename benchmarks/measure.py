@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.randomness.bernoulli import COIN, ROUNDS
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -63,6 +65,18 @@ def ratio(slow: Timing, fast: Timing, *, work_of_slow: float = 1, work_of_fast: 
     return statistics.median(
         (a / work_of_slow) / (b / work_of_fast) for a, b in zip(slow.seconds, fast.seconds, strict=True)
     )
+
+
+def coin_bytes(threshold: int) -> float:
+    """What one of many coins needs: a bit for each digit of a round it takes part in, and a word after the last."""
+    n_bytes, share = 0.0, 1.0
+    for n_digits in ROUNDS:
+        n_left = 64 - ((threshold & -threshold).bit_length() - 1)
+        n_bytes += share * min(n_digits, n_left) / 8
+        threshold, share = (threshold << n_digits) % COIN, share / 2**n_digits
+        if not threshold:
+            return n_bytes
+    return n_bytes + 8 * share
 
 
 def checksum(*arrays: np.ndarray) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from measure import Timing, per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
+from measure import Timing, coin_bytes, per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
 from numpy.typing import NDArray
 
 from tacit import _kernels
@@ -25,7 +25,6 @@ from tacit.local.randomizer import LocalRandomizer
 from tacit.local.subset import SubsetSelection
 from tacit.local.unary import UnaryEncoding
 from tacit.randomness import SecureRandomness
-from tacit.randomness.bernoulli import SLICED_DIGITS
 from tacit.support_laws import SupportLaw
 
 EPSILON = 1.0
@@ -98,12 +97,6 @@ def _keystream_bytes_per_second() -> float:
         timing = side_by_side({"fill": lambda: [source.fill(block) for _ in range(50)]})["fill"]
         _measured.append(50 * block.nbytes / min(timing.seconds))
     return _measured[0]
-
-
-def coin_bytes(threshold: int) -> float:
-    """What a coin needs: a bit for each digit sliced, and a word where eight digits leave it undecided."""
-    n_digits = 64 - ((threshold & -threshold).bit_length() - 1)
-    return n_digits / 8 if n_digits <= SLICED_DIGITS else SLICED_DIGITS / 8 + 8 / 2**SLICED_DIGITS
 
 
 def pure_ldp_works(client: Any, server: Any, cells: NDArray[np.int32], n_cells: int) -> Callable[[], object]:

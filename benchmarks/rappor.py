@@ -14,7 +14,17 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from measure import Timing, checksum, per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
+from measure import (
+    Timing,
+    checksum,
+    coin_bytes,
+    per_second,
+    pin_to_one_core,
+    print_machine,
+    print_table,
+    ratio,
+    side_by_side,
+)
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 from numba import njit
 from numpy.typing import NDArray
@@ -22,7 +32,7 @@ from numpy.typing import NDArray
 from tacit import _kernels
 from tacit.local.unary import UnaryEncoding
 from tacit.randomness import SecureRandomness, SeededRandomness
-from tacit.randomness.bernoulli import CHUNK_WORDS, SLICED_DIGITS
+from tacit.randomness.bernoulli import CHUNK_WORDS, ROUNDS
 
 N_CELLS = 17
 OURS = 10_000_000
@@ -60,7 +70,7 @@ def first_use(cells: NDArray[np.int32]) -> float:
 
 def keystream_speed() -> float:
     """Bytes a second from the secure source, in the blocks in which coins ask for them."""
-    source, block = SecureRandomness(), np.empty(CHUNK_WORDS * SLICED_DIGITS, np.uint64)
+    source, block = SecureRandomness(), np.empty(CHUNK_WORDS * ROUNDS[0], np.uint64)
     timing = side_by_side({"fill": lambda: [source.fill(block) for _ in range(50)]})["fill"]
     return 50 * block.nbytes / min(timing.seconds)
 
@@ -107,7 +117,7 @@ def compare_end_to_end(f: float, cells: NDArray[np.int32], keystream: float) -> 
     )
     reached = ratio(timings["peer"], timings["tacit"], work_of_slow=PEERS, work_of_fast=OURS)
     print(f"target {TARGET_RATIO} ×: {'reached' if reached >= TARGET_RATIO else 'MISSED'}")
-    needed = keystream_bytes(encoding, OURS)
+    needed = OURS * encoding.n_cells * coin_bytes(encoding.zeros)
     print(
         f"keystream needed: {needed / 1e6:.0f} MB, {needed / keystream * 1e3:.1f} ms of "
         f"{timings['tacit'].median * 1e3:.1f} ms: {needed / keystream / timings['tacit'].median:.0%} of the time\n"
@@ -139,15 +149,6 @@ def standard_errors(shares: NDArray[np.float64], cells: NDArray[np.int32], p: fl
     n, truth = len(cells), np.bincount(cells, minlength=N_CELLS) / len(cells)
     error = np.sqrt((q * (1 - q) + truth * (p * (1 - p) - q * (1 - q))) / n) / (p - q)
     return float(np.abs((shares - truth) / error).max())
-
-
-def keystream_bytes(encoding: UnaryEncoding, n_reports: int) -> float:
-    """What bit slicing needs: a bit for each coin and digit, and a word for each coin that eight digits leave open."""
-    n_digits = 64 - ((encoding.zeros & -encoding.zeros).bit_length() - 1)
-    n_coins = n_reports * encoding.n_cells
-    if n_digits <= SLICED_DIGITS:
-        return n_coins / 8 * n_digits
-    return n_coins / 8 * SLICED_DIGITS + n_coins / 2**SLICED_DIGITS * 8
 
 
 def check_twins(f: float, cells: NDArray[np.int32]) -> None:

@@ -27,6 +27,7 @@ from tacit.wire import encode_message
 
 FOLDER = Path(__file__).parents[1] / "tests" / "vectors"
 THRESHOLDS = (0, 1, COIN // 4, COIN // 2, COIN // 3, 3 * (COIN // 4), COIN - 1, COIN)
+MANY = {COIN // 4: (1025,), COIN // 3: (1025, 5000, 40_000)}  # coins enough for one, two and three rounds
 SHAPES = ((2, 0.5), (3, 2.0), (8, 1.0), (17, 2.2), (17, 5.89), (100, 1.0))
 N_REPORTS = 6
 
@@ -58,7 +59,7 @@ def coins() -> dict[str, Any]:
     """Coins of several thresholds from listed words."""
     vectors = []
     for number, threshold in enumerate(THRESHOLDS):
-        for n_coins in (1, 64, 100):
+        for n_coins in (1, 64, 100, *MANY.get(threshold, ())):
             source = RecordedWords(SeededRandomness(number))
             heads = bernoulli_bits(n_coins, threshold, source)
             bits = np.unpackbits(heads.astype("<u8").view(np.uint8), bitorder="little")[:n_coins]

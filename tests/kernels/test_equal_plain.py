@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 from tacit._kernels import coins, unary
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 100_003)
-CELLS = (2, 3, 8, 9, 16, 17, 31, 57, 58, 64, 65, 100, 1024)
+CELLS = (2, 3, 8, 9, 16, 17, 31, 57, 58, 64, 65, 100, 1024, 1030, 4096)
 MOST_BITS = 8_000_000  # keeps the widest reports of the largest size in memory
 
 
@@ -32,30 +32,64 @@ def size_of(n: int, n_cells: int) -> int:
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 63, 511, 512, 513, 4096])
-@pytest.mark.parametrize("digits", [[], [1], [0, 1], [1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1, 1, 0]])
+@pytest.mark.parametrize("digits", [[], [1], [0, 1], [1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 1, 0, 0, 1, 1, 0]])
 @pytest.mark.parametrize("last_lanes", [1, 0x7FFF, (1 << 64) - 1])
 def test_sliced_digits_are_equal(n_words: int, digits: list[int], last_lanes: int) -> None:
     words = random_words(n_words * len(digits), seed=n_words)
     outcomes = []
     for kernels in (coins, coins_plain):
         heads, undecided = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
-        kernels.slice_digits(words, np.array(digits, np.uint8), np.uint64(last_lanes), heads, undecided)
-        outcomes.append((kernels.count_open(undecided), heads.tobytes(), undecided.tobytes()))
+        n_open = kernels.slice_digits(words, np.array(digits, np.uint8), np.uint64(last_lanes), heads, undecided)
+        assert n_open == sum(word.bit_count() for word in undecided.tolist())
+        outcomes.append((heads.tobytes(), undecided.tobytes()))
     assert outcomes[0] == outcomes[1]
+
+
+def random_lanes(n_words: int, n_digits: int) -> NDArray[np.uint64]:
+    """Lanes as undecided as after some digits: with 0 all, with 64 hardly any."""
+    lanes = np.full(n_words, (1 << 64) - 1, np.uint64)
+    for digit in range(n_digits):
+        lanes &= random_words(n_words, seed=100 + digit)
+    return lanes
 
 
 @pytest.mark.parametrize("n_words", [1, 64, 1000])
-@pytest.mark.parametrize("rest", [0, 1, 1 << 63, (1 << 64) - 1])
-def test_settled_lanes_are_equal(n_words: int, rest: int) -> None:
-    undecided = random_words(n_words, 1) & random_words(n_words, 2) & random_words(n_words, 3)
+@pytest.mark.parametrize("n_digits", [0, 1, 2, 3, 8, 64])
+def test_dealt_coins_are_equal(n_words: int, n_digits: int) -> None:
+    undecided = random_lanes(n_words, n_digits)
     start = random_words(n_words, 4) & ~undecided
-    spare = random_words(64 * n_words, 5)
+    n_open = sum(word.bit_count() for word in undecided.tolist())
+    dealt = random_words((n_open + 63) // 64 + 2, 5)
     outcomes = []
     for kernels in (coins, coins_plain):
         heads = start.copy()
-        kernels.settle(undecided, spare, np.uint64(rest), heads)
+        kernels.deal(undecided, dealt, heads)
         outcomes.append(heads.tobytes())
     assert outcomes[0] == outcomes[1]
+
+
+def test_plain_coins_are_dealt_one_by_one_in_order() -> None:
+    undecided, dealt = random_lanes(100, 2), random_words(102, 6)
+    heads, taken = np.zeros(100, np.uint64), 0
+    coins_plain.deal(undecided, dealt, heads)
+    for won, lanes in zip(heads.tolist(), undecided.tolist(), strict=True):
+        for lane in range(64):
+            coin = 0
+            if lanes >> lane & 1:
+                coin = int(dealt[taken // 64]) >> taken % 64 & 1
+                taken += 1
+            assert won >> lane & 1 == coin
+
+
+@pytest.mark.parametrize("n_digits", [0, 1, 2, 3, 8, 64])
+def test_bits_are_deposited_alike_by_the_table_and_by_the_kernel_that_serves(n_digits: int) -> None:
+    # the table is what serves on a processor without the instruction
+    lanes, bits = random_lanes(300, n_digits), random_words(300, 7)
+    by_table = [int(coins.deposited_by_table(*pair)) for pair in zip(bits, lanes, strict=True)]
+    for deposited, each_bits, each_lanes in zip(by_table, bits, lanes, strict=True):
+        heads = np.zeros(1, np.uint64)
+        coins.deal(np.array([each_lanes]), np.array([each_bits, 0, 0], np.uint64), heads)
+        assert int(heads[0]) == deposited
 
 
 @pytest.mark.parametrize("n_cells", CELLS)

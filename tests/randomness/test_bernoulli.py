@@ -8,18 +8,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tacit import _kernels
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
-from tacit.randomness.bernoulli import CHUNK_WORDS, COIN, ROWS_WORDS, SLICED_DIGITS, bernoulli_bits, bernoulli_rows
+from tacit.randomness.bernoulli import CHUNK_WORDS, COIN, FEW, ROUNDS, ROWS_WORDS, bernoulli_bits, bernoulli_rows
 from tacit.testing import assert_frequencies
 
-N_PATHS = 1 << SLICED_DIGITS
-TAIL_DIGITS = 64 - SLICED_DIGITS
+N_DIGITS = sum(ROUNDS)
+N_TWINS = 8  # coins of the same digits: enough that every round has more than a few coins to toss
+N_LANES = N_TWINS << N_DIGITS
 INTERESTING = [1, 255, COIN // 4, COIN // 3, COIN // 2, COIN // 2 + 1, COIN - (COIN // 3), COIN - 1]
 
 thresholds = st.one_of(
@@ -77,42 +78,56 @@ def bits_of(words: NDArray[np.uint64], count: int) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u8").view(np.uint8), count=count, bitorder="little")
 
 
-def paths(n_digits: int) -> list[int]:
-    """Words that give lane u the binary digits of u: all 2**n_digits sequences of digits, each once."""
-    n_lanes = 1 << n_digits
-    digit = [[u >> (n_digits - 1 - d) & 1 for u in range(n_lanes)] for d in range(n_digits)]
-    return [
-        sum(bit << j for j, bit in enumerate(lanes[first : first + 64]))
-        for lanes in digit
-        for first in range(0, n_lanes, 64)
-    ]
+def paths(n_digits: int = N_DIGITS) -> list[int]:
+    """Words that take ``N_LANES`` coins through all sequences of ``n_digits`` digits, in order and equally often.
+
+    Coins that a round leaves undecided are neighbors, so that the digits of the next round are in order too.
+    """
+    words, n_lanes = [], N_LANES
+    for n_in_round in ROUNDS:
+        for digit in range(min(n_in_round, n_digits)):
+            bits = np.arange(n_lanes) // (n_lanes >> digit + 1) % 2
+            words += np.packbits(bits.astype(np.uint8), bitorder="little").view("<u8").tolist()
+        n_digits -= min(n_in_round, n_digits)
+        n_lanes >>= n_in_round
+    return words
 
 
-def heads_among_paths(threshold: int, spare: list[int], n_digits: int = SLICED_DIGITS) -> NDArray[np.uint8]:
-    scripted = Scripted(paths(n_digits) + spare)
-    bits = bits_of(bernoulli_bits(1 << n_digits, threshold, scripted), 1 << n_digits)
+def heads_among_paths(threshold: int, words: list[int]) -> NDArray[np.uint8]:
+    scripted = Scripted(words)
+    bits = bits_of(bernoulli_bits(N_LANES, threshold, scripted), N_LANES)
     assert scripted.left == [], "fewer words were drawn than documented"
     return bits
 
 
-@given(threshold=thresholds.filter(lambda t: t % (1 << TAIL_DIGITS)))
+def test_the_scripted_coins_are_tossed_in_every_round():
+    assert N_LANES >> sum(ROUNDS[:-1]) > FEW
+    assert N_TWINS <= FEW
+
+
+@settings(max_examples=30)
+@given(threshold=thresholds.filter(lambda t: t << N_DIGITS & COIN - 1))
 def test_the_probability_is_exact(threshold):
-    # all 256 equally likely beginnings are tossed at once; just one is undecided, and its own word decides it
-    top, tail = divmod(threshold, 1 << TAIL_DIGITS)
-    rest = tail << SLICED_DIGITS
-    lowest_tails = heads_among_paths(threshold, [rest])
-    highest_heads = heads_among_paths(threshold, [rest - 1])
-    assert lowest_tails.tolist() == [1] * top + [0] * (N_PATHS - top)
-    assert highest_heads.tolist() == [1] * (top + 1) + [0] * (N_PATHS - top - 1)
-    probability = Fraction(int(lowest_tails.sum()), N_PATHS) + Fraction(1, N_PATHS) * Fraction(rest, COIN)
-    assert probability == Fraction(threshold, COIN)
+    # all equally likely beginnings are tossed at once; just one is undecided, and words of their own decide its twins
+    top, rest = divmod(threshold << N_DIGITS, COIN)
+    heads = heads_among_paths(threshold, paths() + [rest, rest - 1, 0, COIN - 1] + [rest] * (N_TWINS - 4))
+    assert heads.tolist() == [1] * (N_TWINS * top) + [0, 1, 1] + [0] * (N_LANES - N_TWINS * top - 3)
+    assert Fraction(top, 1 << N_DIGITS) + Fraction(1, 1 << N_DIGITS) * Fraction(rest, COIN) == Fraction(threshold, COIN)
 
 
-@pytest.mark.parametrize("n_digits", [6, 7, 8])
+@given(threshold=thresholds, n_bits=st.integers(2, FEW))
+def test_the_probability_of_few_coins_is_exact(threshold, n_bits):
+    words = ([threshold - 1, threshold] * FEW)[:n_bits]
+    heads = bits_of(bernoulli_bits(n_bits, threshold, Scripted(words)), n_bits)
+    assert heads.tolist() == ([1, 0] * FEW)[:n_bits]
+
+
+@pytest.mark.parametrize("n_digits", range(1, N_DIGITS + 1))
 def test_a_threshold_of_few_digits_draws_only_these(n_digits):
-    for top in range(1, 1 << n_digits, 2):  # the last digit is a one
-        heads = heads_among_paths(top << (64 - n_digits), [], n_digits)
-        assert heads.tolist() == [1] * top + [0] * ((1 << n_digits) - top)
+    for top in {1, (1 << n_digits) // 3 | 1, (1 << n_digits) - 1}:  # the last digit is a one
+        heads = heads_among_paths(top << (64 - n_digits), paths(n_digits))
+        n_heads = top * (N_LANES >> n_digits)
+        assert heads.tolist() == [1] * n_heads + [0] * (N_LANES - n_heads)
 
 
 @pytest.mark.parametrize("n_bits", [0, 1, 17, 63, 64, 65, 1000])
@@ -122,7 +137,7 @@ def test_certain_coins_draw_nothing(n_bits):
     assert bits_of(bernoulli_bits(n_bits, COIN, nothing), n_bits).sum() == n_bits
 
 
-@given(n_bits=st.integers(0, 300), threshold=st.integers(0, COIN), seed=st.integers(0, 1 << 30))
+@given(n_bits=st.integers(0, 3 * FEW), threshold=st.integers(0, COIN), seed=st.integers(0, 1 << 30))
 def test_bits_beyond_the_last_coin_are_zero(n_bits, threshold, seed):
     words = bernoulli_bits(n_bits, threshold, SeededRandomness(seed))
     assert words.size == -(-n_bits // 64)
@@ -130,7 +145,9 @@ def test_bits_beyond_the_last_coin_are_zero(n_bits, threshold, seed):
 
 
 @pytest.mark.parametrize("threshold", INTERESTING)
-@pytest.mark.parametrize("n_bits", [1, 65, CHUNK_WORDS * 64 - 1, CHUNK_WORDS * 64, CHUNK_WORDS * 64 * 2 + 70])
+@pytest.mark.parametrize(
+    "n_bits", [1, 65, FEW, FEW + 1, 40 * FEW + 1, CHUNK_WORDS * 64 - 1, CHUNK_WORDS * 64, CHUNK_WORDS * 64 * 2 + 70]
+)
 def test_compiled_and_plain_kernels_toss_the_same_coins(threshold, n_bits, seed):
     tossed = []
     for compiled in (True, False):
@@ -156,7 +173,7 @@ def test_compiled_and_plain_kernels_write_the_same_rows(n_cells, ones, zeros, se
 
 @given(
     n_cells=st.integers(1, 130),
-    n=st.integers(0, 20),
+    n=st.integers(0, 60),
     zeros=st.integers(0, COIN),
     ones=st.none() | st.integers(0, COIN),
     seed=st.integers(0, 1 << 30),
@@ -177,6 +194,7 @@ def test_rows_are_the_coins_cut_up_with_the_true_cell_flipped_or_replaced(n_cell
 @pytest.mark.parametrize("ones", [COIN - COIN // 3, COIN // 2])
 def test_how_many_words_are_drawn_does_not_depend_on_the_cells(ones, seed):
     drawn = set()
+    assert FEW < 17 * 1000
     for cells in (np.zeros(1000, np.int32), np.full(1000, 16, np.int32), np.arange(1000) % 17):
         source = Counted(seed)
         bernoulli_rows(cells, 17, ones, COIN // 3, source)
@@ -210,9 +228,9 @@ def test_coins_of_a_wrong_threshold_are_caught(seed):
 
 
 def test_coins_left_undecided_as_tails_are_caught(seed):
-    # what would happen if the coins that eight digits leave undecided were never settled: 0.15 becomes 38/256
+    # what would happen if the coins that eight digits leave undecided were never decided: 0.15 becomes 38/256
     n_bits = 10_000_000
-    cut_off = round(0.15 * COIN) >> TAIL_DIGITS << TAIL_DIGITS
+    cut_off = round(0.15 * COIN) >> 56 << 56
     tossed = bernoulli_bits(n_bits, cut_off, SeededRandomness(seed))
     with pytest.raises(AssertionError):
         assert_frequencies(pairs(tossed, n_bits, 1), chances(0.15), false_failure=1e-9)

@@ -57,19 +57,22 @@ def test_a_plans_fingerprint_follows_from_its_canonical_bytes(vector):
     assert Plan.from_dict(vector["plan"]).canonical_bytes().decode() == vector["canonical"]
 
 
-def coins_by_hand(n_coins, threshold, next_word):
+def coins_by_hand(n_coins, threshold, next_word, rounds=(2, 3, 8)):
     """Coins as the order of words says, one at a time and in plain Python."""
-    if threshold == COIN:
-        return "1" * n_coins
-    top, rest = threshold >> 56, (threshold << 8) % COIN
-    digits = f"{top:08b}" if rest else f"{top:08b}".rstrip("0")
+    if threshold in (0, COIN):
+        return "01"[threshold > 0] * n_coins
+    if n_coins <= 1024 or not rounds:
+        return "".join("01"[next_word() < threshold] for _ in range(n_coins))
+    top, rest = divmod(threshold << rounds[0], COIN)
+    digits = f"{top:0{rounds[0]}b}" if rest else f"{top:0{rounds[0]}b}".rstrip("0")
     n_words = -(-n_coins // 64)
     numbers = [[next_word() for _ in range(n_words)] for _ in digits]
     coins = []
     for i in range(n_coins):
         drawn = "".join(str(row[i // 64] >> i % 64 & 1) for row in numbers)
         coins.append("?" if drawn == digits else "1" if drawn < digits else "0")
-    return "".join(coin if coin != "?" else str(int(rest > 0 and next_word() < rest)) for coin in coins)
+    others = iter(coins_by_hand(coins.count("?"), rest, next_word, rounds[1:]))
+    return "".join(next(others) if coin == "?" else coin for coin in coins)
 
 
 @pytest.mark.parametrize("vector", listed("coins"))

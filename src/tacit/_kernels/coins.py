@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numba
 import numpy as np
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from tacit._kernels.coins_plain import DEPOSITS
 from tacit._kernels.compiling import compiled
 
-_TILE = 512
+_0, _1, _6, _8, _63, _255 = (np.uint64(number) for number in (0, 1, 6, 8, 63, 255))
 
 
 @compiled
@@ -19,41 +25,53 @@ def slice_digits(
     last_lanes: np.uint64,
     heads: NDArray[np.uint64],
     undecided: NDArray[np.uint64],
-) -> None:
+) -> int:
     n = heads.size
-    if digits.size == 8:
-        _slice_eight(words, digits, heads, undecided)
+    if digits.size == 2:
+        _slice_two(words, digits, heads, undecided)
+    elif digits.size == 3:
+        _slice_three(words, digits, heads, undecided)
     else:
         for i in range(n):
-            heads[i], undecided[i] = np.uint64(0), ~np.uint64(0)
+            heads[i], undecided[i] = _0, ~_0
         for d in range(digits.size):
             digit, mask = words[d * n : (d + 1) * n], _mask(digits[d])
             for i in range(n):
                 heads[i], undecided[i] = _one_digit(digit[i], mask, heads[i], undecided[i])
     heads[n - 1] &= last_lanes
     undecided[n - 1] &= last_lanes
+    n_open = 0
+    for i in range(n):
+        n_open += _ones(undecided[i])
+    return n_open
 
 
 @compiled
-def _slice_eight(
+def _slice_two(
     words: NDArray[np.uint64],
     digits: NDArray[np.uint8],
     heads: NDArray[np.uint64],
     undecided: NDArray[np.uint64],
 ) -> None:
-    """All digits of a word while it is in a register: the usual case, half as long as digit by digit."""
-    n = heads.size
-    m0, m1, m2, m3 = _mask(digits[0]), _mask(digits[1]), _mask(digits[2]), _mask(digits[3])
-    m4, m5, m6, m7 = _mask(digits[4]), _mask(digits[5]), _mask(digits[6]), _mask(digits[7])
+    """All digits of a word while it is in a register: half as long as digit by digit."""
+    n, m0, m1 = heads.size, _mask(digits[0]), _mask(digits[1])
     for i in range(n):
-        won, still = _one_digit(words[i], m0, np.uint64(0), ~np.uint64(0))
+        won, still = _one_digit(words[i], m0, _0, ~_0)
+        heads[i], undecided[i] = _one_digit(words[n + i], m1, won, still)
+
+
+@compiled
+def _slice_three(
+    words: NDArray[np.uint64],
+    digits: NDArray[np.uint8],
+    heads: NDArray[np.uint64],
+    undecided: NDArray[np.uint64],
+) -> None:
+    n, m0, m1, m2 = heads.size, _mask(digits[0]), _mask(digits[1]), _mask(digits[2])
+    for i in range(n):
+        won, still = _one_digit(words[i], m0, _0, ~_0)
         won, still = _one_digit(words[n + i], m1, won, still)
-        won, still = _one_digit(words[2 * n + i], m2, won, still)
-        won, still = _one_digit(words[3 * n + i], m3, won, still)
-        won, still = _one_digit(words[4 * n + i], m4, won, still)
-        won, still = _one_digit(words[5 * n + i], m5, won, still)
-        won, still = _one_digit(words[6 * n + i], m6, won, still)
-        heads[i], undecided[i] = _one_digit(words[7 * n + i], m7, won, still)
+        heads[i], undecided[i] = _one_digit(words[2 * n + i], m2, won, still)
 
 
 @compiled
@@ -64,45 +82,59 @@ def _one_digit(word: Any, mask: Any, won: Any, still: Any) -> tuple[Any, Any]:
 
 @compiled
 def _mask(digit: Any) -> Any:
-    return np.uint64(0) - np.uint64(digit)
+    return _0 - np.uint64(digit)
 
 
 @compiled
-def count_open(undecided: NDArray[np.uint64]) -> int:
-    n_open = 0
-    for i in range(undecided.size):
-        n_open += _ones(undecided[i])
-    return n_open
-
-
-@compiled
-def settle(
-    undecided: NDArray[np.uint64], spare: NDArray[np.uint64], rest: np.uint64, heads: NDArray[np.uint64]
-) -> None:
-    # whether a word has an undecided lane cannot be predicted, so the words that do are listed without a branch
-    listed = np.empty(_TILE, np.uint16)
-    taken = 0
-    for first in range(0, heads.size, _TILE):
-        won, still = heads[first : first + _TILE], undecided[first : first + _TILE]
-        n_listed = 0
-        for i in range(won.size):
-            listed[n_listed] = i
-            n_listed += still[i] != 0
-        for j in range(n_listed):
-            lanes, heads_here = still[listed[j]], np.uint64(0)
-            while lanes != 0:
-                later = lanes & (lanes - np.uint64(1))
-                heads_here |= (lanes ^ later) * np.uint64(spare[taken] < rest)
-                lanes = later
-                taken += 1
-            won[listed[j]] |= heads_here
-
-
-@compiled
-def _ones(word: Any) -> int:
+def _ones(word: Any) -> Any:
     """The number of bits set: the compiler knows this loop and makes one instruction of it."""
-    count = 0
+    count = _0
     while word != 0:
-        word &= word - np.uint64(1)
-        count += 1
+        word &= word - _1
+        count += _1
     return count
+
+
+@compiled
+def deal(undecided: NDArray[np.uint64], coins: NDArray[np.uint64], heads: NDArray[np.uint64]) -> None:
+    dealt = _0
+    for i in range(heads.size):
+        at, shift = dealt >> _6, dealt & _63
+        next_coins = (coins[at] >> shift) | ((coins[at + _1] << _1) << (_63 - shift))
+        heads[i] |= _deposited(next_coins, undecided[i])
+        dealt += _ones(undecided[i])
+
+
+@intrinsic
+def deposited_by_instruction(_: Any, bits: Any, lanes: Any) -> Any:
+    """Move the lowest bits to the lanes that are set, in order: one instruction of x86 processors."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        pdep = builder.module.declare_intrinsic("llvm.x86.bmi.pdep.64", (), ir.FunctionType(word, (word, word)))
+        return builder.call(pdep, arguments)
+
+    return numba.uint64(numba.uint64, numba.uint64), generate
+
+
+@compiled
+def deposited_by_table(bits: Any, lanes: Any) -> Any:
+    """Move the lowest bits to the lanes that are set, in order, eight lanes at a time."""
+    moved = _0
+    for eight in range(_0, np.uint64(64), _8):
+        here = (lanes >> eight) & _255
+        n_here = _ones(here)
+        moved |= np.uint64(DEPOSITS[here, bits & ((_1 << n_here) - _1)]) << eight
+        bits >>= n_here
+    return moved
+
+
+def _has_instruction() -> bool:
+    """Whether the processor compiled for deposits bits faster than the table does: the first two Zens do not."""
+    settings = vars(numba.config)
+    is_host = settings["CPU_NAME"] is None and settings["CPU_FEATURES"] is None and sys.maxsize > 1 << 32
+    return is_host and llvm.get_host_cpu_features().get("bmi2", False) and llvm.get_host_cpu_name() not in _SLOW
+
+
+_SLOW = ("znver1", "znver2")
+_deposited: Any = deposited_by_instruction if _has_instruction() else deposited_by_table

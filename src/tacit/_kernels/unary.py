@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ _1, _3, _6, _7, _8, _63 = (np.uint64(number) for number in (1, 3, 6, 7, 8, 63))
 _MOST_IN_A_BYTE = 255
 _BYTE_A_BIT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.uint64)[:, 0]
 
+_VECTOR_BYTES = 32
+_LONGEST_STRIPE = 1800  # words: nine digits of a stripe stay in the second cache
 _N_DIGITS = 9
 _BLOCKS_BETWEEN_FOLDS = 63  # eight rows each: less than nine binary digits hold
 
@@ -31,7 +34,7 @@ def write_rows(
     flat = out.reshape(-1)
     loads, stores = _windows(noise.view(np.uint8)), _windows(flat)
     if n_cells <= _NARROW:
-        n_written = _write_narrow(cells, n_cells, loads, truth, stores)
+        n_written = _write_narrow(cells, n_cells, loads, truth.view(np.uint8), stores)
     else:
         n_written = _write_wide(cells, n_cells, loads, truth, stores, flat)
     _write_bits(cells, n_written, n_cells, noise, truth, flat)
@@ -47,7 +50,7 @@ def _write_narrow(
     cells: NDArray[np.int32],
     n_cells: int,
     noise: NDArray[np.uint64],
-    truth: NDArray[np.uint64],
+    truth: NDArray[np.uint8],
     out: NDArray[np.uint64],
 ) -> int:
     """Write rows of at most 57 bits, eight at a time: each is one load and one store of 8 bytes.
@@ -62,9 +65,10 @@ def _write_narrow(
     k, width = np.uint64(n_cells), np.uint64(n_bytes)
     if truth.size:
         for eight in range(np.uint64(n_eights)):
+            coins = np.uint64(truth[eight])
             for j in range(_8):
                 r, row = eight * _8 + j, _narrow_row(noise, eight, j, k)
-                out[r * width] = _replaced(row, np.uint64(cells[r]), _bit(truth, r))
+                out[r * width] = _replaced(row, np.uint64(cells[r]), (coins >> j) & _1)
     else:
         for eight in range(np.uint64(n_eights)):
             for j in range(_8):
@@ -162,7 +166,9 @@ def count_rows(rows: NDArray[np.uint8], n_cells: int, counts: NDArray[np.int64])
 
 def count_grouped(rows: NDArray[np.uint8], starts: NDArray[np.int64], n_cells: int, counts: NDArray[np.int64]) -> None:
     width = rows.shape[1]
-    n_lanes = width * max(4, min(28, 64 // width // 4 * 4))  # some 64 words
+    # stripes of whole rows and whole vectors; an odd number, because stripes a power of two apart evict each other
+    shortest = math.lcm(width, _VECTOR_BYTES) // 8
+    n_lanes = shortest * max(1, (min(_LONGEST_STRIPE, 28 * width) // shortest - 1) | 1)
     digits = np.zeros(_N_DIGITS * n_lanes, np.uint64)
     _count_runs(rows.reshape(-1), starts, width, n_cells, digits, digits.view(np.uint8), counts)
 

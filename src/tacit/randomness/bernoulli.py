@@ -2,23 +2,26 @@ r"""Coins from integer words and integer thresholds, 64 at a time, exactly.
 
 A coin of threshold t is heads with probability t / 2**64: where a uniform number of 64 binary digits is below t.
 Bit j of a random word is a digit of coin j, so one word brings 64 coins one digit further (*bit slicing*), the
-most significant digit first. A coin is decided at the first digit that differs from t's. After 8 digits one
-coin in 256 is still undecided; a word of its own is then compared with the other 56 digits of t.
-A threshold that ends in zeros needs only the digits before them: 1/4 needs two.
+most significant digit first. A coin is decided at the first digit that differs from t's, so half of the coins at
+the first digit, and few need many digits. Therefore coins are tossed in rounds. After the first two digits one coin
+in four is undecided; what it still lacks is a coin of the threshold that t's other digits make. Such coins
+are tossed side by side in the same way, with three digits and then with eight, and dealt to the undecided ones. After
+the last round, or where no more than ``FEW`` coins are to be tossed, each takes a word of its own and is heads where it
+is below the threshold. With n digits in a round:
 
-.. math:: P(\text{heads}) = \frac{\lfloor t / 2^{56} \rfloor}{2^8}
-          + \frac{1}{2^8} \cdot \frac{2^8 (t \bmod 2^{56})}{2^{64}} = \frac{t}{2^{64}}
+.. math:: P(\text{heads}) = \frac{\lfloor t / 2^{64-n} \rfloor}{2^n}
+          + \frac{1}{2^n} \cdot \frac{2^n t \bmod 2^{64}}{2^{64}} = \frac{t}{2^{64}}
 
-No float takes part, and the number of words drawn depends on the words drawn, never on a private value.
+A threshold that ends in zeros needs only the digits before them: 1/4 needs two. No float takes part, and the
+number of words drawn depends on the words drawn, never on a private value.
 
 The order of the words is fixed, so that a seed gives the same coins with compiled and with plain kernels:
 ``CHUNK_WORDS`` words of coins at a time, first a word for each of them for the first digit, then for the
-second, ...; then a word for each undecided coin, in the order of the coins.
+second; then what the undecided coins need, in the order of the coins.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -31,7 +34,11 @@ from tacit.randomness.source import Randomness
 
 COIN_BITS: Final = 64
 COIN: Final = 1 << COIN_BITS
-SLICED_DIGITS: Final = 8
+ROUNDS: Final = (2, 3, 8)
+"""How many binary digits a round adds to the coins that the rounds before left undecided."""
+
+FEW: Final = 1024
+"""Coins for which rounds do not pay: each takes a word."""
 
 CHUNK_WORDS: Final = 1 << 16
 """Words of coins tossed at a time: their digits, 4 MiB, stay in cache, and calls are few."""
@@ -97,16 +104,35 @@ def bernoulli_rows(
 class _Coins:
     """Coins of one threshold, with the memory to toss ``CHUNK_WORDS`` words of them at a time."""
 
-    __slots__ = ("_digits", "_is_certain", "_kernels", "_randomness", "_rest", "_sliced", "_undecided")
+    __slots__ = (
+        "_digits",
+        "_kernels",
+        "_others",
+        "_randomness",
+        "_rest",
+        "_rounds",
+        "_sliced",
+        "_threshold",
+        "_undecided",
+    )
 
-    def __init__(self, threshold: int, n_words: int, kernels: _kernels.CoinKernels, randomness: Randomness) -> None:
-        digits, self._rest = _split(threshold)
-        self._digits = np.array(digits, np.uint8)
-        self._is_certain = threshold == COIN
+    def __init__(
+        self,
+        threshold: int,
+        n_words: int,
+        kernels: _kernels.CoinKernels,
+        randomness: Randomness,
+        rounds: tuple[int, ...] = ROUNDS,
+    ) -> None:
+        self._threshold = _checked_threshold(threshold)
         self._kernels = kernels
         self._randomness = randomness
+        digits, self._rest = _split(threshold, rounds[0]) if rounds else ([], threshold)
+        self._digits = np.array(digits, np.uint8)
         self._undecided = np.empty(min(n_words, CHUNK_WORDS), np.uint64)
         self._sliced = np.empty(self._undecided.size * self._digits.size, np.uint64)
+        self._rounds = rounds
+        self._others: _Coins | None = None
 
     def toss(self, heads: NDArray[np.uint64], n_bits: int) -> None:
         """Overwrite ``heads`` with ``n_bits`` coins, as far as it goes."""
@@ -115,33 +141,52 @@ class _Coins:
             self._toss_chunk(heads[first : first + CHUNK_WORDS], n_here)
 
     def _toss_chunk(self, heads: NDArray[np.uint64], n_bits: int) -> None:
+        if self._threshold in (0, COIN):
+            heads[:] = _ALL_LANES if self._threshold else 0
+            heads[-1] &= _lanes_of_last(n_bits)
+        elif n_bits <= FEW or not self._rounds:
+            won = np.zeros(heads.size * COIN_BITS, np.bool_)
+            np.less(self._randomness.words(n_bits), np.uint64(self._threshold), out=won[:n_bits])
+            heads[:] = np.packbits(won, bitorder="little").view("<u8")
+        else:
+            self._toss_rounds(heads, n_bits)
+
+    def _toss_rounds(self, heads: NDArray[np.uint64], n_bits: int) -> None:
         sliced = self._sliced[: heads.size * self._digits.size]
         undecided = self._undecided[: heads.size]
         self._randomness.fill(sliced)
-        last_lanes = _ALL_LANES >> np.uint64(-n_bits % COIN_BITS)
-        self._kernels.slice_digits(sliced, self._digits, last_lanes, heads, undecided)
-        if self._is_certain:
-            heads[:] = undecided
-        elif self._rest:
-            n_open = self._kernels.count_open(undecided)
-            if n_open:
-                self._kernels.settle(undecided, self._randomness.words(n_open), self._rest, heads)
+        n_open = self._kernels.slice_digits(sliced, self._digits, _lanes_of_last(n_bits), heads, undecided)
+        if not (self._rest and n_open):
+            return
+        if self._others is None:
+            n_words = self._undecided.size
+            self._others = _Coins(self._rest, n_words, self._kernels, self._randomness, self._rounds[1:])
+        spare = np.empty(_words_for(n_open) + 2, np.uint64)  # dealing reads beyond the last coin
+        self._others.toss(spare[:-2], n_open)
+        self._kernels.deal(undecided, spare, heads)
 
 
-@lru_cache(maxsize=64, typed=True)
-def _split(threshold: int) -> tuple[tuple[int, ...], np.uint64]:
-    """The digits to slice, most significant first, and what the word of an undecided coin must be below."""
-    if not (isinstance(threshold, int) and 0 <= threshold <= COIN):
-        raise SettingError(
-            f"threshold must be a whole number from 0 to 2**{COIN_BITS}; got threshold={threshold}. "
-            f"Give the probability times 2**{COIN_BITS}, rounded."
-        )
-    # at 2**64 no digit is left, and every coin stays undecided: see _is_certain
-    top, rest = divmod(threshold % COIN << SLICED_DIGITS, COIN)
-    digits = [top >> d & 1 for d in reversed(range(SLICED_DIGITS))]
+def _checked_threshold(threshold: int) -> int:
+    if isinstance(threshold, int) and 0 <= threshold <= COIN:
+        return threshold
+    raise SettingError(
+        f"threshold must be a whole number from 0 to 2**{COIN_BITS}; got threshold={threshold}. "
+        f"Give the probability times 2**{COIN_BITS}, rounded."
+    )
+
+
+def _split(threshold: int, n_digits: int) -> tuple[list[int], int]:
+    """The first digits, most significant first, without zeros at the end; and the threshold that the others make."""
+    top, rest = divmod(threshold << n_digits, COIN)
+    digits = [top >> d & 1 for d in reversed(range(n_digits))]
     while not rest and digits and not digits[-1]:
         digits.pop()
-    return tuple(digits), np.uint64(rest)
+    return digits, rest
+
+
+def _lanes_of_last(n_bits: int) -> np.uint64:
+    """The lanes of the last word that hold coins."""
+    return _ALL_LANES >> np.uint64(-n_bits % COIN_BITS)
 
 
 def _words_for(n_bits: int) -> int:
