@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -137,9 +138,10 @@ class _Sums:
     @classmethod
     def of(cls, costs: Iterable[Cost]) -> _Sums:
         epsilon = rho = squares = Fraction()
-        for cost in costs:
+        for cost, times in Counter(costs).items():  # many releases of one price are quickly added
             part = Fraction(cost.epsilon)
-            epsilon, rho, squares = epsilon + part, rho + Fraction(cost.rho), squares + part * part
+            epsilon, squares = epsilon + times * part, squares + times * part * part
+            rho += times * Fraction(cost.rho)
         return cls(epsilon, rho, rho + squares / 2)
 
 

@@ -7,6 +7,7 @@ one unit of privacy (:mod:`tacit.privacy.unit`).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,10 +89,10 @@ protection, large error) to 4 (weak protection, small error) is usual.
         >>> Cost.sum([Cost.pure(0.1)] * 10).epsilon >= 10 * Fraction(0.1)
         True
         """
-        costs = list(costs)
+        counted = Counter(costs).items()  # many releases of one price are quickly added
         return cls(
-            float_above(sum((Fraction(cost.epsilon) for cost in costs), Fraction())),
-            float_above(sum((Fraction(cost.rho) for cost in costs), Fraction())),
+            float_above(sum((n * Fraction(cost.epsilon) for cost, n in counted), Fraction())),
+            float_above(sum((n * Fraction(cost.rho) for cost, n in counted), Fraction())),
         )
 
     @classmethod

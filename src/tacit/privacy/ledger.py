@@ -11,16 +11,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from tacit._validate import check_positive
-from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError
-from tacit.privacy.budget import Budget, Room
+from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
+from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted, declare, now, room_in
+from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
 from tacit.privacy.ledger_file import LedgerFile
 from tacit.privacy.ledger_links import Past, Touched, touched
 from tacit.privacy.spend import Spend, sealed
@@ -30,49 +29,6 @@ from tacit.rounding import epsilon_at_most
 __all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
 
 _SPEND_KEY_BYTES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Randomization:
-    """One entry: events that were turned into reports, at a price."""
-
-    data_set: str
-    plan_id: str
-    epsilon: float
-    prior_epsilon: float
-    n_events: int
-    at: str
-
-    @property
-    def total_epsilon(self) -> float:
-        """What all randomizations of these events add up to, this one included."""
-        return self.epsilon + self.prior_epsilon
-
-
-@dataclass(frozen=True, slots=True)
-class SpendEntry:
-    """One entry: a release of counts with noise, at a price."""
-
-    identifier: str
-    data_set: str
-    release: str
-    cost: Cost
-    first_day: str | None
-    last_day: str | None
-    n_days: int
-    is_finished: bool
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """What a data set may still cost: the budgets that bind it, what is spent, and what would fit."""
-
-    data_set: str
-    budget: Budget | None
-    is_declared: bool
-    spent: Cost
-    room: Room | None
 
 
 class Ledger:
@@ -104,6 +60,7 @@ class Ledger:
         cost: Cost,
         days: Mapping[str, bytes] | None,
         budget: Budget | Cost | None = None,
+        input_digest: bytes = b"",
         dry_run: bool = False,
     ) -> Spend:
         """Write down the price of a release before its noise is drawn, or refuse what the budget does not hold.
@@ -112,32 +69,30 @@ class Ledger:
         keyed digest of the events of every day the release covers, empty for a day without events; ``None`` is the
         whole data set for ever. Releases that touch the same day add up, those of other days do not; the day that
         cost most counts. ``budget`` declares the budget of a data set that has none; without any the first release is
-        all there may be. A dry run returns the same, writes nothing and draws no noise.
+        all there may be. ``input_digest`` may stand for the exact counts: only the same are resumed. A dry run returns
+        the same, writes nothing and draws no noise.
         """
         _check_names(data_set=data_set, release=release)
         if cost == Cost():
             raise SettingError("a release must cost something. Give Cost.pure(epsilon) or Cost.zcdp(rho).")
         key, identifier = os.urandom(_SPEND_KEY_BYTES), os.urandom(8).hex()
-        with self._changing(dry_run=dry_run) as connection:
+        with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             pasts = touched(connection, data_set, days)
-            costs = Past.of(connection, pasts)
-            budgets = _agreed_budgets(connection, data_set, pasts, cost, _as_budget(budget))
-            for past in pasts:
-                before = costs.costs(past)
-                for name in past.names & budgets.keys():
-                    if not budgets[name].admits([*before, cost]):
-                        raise _exhausted(connection, name, budgets[name], before, cost, data_set, release)
+            past_costs = Past.of(connection, pasts)
+            given = Budget.of(budget) if isinstance(budget, Cost) else budget
+            binding = agreed_budgets(connection, data_set, pasts, cost, given)
+            check_admitted(connection, pasts, past_costs, binding, cost, data_set=data_set, release=release)
             spend = sealed(
                 identifier=identifier,
                 data_set=data_set,
                 release=release,
                 cost=cost,
-                prior=Cost.parallel(*(Cost.sum(costs.costs(past)) for past in pasts)),
-                prior_local_epsilon=max((costs.local_epsilon(past) for past in pasts), default=0.0),
-                what_remains=str(_room(pasts, costs, budgets, [cost])),
+                prior=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
+                prior_local_epsilon=max((past_costs.local_epsilon(past) for past in pasts), default=0.0),
+                what_remains=str(room_in(pasts, past_costs, binding, [cost])),
                 source=None if dry_run else KeyedRandomness(key),
             )
-            _write(connection, spend, days, key)
+            _write(connection, spend, days, key, input_digest)
         return spend
 
     def finish(self, spend: Spend) -> None:
@@ -151,7 +106,7 @@ class Ledger:
             if row is None:
                 raise SettingError(f"{self.path} holds no spend {spend.identifier}. Finish it in its own ledger.")
             connection.execute("DELETE FROM spend_key WHERE spend = ?", row)
-            connection.execute("UPDATE spend SET finished_at = coalesce(finished_at, ?) WHERE id = ?", (_now(), *row))
+            connection.execute("UPDATE spend SET finished_at = coalesce(finished_at, ?) WHERE id = ?", (now(), *row))
 
     def resume(
         self,
@@ -161,14 +116,15 @@ class Ledger:
         data_set: str | None = None,
         release: str | None = None,
         cost: Cost | None = None,
+        input_digest: bytes = b"",
     ) -> Spend:
         """Take up a spend whose release was never written, with the same randomness and at no further cost.
 
         It is found by its identifier, or by its data set and release. Only the same events may meet the same noise:
-        other ``days`` are refused, and so is another ``cost`` if one is given.
+        other ``days`` or another ``input_digest`` are refused, and so is another ``cost`` if one is given.
         """
         with self._file.snapshot() as connection:
-            row = _found(connection, identifier, data_set, release, days)
+            row = _found(connection, identifier, data_set, release, days, input_digest)
             key = connection.execute("SELECT key FROM spend_key WHERE spend = ?", (row["id"],)).fetchone()
         found = Cost(row["epsilon"], row["rho"])
         if key is None:
@@ -213,24 +169,32 @@ class Ledger:
         else:
             declared = Budget(epsilon or 0.0, rho or 0.0, delta)
         with self._file.transaction() as connection:
-            _declare(connection, data_set, declared, is_declared=True)
+            declare(connection, data_set, declared, is_declared=True)
         return declared
 
     def remaining(self, data_set: str, days: Mapping[str, bytes] | None = None) -> Remaining:
         """What is spent on these days (on any day, if none are given), and what would fit."""
         with self._file.snapshot() as connection:
             pasts = touched(connection, data_set, days)
-            costs = Past.of(connection, pasts)
-            known = _budgets(connection)
-        binding = {name: known[name] for past in pasts for name in past.names & known.keys()}
-        own = known.get(data_set) or next(iter(binding.values()), None)
+            past_costs = Past.of(connection, pasts)
+            known = budgets(connection)
+        binding = {name: known[name] for past in pasts for name in sorted(past.names & known.keys())}
+        own = known.get(data_set) or next(iter(binding.values()), (None, False))
         return Remaining(
             data_set,
-            own and own[0],
-            bool(own and own[1]),
-            Cost.parallel(*(Cost.sum(costs.costs(past)) for past in pasts)),
-            _room(pasts, costs, {name: budget for name, (budget, _) in binding.items()}) if binding else None,
+            budget=own[0],
+            is_declared=own[1],
+            spent=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
+            room=room_in(pasts, past_costs, {name: budget for name, (budget, _) in binding.items()}),
         )
+
+    def data_sets(self) -> list[str]:
+        """The names of all data sets with an entry or a budget."""
+        with self._file.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT data_set FROM randomization UNION SELECT data_set FROM spend UNION SELECT data_set FROM budget"
+            ).fetchall()
+        return sorted(name for (name,) in rows)
 
     def record_randomization(
         self,
@@ -249,63 +213,49 @@ class Ledger:
         it before, or any data set had the very same events, directly or through another entry. With ``again`` the
         repetition is allowed and the sum of the epsilons is recorded and returned; but not if another coordinate was
         ``private`` before, because what one run hides the other makes public, and no sum of epsilons covers that.
+
+        A report's epsilon is for replacing an event, which is removing one and adding another: earlier releases of
+        the counts enter the sum twice. Gaussian noise has no pure epsilon to add. A declared budget binds here too.
         """
         check_positive(epsilon=epsilon)
         with self._file.transaction() as connection:
-            pasts = [past for past in touched(connection, data_set, days) if past.is_known]
-            costs = Past.of(connection, pasts)
-            prior = max((costs.local_epsilon(past) for past in pasts), default=0.0)
-            n_known = sum(past.n_days for past in pasts)
-            hidden = _hidden(connection, pasts)
-            if hidden - {_words(private)}:
+            everything = touched(connection, data_set, days)
+            pasts = [past for past in everything if past.is_known]
+            past_costs = Past.of(connection, pasts)
+            _check_hidden(connection, pasts, private)
+            prior = max((past_costs.replacing_epsilon(past) for past in pasts), default=0.0)
+            if pasts and not again:
                 raise AlreadyRandomized(
-                    f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
-                    f"public. Hiding their {_words(private)} now would make the two runs undo each other's protection. "
-                    "Use a plan that hides the same; --again does not help here."
-                )
-            if n_known and not again:
-                raise AlreadyRandomized(
-                    f"{n_known} of {len(days)} days of these events were randomized before, at epsilon "
-                    f"{epsilon_at_most(prior)} in all. Doing it again would raise that to "
+                    f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were randomized or "
+                    f"released before, at epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
                     f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
                     "or accept the sum with --again."
                 )
-            entry = Randomization(data_set, plan_id, epsilon, prior, n_events, _now())
-            cursor = connection.execute(
+            if any(not past_costs.central_cost(past).is_pure for past in pasts):
+                raise AlreadyRandomized(
+                    "counts of these events were released with Gaussian noise before. That has no epsilon without a "
+                    "delta, and reports can state none. Keep to the new days (--from); --again does not help here."
+                )
+            declared = {name: budget for name, (budget, is_declared) in budgets(connection).items() if is_declared}
+            check_admitted(
+                connection, everything, past_costs, declared, Cost(epsilon), data_set=data_set, release=plan_id
+            )
+            entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now())
+            number = connection.execute(
                 "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (entry.at, data_set, plan_id, _words(private), epsilon, prior, n_events),
-            )
+            ).lastrowid
             connection.executemany(
-                "INSERT INTO day VALUES (?, ?, ?)",
-                ((cursor.lastrowid, day, digest) for day, digest in days.items()),
+                "INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in days.items())
             )
         return entry
 
     def history(self) -> list[Randomization | SpendEntry]:
         """All entries, oldest first."""
         with self._file.snapshot() as connection:
-            randomizations = [
-                Randomization(*row)
-                for row in connection.execute(
-                    "SELECT data_set, plan, epsilon, prior_epsilon, n_events, at FROM randomization ORDER BY id"
-                )
-            ]
-            spends = [
-                SpendEntry(row[0], row[1], row[2], Cost(row[3], row[4]), row[5], row[6], row[7], bool(row[8]), row[9])
-                for row in connection.execute(
-                    "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(day), "
-                    "finished_at IS NOT NULL, at FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
-                )
-            ]
-        return sorted([*randomizations, *spends], key=lambda entry: entry.at)
-
-    def _changing(self, *, dry_run: bool) -> AbstractContextManager[sqlite3.Connection]:
-        return self._file.snapshot() if dry_run else self._file.transaction()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat("T", "seconds")
+            entries: list[Randomization | SpendEntry] = [*randomizations(connection), *spends(connection)]
+        return sorted(entries, key=lambda entry: entry.at)
 
 
 def _words(private: tuple[str, ...]) -> str:
@@ -318,83 +268,28 @@ def _check_names(**names: str) -> None:
             raise SettingError(f"{setting} must be a name that lasts; got {setting}={name!r}.")
 
 
-def _as_budget(budget: Budget | Cost | None) -> Budget | None:
-    return Budget.of(budget) if isinstance(budget, Cost) else budget
-
-
-def _budgets(connection: sqlite3.Connection) -> dict[str, tuple[Budget, bool]]:
-    """The budget of each data set and whether it was declared; the last word counts."""
-    return {
-        name: (Budget(epsilon, rho, delta), bool(is_declared))
-        for name, epsilon, rho, delta, is_declared in connection.execute(
-            "SELECT data_set, epsilon, rho, delta, is_declared FROM budget ORDER BY id"
+def _check_hidden(connection: sqlite3.Connection, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
+    """Refuse to hide other coordinates of events that were randomized before."""
+    numbers = {number for past in pasts for number in past.randomizations}
+    rows = connection.execute("SELECT id, private FROM randomization")
+    hidden = {words for number, words in rows if number in numbers}
+    if hidden - {_words(private)}:
+        raise AlreadyRandomized(
+            f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
+            f"public. Hiding their {_words(private)} now would make the two runs undo each other's protection. "
+            "Use a plan that hides the same; --again does not help here."
         )
-    }
 
 
-def _declare(connection: sqlite3.Connection, data_set: str, budget: Budget, *, is_declared: bool) -> None:
-    connection.execute(
-        "INSERT INTO budget (at, data_set, epsilon, rho, delta, is_declared) VALUES (?, ?, ?, ?, ?, ?)",
-        (_now(), data_set, budget.epsilon, budget.rho, budget.delta, is_declared),
-    )
-
-
-def _agreed_budgets(
-    connection: sqlite3.Connection, data_set: str, pasts: Iterable[Touched], cost: Cost, given: Budget | None
-) -> dict[str, Budget]:
-    """The budgets that bind a release; written down if it brings the first one."""
-    known = _budgets(connection)
-    own = known.get(data_set)
-    if given is not None and (own is None or not own[1]):
-        _declare(connection, data_set, given, is_declared=True)
-        known[data_set] = given, True
-    elif given is not None and own is not None and own[0] != given:
-        raise SettingError(
-            f"the budget of {data_set} is {own[0]}, not {given}. Leave the budget out, or change it first: "
-            f"tacit ledger --budget {data_set}"
-        )
-    if not any(past.names & known.keys() for past in pasts):
-        _declare(connection, data_set, Budget.of(cost), is_declared=False)
-        known[data_set] = Budget.of(cost), False
-    return {name: budget for name, (budget, _) in known.items()}
-
-
-def _room(pasts: Iterable[Touched], costs: Past, budgets: Mapping[str, Budget], more: Iterable[Cost] = ()) -> Room:
-    """What fits into every budget on every day."""
-    rooms = [budgets[name].room([*costs.costs(past), *more]) for past in pasts for name in past.names & budgets.keys()]
-    return Room(min(room.epsilon for room in rooms), min(room.rho for room in rooms))
-
-
-def _exhausted(
-    connection: sqlite3.Connection,
-    name: str,
-    budget: Budget,
-    before: list[Cost],
-    cost: Cost,
-    data_set: str,
-    release: str,
-) -> BudgetExhausted:
-    unfinished = connection.execute(
-        "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
-        (data_set, release),
-    ).fetchone()[0]
-    called = f"{name}, which these events are known as too," if name != data_set else name
-    room = budget.room(before)
-    return BudgetExhausted(
-        f"the budget of {called} is {budget}; {budget.spent(before)} of it is spent, and this release would cost "
-        f"{cost} more. Nothing was spent. What would fit: {room}. "
-        + ("This very release was paid before and never finished: resume it, at no cost. " if unfinished else "")
-        + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name}"
-    )
-
-
-def _write(connection: sqlite3.Connection, spend: Spend, days: Mapping[str, bytes] | None, key: bytes) -> None:
+def _write(
+    connection: sqlite3.Connection, spend: Spend, days: Mapping[str, bytes] | None, key: bytes, input_digest: bytes
+) -> None:
     number = connection.execute(
         "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, is_forever) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "prior_local_epsilon, input, is_forever) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             spend.identifier,
-            _now(),
+            now(),
             spend.data_set,
             spend.release,
             spend.cost.epsilon,
@@ -402,6 +297,7 @@ def _write(connection: sqlite3.Connection, spend: Spend, days: Mapping[str, byte
             spend.prior.epsilon,
             spend.prior.rho,
             spend.prior_local_epsilon,
+            input_digest,
             days is None,
         ),
     ).lastrowid
@@ -417,8 +313,9 @@ def _found(
     data_set: str | None,
     release: str | None,
     days: Mapping[str, bytes] | None,
+    input_digest: bytes,
 ) -> sqlite3.Row:
-    """The spend to resume: of those that fit the names the one of the same days, unfinished before finished."""
+    """The spend to resume: of those that fit the names the one of the same events, unfinished before finished."""
     connection.row_factory = sqlite3.Row
     if identifier is None and (data_set is None or release is None):
         raise SettingError("a spend is resumed by its identifier, or by its data set and release. Give these.")
@@ -431,21 +328,11 @@ def _found(
     if not rows:
         raise SettingError("the ledger holds no such spend. Check the data set and the release, or spend anew.")
     for row in rows:
-        paid = dict(
-            tuple(pair)
-            for pair in connection.execute("SELECT day, digest FROM spend_day WHERE spend = ?", (row["id"],))
-        )
-        if bool(row["is_forever"]) == (days is None) and paid == dict(days or {}):
+        paid = dict(connection.execute("SELECT day, digest FROM spend_day WHERE spend = ?", (row["id"],)))
+        same_days = bool(row["is_forever"]) == (days is None) and paid == dict(days or {})
+        if same_days and row["input"] == input_digest:
             return row
     raise DataError(
         f"release {rows[0]['release']} of {rows[0]['data_set']} was paid for other events than these. The same noise "
         "on other events would give them away. Bring the events as they were, or spend anew."
     )
-
-
-def _hidden(connection: sqlite3.Connection, pasts: Iterable[Touched]) -> set[str]:
-    """The coordinates that were private in earlier randomizations."""
-    numbers = {number for past in pasts for number in past.randomizations}
-    return {
-        private for number, private in connection.execute("SELECT id, private FROM randomization") if number in numbers
-    }

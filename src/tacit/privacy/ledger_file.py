@@ -28,7 +28,8 @@ _SECOND_SCHEMA: Final = """
 CREATE TABLE spend (
     id INTEGER PRIMARY KEY, identifier TEXT NOT NULL UNIQUE, at TEXT NOT NULL, data_set TEXT NOT NULL,
     release TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL, prior_epsilon REAL NOT NULL,
-    prior_rho REAL NOT NULL, prior_local_epsilon REAL NOT NULL, is_forever INTEGER NOT NULL, finished_at TEXT);
+    prior_rho REAL NOT NULL, prior_local_epsilon REAL NOT NULL, input BLOB NOT NULL, is_forever INTEGER NOT NULL,
+    finished_at TEXT);
 CREATE TABLE spend_key (spend INTEGER PRIMARY KEY REFERENCES spend (id), key BLOB NOT NULL);
 CREATE TABLE spend_day (spend INTEGER NOT NULL REFERENCES spend (id), day TEXT NOT NULL, digest BLOB NOT NULL);
 CREATE INDEX spend_day_by_day ON spend_day (day);
@@ -64,8 +65,9 @@ class LedgerFile:
         self._check_not_empty()
         with self._faults_explained(), self._connected("rw") as connection:
             connection.execute("PRAGMA journal_mode = DELETE")  # no log that would keep a wiped key
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = EXTRA")  # what is spent stays spent, even if the power fails
             connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("BEGIN IMMEDIATE")
             _migrate(connection, self.path)
             self._check_key(connection)
@@ -123,6 +125,7 @@ class LedgerFile:
             _put_in_place(unfinished, self.path)
         finally:
             unfinished.unlink(missing_ok=True)
+        _sync_folder(self.path.parent)
 
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
@@ -200,6 +203,16 @@ def _copy_in_place(unfinished: Path, path: Path) -> None:
         file.write(unfinished.read_bytes())
         file.flush()
         os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name last through a power failure, where the system lets folders be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from tacit.privacy.cost import Cost
@@ -109,21 +110,17 @@ class Past:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, pasts: Iterable[Touched]) -> Past:
-        randomizations: set[int] = set()
-        spends: set[int] = set()
+        local, central = set[int](), set[int]()
         for past in pasts:
-            randomizations |= past.randomizations
-            spends |= past.spends
+            local |= past.randomizations
+            central |= past.spends
+        price = lru_cache(maxsize=None)(Cost)  # most releases cost the same
         return cls(
+            {n: epsilon for n, epsilon in connection.execute("SELECT id, epsilon FROM randomization") if n in local},
             {
-                number: epsilon
-                for number, epsilon in connection.execute("SELECT id, epsilon FROM randomization")
-                if number in randomizations
-            },
-            {
-                number: Cost(epsilon, rho)
-                for number, epsilon, rho in connection.execute("SELECT id, epsilon, rho FROM spend")
-                if number in spends
+                n: price(*parts)
+                for n, *parts in connection.execute("SELECT id, epsilon, rho FROM spend")
+                if n in central
             },
         )
 
@@ -134,6 +131,11 @@ class Past:
 
     def local_epsilon(self, past: Touched) -> float:
         return float_above(sum((Fraction(self.randomizations[number]) for number in past.randomizations), Fraction()))
+
+    def replacing_epsilon(self, past: Touched) -> float:
+        """What is known about replacing an event: its reports, and twice what adding or removing one cost."""
+        local = sum((Fraction(self.randomizations[number]) for number in past.randomizations), Fraction())
+        return float_above(local + 2 * Fraction(self.central_cost(past).epsilon))
 
     def central_cost(self, past: Touched) -> Cost:
         return Cost.sum(self.spends[number] for number in past.spends)

@@ -1,0 +1,109 @@
+"""The budgets in the ledger: which of them bind a release, what fits, and how a release is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from tacit.errors import BudgetExhausted, SettingError
+from tacit.privacy.budget import Budget, Room
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger_links import Past, Touched
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat("T", "seconds")
+
+
+def budgets(connection: sqlite3.Connection) -> dict[str, tuple[Budget, bool]]:
+    """The budget of each data set and whether it was declared; the last word counts."""
+    return {
+        name: (Budget(epsilon, rho, delta), bool(is_declared))
+        for name, epsilon, rho, delta, is_declared in connection.execute(
+            "SELECT data_set, epsilon, rho, delta, is_declared FROM budget ORDER BY id"
+        )
+    }
+
+
+def declare(connection: sqlite3.Connection, data_set: str, budget: Budget, *, is_declared: bool) -> None:
+    """Write a budget down; those before it stay on record."""
+    connection.execute(
+        "INSERT INTO budget (at, data_set, epsilon, rho, delta, is_declared) VALUES (?, ?, ?, ?, ?, ?)",
+        (now(), data_set, budget.epsilon, budget.rho, budget.delta, is_declared),
+    )
+
+
+def agreed_budgets(
+    connection: sqlite3.Connection, data_set: str, pasts: Iterable[Touched], cost: Cost, given: Budget | None
+) -> dict[str, Budget]:
+    """The budgets by name, the one that this release brings among them.
+
+    A budget given with a release is taken if none was declared before. If there is none at all the release itself is
+    the budget, so that a second one must be allowed in words.
+    """
+    known = budgets(connection)
+    own = known.get(data_set)
+    if given is not None:
+        if own is None or not own[1]:
+            declare(connection, data_set, given, is_declared=True)
+            known[data_set] = given, True
+        elif own[0] != given:
+            raise SettingError(
+                f"the budget of {data_set} is {own[0]}, not {given}. Leave the budget out, or change it first: "
+                f"tacit ledger --budget {data_set}"
+            )
+    if not any(past.names & known.keys() for past in pasts):
+        declare(connection, data_set, Budget.of(cost), is_declared=False)
+        known[data_set] = Budget.of(cost), False
+    return {name: budget for name, (budget, _) in known.items()}
+
+
+def check_admitted(
+    connection: sqlite3.Connection,
+    pasts: Iterable[Touched],
+    past_costs: Past,
+    binding: Mapping[str, Budget],
+    cost: Cost,
+    *,
+    data_set: str,
+    release: str,
+) -> None:
+    """Refuse a release that on some day exceeds the budget of some name its events go by."""
+    for past in pasts:
+        before = past_costs.costs(past)
+        for name in sorted(past.names & binding.keys()):
+            if not binding[name].admits([*before, cost]):
+                raise _exhausted(connection, name, binding[name], before, cost, data_set, release)
+
+
+def room_in(
+    pasts: Iterable[Touched], past_costs: Past, binding: Mapping[str, Budget], more: Iterable[Cost] = ()
+) -> Room | None:
+    """What fits into every budget on every day; nothing to say if no budget binds."""
+    rooms = [
+        binding[name].room([*past_costs.costs(past), *more]) for past in pasts for name in past.names & binding.keys()
+    ]
+    return Room(min(room.epsilon for room in rooms), min(room.rho for room in rooms)) if rooms else None
+
+
+def _exhausted(
+    connection: sqlite3.Connection,
+    name: str,
+    budget: Budget,
+    before: list[Cost],
+    cost: Cost,
+    data_set: str,
+    release: str,
+) -> BudgetExhausted:
+    unfinished = connection.execute(
+        "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
+        (data_set, release),
+    ).fetchone()[0]
+    called = f"{name}, as which these events are known too," if name != data_set else name
+    return BudgetExhausted(
+        f"the budget of {called} is {budget}; {budget.spent(before)} of it is spent, and this would cost {cost} more. "
+        f"Nothing was spent now. What would fit: {budget.room(before)}. "
+        + ("This very release was paid before and never finished: resume it, at no cost. " if unfinished else "")
+        + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name}"
+    )

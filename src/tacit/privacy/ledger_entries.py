@@ -1,0 +1,74 @@
+"""What stands in the ledger: randomizations, spends, and what remains."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.privacy.budget import Budget, Room
+from tacit.privacy.cost import Cost
+from tacit.privacy.directed import float_above
+
+
+@dataclass(frozen=True, slots=True)
+class Randomization:
+    """One entry: events that were turned into reports, at a price."""
+
+    data_set: str
+    plan_id: str
+    epsilon: float
+    prior_epsilon: float
+    n_events: int
+    at: str
+
+    @property
+    def total_epsilon(self) -> float:
+        """What all randomizations of these events add up to, this one included."""
+        return float_above(Fraction(self.epsilon) + Fraction(self.prior_epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class SpendEntry:
+    """One entry: a release of counts with noise, at a price; without days it is of the whole data set for ever."""
+
+    identifier: str
+    data_set: str
+    release: str
+    cost: Cost
+    first_day: str | None
+    last_day: str | None
+    n_days: int
+    is_finished: bool
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a data set may still cost: the budgets that bind it, what is spent, and what would fit."""
+
+    data_set: str
+    budget: Budget | None
+    is_declared: bool
+    spent: Cost
+    room: Room | None
+
+
+def randomizations(connection: sqlite3.Connection) -> list[Randomization]:
+    """All randomizations, oldest first."""
+    rows = connection.execute(
+        "SELECT data_set, plan, epsilon, prior_epsilon, n_events, at FROM randomization ORDER BY id"
+    )
+    return [Randomization(*row) for row in rows]
+
+
+def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
+    """All spends, oldest first."""
+    rows = connection.execute(
+        "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(day), "
+        "finished_at IS NOT NULL, at FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
+    )
+    return [
+        SpendEntry(name, data_set, release, Cost(epsilon, rho), first, last, n_days, bool(is_finished), at)
+        for name, data_set, release, epsilon, rho, first, last, n_days, is_finished, at in rows
+    ]
