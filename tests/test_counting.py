@@ -13,7 +13,7 @@ import pytest
 
 from tacit.counting import CountedEvents, count_events
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import DataError, SettingError
+from tacit.errors import BadRows, DataError, SettingError
 from tacit.events import EventColumns, Reason, open_events
 from tacit.mechanisms import plan_for
 from tacit.privacy.ledger import Ledger
@@ -137,3 +137,42 @@ def test_bad_rows_are_accounted_for():
     done = counted(table)
     assert done.bad_rows.first_rows == {Reason.UNKNOWN_PLACE: (12,)}
     assert (done.n_rows, done.n_events) == (11, 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([3, -1], r"1 row with a count that is not plainly a whole number of 0 or more \(row 3\)"),
+        ([3.0, float("nan")], r"1 row with no count \(row 3\)"),
+        ([3.0, None], r"1 row with no count \(row 3\)"),
+        ([3.0, 2.5], r"1 row with a count that is not plainly"),
+        ([3.0, float("inf")], r"1 row with a count that is not plainly"),
+        (["3", "NaN"], r"1 row with a count that is not plainly"),
+        (["3", "-0"], r"1 row with a count that is not plainly"),
+        (["-2", ""], r"1 row with no count \(row 3\); 1 row with a count that is not plainly .* \(row 2\)"),
+        ([3, 10**13], r"1 row with a count that is not plainly"),
+    ],
+)
+def test_a_bad_count_refuses_the_table_before_anything_is_spent(values, said):
+    table = pl.DataFrame({"day": ["2018-01-01", "2018-01-02"], "where": ["north", "west"], "n": values})
+    with pytest.raises(BadRows, match=f"{said}.*Nothing was spent. Correct the counts"):
+        counted(table, replace(COLUMNS, count="n"))
+
+
+def test_a_row_of_a_bad_count_can_be_left_out():
+    table = pl.DataFrame({"day": ["2018-01-01", "2018-01-02"], "where": ["north", "west"], "n": ["3", "-1"]})
+    done = counted(table, replace(COLUMNS, count="n", where=("n!=-1",)))
+    assert (done.n_events, done.n_left_out) == (3, 1)
+
+
+def test_repeated_rows_and_missing_dates_of_a_table_are_said():
+    days = [f"2018-01-{day:02d}" for day in (1, 2, 3, 4, 5, 6, 7, 9, 10, 1)]
+    table = pl.DataFrame({"day": days, "where": ["north"] * 10, "n": list(range(10))})
+    done = counted(table, replace(COLUMNS, count="n"))
+    assert done.tally.reveal()[:, 0].tolist() == [9, 1, 2, 3, 4, 5, 6, 0, 7, 8]
+    assert done.table is not None
+    assert done.table.lines() == [
+        "1 row repeats the date and place of an earlier one, and was added to it (row 11)",
+        "1 of 10 periods has no row, and counts as 0 (2018-01-08)",
+    ]
+    assert counted(frame()).table is None

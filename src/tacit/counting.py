@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tacit.domain import Domain
-from tacit.errors import DataError, SettingError
-from tacit.events import BadRowSummary, DayDigest, Events
+from tacit.errors import BadRows, DataError, SettingError
+from tacit.events import BadRowSummary, DayDigest, Events, Reason, TableNotes
 from tacit.events.reading import Progress
 from tacit.privacy.unit import Unit
 from tacit.tally import ExactTally
@@ -21,7 +21,8 @@ class CountedEvents:
     """Exact counts, the keyed digest of each day for the ledger, and what became of the rows.
 
     All of it is for the curator: the mechanism sees the tally, the ledger the days, the screen the rest. ``n_events``
-    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day.
+    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day. ``table`` tells of
+    repeated rows and of periods without a row, in a table of counts.
     """
 
     domain: Domain
@@ -33,6 +34,7 @@ class CountedEvents:
     n_rows: int
     n_left_out: int
     bad_rows: BadRowSummary
+    table: TableNotes | None = field(repr=False)
 
 
 def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Progress | None = None) -> CountedEvents:
@@ -41,7 +43,8 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
     ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where the
     unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.bounding`); the column of users
     must then be named, and only then: to name users and protect events would promise more than is kept. The time axis
-    must have an end, for the data may not decide which cells are published.
+    must have an end, for the data may not decide which cells are published. A count that is missing, negative or not
+    whole refuses the table: where a row is many events, setting it aside would lose a day.
 
     >>> import pyarrow as pa
     >>> from tacit.domain import PlaceAxis, TimeAxis
@@ -66,6 +69,7 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
         )
     digest = DayDigest(key, events.domain)
     counts = events.count(progress=progress, digest=digest, most_per_user_day=most)
+    _refuse_bad_counts(events.name, counts.bad_rows)
     if not counts.n_counted:
         raise DataError(
             f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
@@ -81,4 +85,18 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
         n_rows=counts.n_rows,
         n_left_out=counts.n_left_out,
         bad_rows=counts.bad_rows,
+        table=counts.table,
     )
+
+
+def _refuse_bad_counts(name: str, bad_rows: BadRowSummary) -> None:
+    reasons = [reason for reason in (Reason.NO_COUNT, Reason.BAD_COUNT) if reason in bad_rows.counts]
+    if reasons:
+        of_counts = BadRowSummary(
+            {reason: bad_rows.counts[reason] for reason in reasons},
+            {reason: bad_rows.first_rows[reason] for reason in reasons},
+        )
+        raise BadRows(
+            f"{name}: {of_counts}. Nothing was spent. "
+            "Correct the counts, or leave the rows out with a condition (where)."
+        )

@@ -24,6 +24,7 @@ from tacit.events.reader import Events, open_events
 from tacit.events.sources import SqlQuery
 from tacit.events.span import Span, scan_span
 from tacit.events.summary import EventSummary, YearSummary, summarize
+from tacit.events.table_notes import TableNotes
 
 __all__ = [
     "BadRowSummary",
@@ -40,6 +41,7 @@ __all__ = [
     "Reason",
     "Span",
     "SqlQuery",
+    "TableNotes",
     "YearSummary",
     "open_events",
     "scan_span",

@@ -12,6 +12,7 @@ from tacit.domain import Domain
 from tacit.errors import DataError
 from tacit.events.badrows import BadRowSummary
 from tacit.events.interpret import EventBatch
+from tacit.events.table_notes import TableNotes
 
 # 2 GiB of counts: days in 10,000 towns for 70 years, or a date far in the future on an axis without end
 _MAX_CELLS: Final = 1 << 28
@@ -25,7 +26,8 @@ class EventCounts:
     ``domain`` is the domain that was asked for, given an end (at the last event) if it had none; ``counts`` has its
     shape. ``n_rows`` is ``n_counted`` plus ``n_left_out`` (by ``where``) plus ``bad_rows.n_rows``. Where users' days
     are bounded, ``n_beyond`` events lay beyond the bound and were not counted, in ``n_rows_beyond`` of the
-    ``n_counted`` rows. The counts are exact and appear in no repr.
+    ``n_counted`` rows. ``table`` tells what is odd about a table of counts, where a column gives them and no other
+    tells users apart. The counts are exact and appear in no repr.
     """
 
     domain: Domain
@@ -36,6 +38,7 @@ class EventCounts:
     bad_rows: BadRowSummary
     n_beyond: int = 0
     n_rows_beyond: int = 0
+    table: TableNotes | None = None
 
     @property
     def n_events(self) -> int:

@@ -34,7 +34,8 @@ class EventBatch:
 
     ``time_bin`` and ``place`` are cells of the domain; ``count`` is None where every row is one event; ``seconds`` is
     the wall clock in the axis' zone (``datetime64[s]``); ``row`` the number of the row. ``user_day`` is a keyed hash
-    of the user and the calendar day on that clock, two words a row, or None where no column of users was named.
+    of the user and the calendar day on that clock, two words a row, or None where no column of users was named;
+    ``place_word`` stands for the place as written in a table of counts (0 if it was not), None elsewhere.
     """
 
     time_bin: NDArray[np.int64]
@@ -43,16 +44,21 @@ class EventBatch:
     seconds: NDArray[np.datetime64]
     row: NDArray[np.int64]
     user_day: UserDays | None = None
+    place_word: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return len(self.time_bin)
 
     def take(self, chosen: NDArray[np.int64]) -> EventBatch:
         """The chosen rows."""
-        count = None if self.count is None else self.count[chosen]
-        user_day = None if self.user_day is None else self.user_day[chosen]
         return EventBatch(
-            self.time_bin[chosen], self.place[chosen], count, self.seconds[chosen], self.row[chosen], user_day
+            self.time_bin[chosen],
+            self.place[chosen],
+            None if self.count is None else self.count[chosen],
+            self.seconds[chosen],
+            self.row[chosen],
+            None if self.user_day is None else self.user_day[chosen],
+            None if self.place_word is None else self.place_word[chosen],
         )
 
     def __repr__(self) -> str:
@@ -114,7 +120,7 @@ class Interpreter:
         if "count" in self._parts:
             count, count_reason = read_counts(self._column(table, "count"), decimal=self._options.decimal)
             _note(reason, count_reason != 0, count_reason)
-        place = self._places(table, reason)
+        place, place_word = self._places(table, reason)
         user_day, user_reason = self._users(table, seconds)
         is_unowned = (user_reason != 0) & (reason == 0)
         reason[is_unowned] = user_reason[is_unowned]
@@ -123,7 +129,7 @@ class Interpreter:
             bad[Reason.RAGGED] = table.ragged
         if len(table.unreadable):
             bad[Reason.UNREADABLE_TEXT] = table.unreadable
-        events = EventBatch(time_bin, place, count, seconds, record, user_day)
+        events = EventBatch(time_bin, place, count, seconds, record, user_day, place_word)
         unowned = events.take(np.flatnonzero(is_unowned))
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))
@@ -147,18 +153,23 @@ class Interpreter:
         users, reason = read_users(self._column(table, "user"))
         return self._user_days.hashes(users, seconds.astype("datetime64[D]").astype(np.int64)), reason
 
-    def _places(self, table: RawTable, reason: NDArray[np.uint8]) -> NDArray[np.int32]:
+    def _places(
+        self, table: RawTable, reason: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64] | None]:
+        word = None
         if "place" in self._parts:
-            cells = self._matcher.cells(self._column(table, "place"))
+            cells, word = self._matcher.cells(self._column(table, "place"))
         else:
             cells = np.full(len(reason), MISSING, np.int32)
+        if "count" not in self._parts:
+            word = None
         if (cells >= 0).all():
-            return cells
+            return cells, word
         if self._locator is not None:
             cells = self._located(table, cells, reason)
         for cell, why in REASON_OF_CELL.items():
             _note(reason, cells == cell, why.code)
-        return cells
+        return cells, word
 
     def _located(self, table: RawTable, cells: NDArray[np.int32], reason: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Find the cells of good rows without a place by their coordinates."""

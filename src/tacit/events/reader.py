@@ -19,6 +19,7 @@ from tacit.events.mapping import EventColumns, ReadOptions, find_column, wanted_
 from tacit.events.polygons import PointLocator, Polygons
 from tacit.events.reading import Progress, Reading
 from tacit.events.sources import Source, open_source
+from tacit.events.table_notes import TableWatcher
 from tacit.events.user_days import KEY_BYTES, UserDayHash
 
 
@@ -162,19 +163,34 @@ class Events:
         same events read without a column of users.
         """
         keeper = CountKeeper(self.domain, self.name)
-        if most_per_user_day is None:
-            self._feed(keeper.add, digest, progress)
-            return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
+        if most_per_user_day is not None:
+            return self._count_bounded(most_per_user_day, keeper, digest, progress)
+        watcher = TableWatcher() if self.columns.count is not None and self.columns.user is None else None
+
+        def add(batch: EventBatch) -> None:
+            keeper.add(batch)
+            if watcher is not None:
+                watcher.add(batch)
+
+        self._feed(add, digest, progress)
+        counts = self._finished(keeper)
+        return counts if watcher is None else replace(counts, table=watcher.notes(counts.domain.time))
+
+    def _count_bounded(
+        self, most: int, keeper: CountKeeper, digest: EventDigest | DayDigest | None, progress: Progress | None
+    ) -> EventCounts:
         if self.columns.user is None:
             raise SettingError(
                 "user must be the name of a column where the events of a user's day are bounded; got user=None. "
                 "Name the column that tells users apart, or count events without a bound."
             )
-        with UserDayBound(most_per_user_day, keeper) as bound:
+        with UserDayBound(most, keeper) as bound:
             self._feed(bound.add, digest, progress)
             bound.count()
-        counts = keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
-        return replace(counts, n_beyond=bound.n_beyond, n_rows_beyond=bound.n_rows_beyond)
+        return replace(self._finished(keeper), n_beyond=bound.n_beyond, n_rows_beyond=bound.n_rows_beyond)
+
+    def _finished(self, keeper: CountKeeper) -> EventCounts:
+        return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
     def _feed(
         self, add: Callable[[EventBatch], None], digest: EventDigest | DayDigest | None, progress: Progress | None
