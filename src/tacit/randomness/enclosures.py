@@ -65,7 +65,6 @@ def coarser(a: Enclosure, bits: int) -> Enclosure:
 def exact_positive(**setting: Fraction | float) -> Fraction:
     """The fraction that a setting is, floats included, or an error where it is not a finite number above 0."""
     ((name, value),) = setting.items()
-    if isinstance(value, Fraction) and value > 0:
-        return value
-    check_positive(**{name: float(value) if isinstance(value, Fraction) else value})
+    if not isinstance(value, int | Fraction) or isinstance(value, bool) or value <= 0:
+        check_positive(**{name: float(value) if isinstance(value, Fraction) else value})
     return Fraction(value)

@@ -93,6 +93,8 @@ def gaussian_variance(variance: Fraction | float) -> float:
     v = float(_checked(variance))
     if v >= 4:  # the relative difference, about 16 pi**2 v exp(-2 pi**2 v), is below 1e-30
         return v
+    if v < 1 / 2000:  # exp(-1000) is no float above 0
+        return 0.0
     masses = [math.exp(-z * z / (2 * v)) for z in range(1, 80)]
     return 2 * math.fsum(z * z * mass for z, mass in enumerate(masses, 1)) / (1 + 2 * math.fsum(masses))
 

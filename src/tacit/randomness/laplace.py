@@ -79,8 +79,8 @@ def laplace_variance(rate: Fraction | float) -> float:
     >>> round(laplace_variance(math.log(2)), 12)
     4.0
     """
-    half = float(_checked(rate)) / 2
-    return 0.5 / math.sinh(half) ** 2 if half < 350 else 0.0
+    exact = _checked(rate)
+    return 0.5 / math.sinh(float(exact) / 2) ** 2 if exact < 700 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
