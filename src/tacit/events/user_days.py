@@ -16,7 +16,8 @@ UserDays = NDArray[np.uint64]
 
 KEY_BYTES: Final = 32
 _BLOCK: Final = 16
-_FIRST: Final = 8  # bytes of the user that fit into the first block, behind its length and the day
+_WORD: Final = 8
+_MASKS: Final = np.array([2 ** (8 * n_bytes) - 1 for n_bytes in range(_WORD + 1)], "<u8")
 _WHOLE: Final = r"^(?P<whole>[-+]?[0-9]+)(?:\.0*)?$"
 
 
@@ -35,26 +36,29 @@ class UserDayHash:
         """Two words for every row of a column of text or bytes; rows are hashed side by side, block by block."""
         data, offsets = bytes_and_offsets(users)
         starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
-        padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(_BLOCK, np.uint8)])
-        windows = np.lib.stride_tricks.sliding_window_view(padded, _BLOCK)
-        block = np.empty((len(starts), _BLOCK), np.uint8)
-        block[:, :4] = lengths.astype("<u4")[:, None].view(np.uint8)
-        block[:, 4:8] = days.astype("<i4")[:, None].view(np.uint8)
-        block[:, _FIRST:] = _cut(windows[starts, : _BLOCK - _FIRST], lengths)
+        padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(_BLOCK + _WORD, np.uint8)])
+        # the eight bytes from any position on, as one word
+        words = np.ndarray(len(padded) - _WORD + 1, "<u8", padded, strides=(1,))
+        block = np.empty((len(starts), 2), "<u8")
+        block[:, 0] = lengths.astype("<u4") | days.astype("<i4").view("<u4").astype("<u8") << np.uint64(32)
+        block[:, 1] = words[starts] & _kept(lengths)
         state = self._encrypted(block)
-        done = _FIRST
+        done = _WORD
         rows = np.flatnonzero(lengths > done)
         while len(rows):
-            piece = _cut(windows[starts[rows] + done], lengths[rows] - done)
-            state[rows] = self._encrypted(state[rows] ^ piece)
+            start, left = starts[rows] + done, lengths[rows] - done
+            block = state[rows]
+            block[:, 0] ^= words[start] & _kept(left)
+            block[:, 1] ^= words[start + _WORD] & _kept(left - _WORD)
+            state[rows] = self._encrypted(block)
             done += _BLOCK
-            rows = rows[lengths[rows] > done]
-        return state.view("<u8").astype(np.uint64, copy=False)
+            rows = rows[left > _BLOCK]
+        return state.astype(np.uint64, copy=False)
 
-    def _encrypted(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def _encrypted(self, blocks: UserDays) -> UserDays:
         encryptor = self._cipher.encryptor()
-        content = encryptor.update(np.ascontiguousarray(blocks).data) + encryptor.finalize()
-        return np.frombuffer(bytearray(content), np.uint8).reshape(-1, _BLOCK)
+        content = encryptor.update(blocks.tobytes()) + encryptor.finalize()
+        return np.frombuffer(bytearray(content), "<u8").reshape(-1, 2)
 
 
 def read_users(column: Any) -> tuple[Any, NDArray[np.uint8]]:
@@ -101,6 +105,6 @@ def _whole_texts(pa: Any, pc: Any, column: Any) -> Any:
     return pc.struct_field(pc.extract_regex(text, _WHOLE), ["whole"]).fill_null("")
 
 
-def _cut(pieces: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Blank the bytes behind the end of each user: they are the next one's."""
-    return np.where(np.arange(pieces.shape[1]) < lengths[:, None], pieces, np.uint8(0))
+def _kept(left: NDArray[np.int64]) -> UserDays:
+    """Masks that blank the bytes behind the end of each user: they are the next one's."""
+    return _MASKS[np.clip(left, 0, _WORD)]
