@@ -13,7 +13,7 @@ import pytest
 from small_worlds import days_and_places
 from tacit.errors import PlanMismatch, SettingError
 from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
-from tacit.poisoning import log_chance_of_equal, watch
+from tacit.poisoning import log_chance_of_equal, parts_of, watch
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.tally import Tally
@@ -145,7 +145,7 @@ def test_the_chance_of_equal_reports_is_a_bound_on_the_channels(name, n_cells):
     for m in (2, 3, 7):
         for truth in ([0] * m, [cell % n_cells for cell in range(m)]):
             equal = sum(math.prod(float(channel[t][y]) for t in truth) for y in range(len(channel[0])))
-            bound = math.exp(log_chance_of_equal(mechanism.law, m, m))
+            bound = math.exp(log_chance_of_equal(parts_of(mechanism), m, m))
             assert equal <= bound * (1 + 1e-9)
             if len(set(truth)) == 1:
                 assert equal == pytest.approx(bound)

@@ -10,6 +10,7 @@ from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
 from tacit.local.hadamard import HadamardResponse
 from tacit.local.hashing import LocalHashing
+from tacit.local.hierarchical import HierarchicalHistogram
 from tacit.local.memoized import LongitudinalRappor
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.randomizer import LocalRandomizer
@@ -25,7 +26,8 @@ class Mechanism:
     """An entry of the table: a name, the field's names for it, and how to make it.
 
     Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is
-    made for devices that report again and again, and errs more than it must where each event is reported once.
+    made for devices that report again and again, and errs more than it must where each event is reported once. One that
+    ``is_tree`` answers for nodes of a tree over the values, so that ranges err less and single values more.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Mechanism:
     from_epsilon: Callable[[float, int], LocalRandomizer]
     from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
     is_repeated: bool = False
+    is_tree: bool = False
 
 
 def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
@@ -116,6 +119,14 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         kind=LocalHashing,
         from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k, binary=True),
         from_thresholds=_hashing_from_thresholds,
+    ),
+    "hierarchical": Mechanism(
+        name="hierarchical",
+        aliases=("hh", "hierarchical histogram", "hierarchical histograms"),
+        kind=HierarchicalHistogram,
+        from_epsilon=lambda epsilon, k: HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=HierarchicalHistogram.from_thresholds,
+        is_tree=True,
     ),
 }
 

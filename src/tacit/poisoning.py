@@ -12,6 +12,10 @@ truth:
   :math:`\kappa_m = \sum_y P(y|u)^m` (by Hölder's inequality, for every population), so m of N are with at most
   :math:`\binom{N}{m} \kappa_m`.
 
+In a tree of oracles every level is watched as an oracle of its own, and one thing more:
+
+* **reports of a level.** Levels are picked by coins, whatever the truth is.
+
 Each is asked of every public bin and of all bins together. The false-alarm probability is shared among all questions
 asked in a call, so that honest reports raise any alarm at all with at most that probability. Reports count as honest if
 each was drawn for itself: a device that sends one memoized report twice looks like two equal ones.
@@ -23,14 +27,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import check_share
 from tacit.errors import PlanMismatch
+from tacit.local.hierarchical import HierarchicalHistogram
+from tacit.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
+from tacit.randomness.bernoulli import COIN
 from tacit.support_laws import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, SupportLaw
 from tacit.tail_bounds import FloatArray, IntArray, log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
 from tacit.tally import Tally
@@ -57,6 +66,46 @@ class Alarm:
         return self.sentence
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An oracle among those a report may answer through: all reports do, or those of one level of a tree.
+
+    ``columns`` are its statistics, ``edges`` its nodes' boundaries among the cells; the number of its reports stands in
+    the column before its own where it is one of several.
+    """
+
+    law: SupportLaw
+    chance: float
+    columns: slice
+    edges: IntArray
+    level: int | None = None
+
+    def reports(self, statistics: IntArray, reports: IntArray) -> IntArray:
+        """The number of reports that answered through it, row by row."""
+        own: IntArray = reports if self.level is None else statistics[:, self.columns.start - 1]
+        return own
+
+    def name(self, plan: Plan, node: int) -> str:
+        first, last = int(self.edges[node]), int(self.edges[node + 1]) - 1
+        if first == last:
+            return _cell_name(plan, first)
+        return f"{_cell_name(plan, first)} to {_cell_name(plan, last)}"
+
+
+def parts_of(mechanism: LocalRandomizer) -> list[Part]:
+    """The oracles of a mechanism: itself, or those of the levels of a tree."""
+    if not isinstance(mechanism, HierarchicalHistogram):
+        law = cast(FrequencyOracle, mechanism).law
+        return [Part(law, 1.0, slice(0, law.n_cells), np.arange(law.n_cells + 1))]
+    ends = np.cumsum([0, *(1 + oracle.n_statistics for oracle in mechanism.oracles)]).tolist()
+    return [
+        Part(oracle.law, chance / COIN, slice(first + 1, stop), mechanism.hierarchy.boundaries[level], level)
+        for level, (oracle, chance, (first, stop)) in enumerate(
+            zip(mechanism.oracles, mechanism.chances, pairwise(ends), strict=True), 1
+        )
+    ]
+
+
 def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float = 1e-6) -> list[Alarm]:
     """Look for what honest reports would show with probability ``false_alarm`` at most, the least probable first.
 
@@ -73,7 +122,7 @@ def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float 
     2018-01-02: 100 of 100 reports support west, more than if it were true of all of them (chance below 1e-12).
     """
     check_share(false_alarm=false_alarm)
-    law, tally = mechanism_of(plan).law, _tallied(source, plan)
+    parts, tally = parts_of(mechanism_of(plan)), _tallied(source, plan)
     if tally.provenance.plan_id != plan.fingerprint:
         raise PlanMismatch(
             f"the reports belong to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
@@ -81,16 +130,21 @@ def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float 
         )
     bins = np.flatnonzero(tally.reports)
     rows: list[int | None] = [*bins.tolist()]
-    supports, reports = tally.statistics[bins], tally.reports[bins]
+    statistics, reports = tally.statistics[bins], tally.reports[bins]
     if len(bins) > 1:
         rows.append(None)
-        supports = np.concatenate((supports, supports.sum(axis=0, keepdims=True)))
+        statistics = np.concatenate((statistics, statistics.sum(axis=0, keepdims=True)))
         reports = np.append(reports, reports.sum())
-    share = false_alarm / 3  # for cells, for all cells together, for equal reports
-    found = _support_alarms(law, rows, supports, reports, share, plan)
-    found += _total_alarms(law, rows, supports.sum(axis=1), reports, share, plan)
+    share = false_alarm / 4  # for cells, for all cells together, for levels, for equal reports
+    found = []
+    for part in parts:
+        supports, own = statistics[:, part.columns], part.reports(statistics, reports)
+        found += _support_alarms(part, rows, supports, own, share / len(parts), plan)
+        found += _total_alarms(part.law, rows, supports.sum(axis=1), own, share / len(parts), plan)
+        if part.chance < 1:
+            found += _level_alarms(part, rows, own, reports, share / len(parts), plan)
     if not isinstance(source, Tally):
-        found += _equality_alarms(law, _runs(source), share, plan)
+        found += _equality_alarms(parts, _runs(source), share, plan)
     return sorted(found, key=lambda alarm: alarm.chance)
 
 
@@ -101,10 +155,10 @@ def _tallied(source: Tally | Batch | ReportFile, plan: Plan) -> Tally:
 
 
 def _support_alarms(
-    law: SupportLaw, rows: Sequence[int | None], supports: IntArray, reports: IntArray, share: float, plan: Plan
+    part: Part, rows: Sequence[int | None], supports: IntArray, reports: IntArray, share: float, plan: Plan
 ) -> list[Alarm]:
-    too_many = log_at_least(supports, reports[:, None], float(law.p))
-    too_few = log_at_most(supports, reports[:, None], float(law.q))
+    too_many = log_at_least(supports, reports[:, None], float(part.law.p))
+    too_few = log_at_most(supports, reports[:, None], float(part.law.q))
     found = []
     limit = _log_share(share, 2 * supports.size)
     for bounds, words in (
@@ -112,7 +166,7 @@ def _support_alarms(
         (too_few, "fewer than if it were true of none"),
     ):
         for row, cell in np.argwhere(bounds < limit).tolist():
-            what = f"{supports[row, cell]:,} of {reports[row]:,} reports support {_cell_name(plan, cell)}, {words}"
+            what = f"{supports[row, cell]:,} of {reports[row]:,} reports support {part.name(plan, cell)}, {words}"
             found.append(_alarm(plan, what, float(bounds[row, cell]), rows[row], cell))
     return found
 
@@ -127,6 +181,23 @@ def _total_alarms(
             plan,
             f"{reports[row]:,} reports support {totals[row]:,} cells in all, where honest ones support about "
             f"{reports[row] * mean:,.0f} whatever the truth",
+            float(bounds[row]),
+            rows[row],
+            None,
+        )
+        for row in np.flatnonzero(bounds < _log_share(share, 2 * len(rows))).tolist()
+    ]
+
+
+def _level_alarms(
+    part: Part, rows: Sequence[int | None], own: IntArray, reports: IntArray, share: float, plan: Plan
+) -> list[Alarm]:
+    bounds = np.minimum(log_at_least(own, reports, part.chance), log_at_most(own, reports, part.chance))
+    return [
+        _alarm(
+            plan,
+            f"{own[row]:,} of {reports[row]:,} reports answer for level {part.level}, where {part.chance:.1%} of "
+            "honest ones do whatever the truth",
             float(bounds[row]),
             rows[row],
             None,
@@ -150,33 +221,39 @@ def _log_total_beyond(law: SupportLaw, totals: IntArray, reports: IntArray) -> F
     return log_sum_beyond(totals - reports * float(mean), reports, variance, reach)
 
 
-def _equality_alarms(law: SupportLaw, runs: Iterable[tuple[int, int, int]], share: float, plan: Plan) -> list[Alarm]:
+def _equality_alarms(
+    parts: Sequence[Part], runs: Iterable[tuple[int, int, int]], share: float, plan: Plan
+) -> list[Alarm]:
     seen = list(runs)
     found = []
     for bin, n_reports, n_equal in seen:
-        bound = log_chance_of_equal(law, n_reports, n_equal)
+        bound = log_chance_of_equal(parts, n_reports, n_equal)
         if bound < _log_share(share, len(seen)):
             what = f"{n_equal:,} of {n_reports:,} reports are one and the same"
             found.append(_alarm(plan, what, bound, bin, None))
     return found
 
 
-def log_chance_of_equal(law: SupportLaw, n_reports: int, n_equal: int) -> float:
+def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> float:
     """A bound on ln P(``n_equal`` of ``n_reports`` honest reports are the same), whatever the truth."""
     m = n_equal
+    log_sums = [m * math.log(part.chance) + _log_sum_of(part.law, m) for part in parts]
+    largest = max(log_sums)
+    log_sum = largest + math.log(sum(math.exp(one - largest) for one in log_sums))
+    ways = math.lgamma(n_reports + 1) - math.lgamma(m + 1) - math.lgamma(n_reports - m + 1)
+    return min(0.0, ways + log_sum)
+
+
+def _log_sum_of(law: SupportLaw, m: int) -> float:
+    """The ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
     bits = law.coins(law.n_cells)
     if bits is not None and bits.flips == law.n_cells:  # one independent bit for each cell
-        log_sum = sum(
+        return sum(
             n * _log_sum([(0.0, float(chance)), (0.0, float(1 - chance))], m)
             for n, chance in ((1, bits.inside), (bits.flips - 1, bits.outside))
         )
-    else:
-        kinds = _kinds_of_reports(law)
-        if not kinds:
-            return 0.0
-        log_sum = _log_sum(kinds, m)
-    ways = math.lgamma(n_reports + 1) - math.lgamma(m + 1) - math.lgamma(n_reports - m + 1)
-    return min(0.0, ways + log_sum)
+    kinds = _kinds_of_reports(law)
+    return _log_sum(kinds, m) if kinds else 0.0
 
 
 def _kinds_of_reports(law: SupportLaw) -> list[tuple[float, float]]:

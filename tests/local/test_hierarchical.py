@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -18,7 +19,6 @@ from tacit.local.hadamard import HadamardResponse
 from tacit.local.hierarchical import HierarchicalHistogram, level_chances, range_weights
 from tacit.local.nodes import NodeEstimate
 from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.subset import SubsetSelection
 from tacit.local.unary import UnaryEncoding
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
@@ -86,17 +86,11 @@ def test_reports_of_a_wrong_epsilon_or_with_levels_of_wrong_chances_are_caught(s
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
 def test_moving_one_threshold_by_one_changes_the_channel(histogram):
     channel = histogram.channel()
-    kinds = [type(oracle) for oracle in histogram.oracles]
-    if len(set(kinds)) > 1:
-        return
-    for name in histogram.thresholds():
-        if name.endswith("chance"):
-            continue  # chances move in pairs, below
-        moved = histogram.thresholds() | {name: histogram.thresholds()[name] - 1}
-        other = HierarchicalHistogram.from_thresholds(
-            moved, histogram.hierarchy, lambda t, k, kind=kinds[0]: kind(n_cells=k, **t)
-        )
-        assert other.channel() != channel
+    for level, oracle in enumerate(histogram.oracles):
+        for name, threshold in oracle.thresholds().items():
+            moved = replace(oracle, **{name: threshold - 1})
+            oracles = (*histogram.oracles[:level], moved, *histogram.oracles[level + 1 :])
+            assert replace(histogram, oracles=oracles).channel() != channel
     first, second, *rest = histogram.chances
     moved = HierarchicalHistogram(histogram.hierarchy, histogram.oracles, (first + 1, second - 1, *rest))
     assert moved.channel() != channel
@@ -104,12 +98,40 @@ def test_moving_one_threshold_by_one_changes_the_channel(histogram):
 
 
 def test_thresholds_give_the_histogram_back():
-    histogram = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=50)
-    again = HierarchicalHistogram.from_thresholds(
-        histogram.thresholds(), histogram.hierarchy, lambda t, k: SubsetSelection(n_cells=k, **t)
-    )
-    assert again == histogram
-    assert all(0 <= threshold <= COIN for threshold in histogram.thresholds().values())
+    for n_cells, epsilon, fan_out in (
+        (2, 1.0, None),
+        (50, 1.0, None),
+        (50, 1.0, 4),
+        (1000, 1.0, 3),
+        (1000, 0.02, None),
+    ):
+        histogram = HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=n_cells, fan_out=fan_out)
+        thresholds = histogram.thresholds()
+        assert HierarchicalHistogram.from_thresholds(thresholds, n_cells) == histogram
+        assert all(0 <= threshold <= COIN for threshold in thresholds.values())
+    mixed = HierarchicalHistogram(TREES[1], (unary(1.0, 2), hadamard(0.5, 5)), (COIN // 4, 3 * COIN // 4))
+    assert HierarchicalHistogram.from_thresholds(mixed.thresholds(), 5) == mixed
+
+
+def test_thresholds_that_are_no_tree_are_refused():
+    histogram = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=50, fan_out=4)
+    thresholds = histogram.thresholds()
+    for wrong in (
+        {"level 1 fan-out": 5},  # the same tree, but another agreement
+        {"level 1 fan-out": 3},
+        {"level 2 fan-out": 0},
+        {"level 3 fan-out": 1},
+        {"level 1 chance": 1},
+        {"level 9 chance": 1},
+        {"level 1 keep": 1},
+        {"gossip": 1},
+    ):
+        with pytest.raises((SettingError, KeyError)):
+            HierarchicalHistogram.from_thresholds(thresholds | wrong, 50)
+    with pytest.raises((SettingError, KeyError)):
+        HierarchicalHistogram.from_thresholds({}, 50)
+    with pytest.raises(SettingError, match="one fan-out for each level"):
+        HISTOGRAMS[3].thresholds()
 
 
 @pytest.mark.parametrize("oracle", [unary, response, hadamard])
@@ -298,7 +320,7 @@ def test_oracles_that_do_not_fit_their_levels_are_refused():
 
 
 def test_reports_that_nobody_could_have_sent_are_refused():
-    histogram = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=20, level_oracle=unary)
+    histogram = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=20, fan_out=4, level_oracle=unary)
     good = histogram.randomize(np.arange(20), randomness=SeededRandomness(1))
     run = np.array([20])
     for level, byte in ((0, 0), (4, 0), (255, 0), (1, 2), (2, 3)):
@@ -308,7 +330,7 @@ def test_reports_that_nobody_could_have_sent_are_refused():
         wrong[5, byte] |= byte and 1
         with pytest.raises(FormatError, match="1 of 20 do not, the first at position 5"):
             histogram.statistics(wrong, run)
-    no_cell = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=20, level_oracle=response)
+    no_cell = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=20, fan_out=4, level_oracle=response)
     with pytest.raises(FormatError):  # refused by the level's oracle
         no_cell.statistics(np.array([[3, 20]], np.uint8), np.array([1]))
     with pytest.raises(FormatError, match="4 bytes"):

@@ -20,7 +20,7 @@ from tacit.errors import SettingError
 from tacit.mechanisms import MECHANISMS as ALL_MECHANISMS
 from tacit.planner import TIE, Candidate, choose, compare_oracles, oracles
 
-MECHANISMS = {name: entry for name, entry in ALL_MECHANISMS.items() if not entry.is_repeated}
+MECHANISMS = {name: entry for name, entry in ALL_MECHANISMS.items() if not (entry.is_repeated or entry.is_tree)}
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.noise import LinearImage, Noise, OracleNoise
+from tacit.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise
 from tacit.privacy.epsilon import logistic_threshold
 from tacit.randomness.bernoulli import COIN
 from tacit.release import Release
@@ -135,4 +135,7 @@ def _of_rappor(noise: Noise) -> Noise | None:
         return None if base is None else replace(noise, base=base)
     if isinstance(noise, OracleNoise):
         return replace(noise, law=_rappor_law(1.0, noise.law.n_cells), counts=None)
+    if isinstance(noise, SampledTreeNoise):
+        law = _rappor_law(1.0, noise.hierarchy.n_leaves)
+        return OracleNoise(law, noise.reports, noise.shape, noise.private)
     return None

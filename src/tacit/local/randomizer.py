@@ -40,10 +40,6 @@ class LocalRandomizer(Protocol):
     def n_statistics(self) -> int:
         """How many numbers a tally keeps for each public bin."""
 
-    @property
-    def law(self) -> SupportLaw:
-        """How the cells that one report supports hang together."""
-
     def thresholds(self) -> dict[str, int]:
         """The integer thresholds of the coins, out of 2**64: what a plan carries."""
 
@@ -58,3 +54,11 @@ class LocalRandomizer(Protocol):
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Turn a tally into unbiased counts with their noise."""
+
+
+class FrequencyOracle(LocalRandomizer, Protocol):
+    """A randomizer whose report supports a set of cells: the true one with probability p, any other with q < p."""
+
+    @property
+    def law(self) -> SupportLaw:
+        """How the cells that one report supports hang together."""

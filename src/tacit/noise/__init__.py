@@ -14,6 +14,7 @@ from tacit.errors import FormatError
 from tacit.noise.image import LinearImage, errors_of_questions, intervals_of_questions
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
 from tacit.noise.oracle import OracleNoise
+from tacit.noise.sampled_tree import SampledTreeNoise
 from tacit.noise.unstated import Unstated
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Noise",
     "OracleNoise",
     "Orientation",
+    "SampledTreeNoise",
     "Unstated",
     "errors_of_questions",
     "intervals_of_questions",
@@ -46,5 +48,6 @@ def _image_from_dict(content: Mapping[str, Any]) -> Noise:
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "oracle": OracleNoise.from_dict,
     "linear image": _image_from_dict,
+    "sampled tree": SampledTreeNoise.from_dict,
     "unstated": Unstated.from_dict,
 }

@@ -14,11 +14,11 @@ drops the last term, and with it picks encodings that are worse than RAPPOR wher
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from tacit._validate import check_at_least, check_share
 from tacit.errors import SettingError
-from tacit.local.randomizer import LocalRandomizer
+from tacit.local.randomizer import FrequencyOracle
 from tacit.local.unary import UnaryEncoding
 from tacit.mechanisms import MECHANISMS
 from tacit.privacy.epsilon import check_epsilon
@@ -32,7 +32,7 @@ class Candidate:
     """A randomizer, and how much the counts estimated from ``n_reports`` of its reports err."""
 
     name: str
-    randomizer: LocalRandomizer
+    randomizer: FrequencyOracle
     n_reports: int = 1
 
     @property
@@ -92,9 +92,9 @@ def compare_oracles(
     check_at_least(1, n_reports=n_reports)
     check_epsilon(epsilon)
     made = [
-        Candidate(entry.name, entry.from_epsilon(epsilon, n_cells), n_reports)
+        Candidate(entry.name, cast(FrequencyOracle, entry.from_epsilon(epsilon, n_cells)), n_reports)
         for entry in MECHANISMS.values()
-        if not entry.is_repeated
+        if not entry.is_repeated and not entry.is_tree
     ]
     if most_bytes is not None:
         made = [one for one in made if one.report_bytes <= most_bytes]

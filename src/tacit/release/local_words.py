@@ -18,6 +18,7 @@ _MECHANISM_WORDS: Final = {
     "hashing": "local hashing",
     "binary hashing": "binary local hashing",
     "hadamard": "Hadamard response",
+    "hierarchical": "a hierarchical histogram, each report answering for one level of a tree",
     "longitudinal": "longitudinal RAPPOR, both coins drawn anew",
 }
 _PRIVATE_WORDS: Final = {
