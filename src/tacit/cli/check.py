@@ -8,7 +8,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.cli.sources import domain_of, open_source, say_bad_rows, say_table_notes
 from tacit.errors import DataError
 from tacit.plan import Plan
 
@@ -42,6 +42,7 @@ def check(
             f"and {console.counted(counts.domain.place.n_cells, 'place')}."
         )
     say_bad_rows(counts.bad_rows)
+    say_table_notes(counts.table)
     if not counts.n_events:
         raise DataError(
             f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates."

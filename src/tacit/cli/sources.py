@@ -8,7 +8,7 @@ from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, UserSourceOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import BadRowSummary, EventColumns, Events, ReadOptions, SqlQuery, open_events, scan_span
+from tacit.events import BadRowSummary, EventColumns, Events, ReadOptions, SqlQuery, TableNotes, open_events, scan_span
 
 
 def columns_of(source: SourceOptions) -> EventColumns:
@@ -88,3 +88,9 @@ def say_bad_rows(summary: BadRowSummary) -> None:
             console.warn(f"  {line}")
     else:
         console.say("No row was set aside.")
+
+
+def say_table_notes(notes: TableNotes | None) -> None:
+    """Tell what is odd about a table of counts, which only its owner can judge."""
+    for line in notes.lines() if notes is not None else ():
+        console.warn(f"Note: {line}.")
