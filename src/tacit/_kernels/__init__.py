@@ -205,6 +205,21 @@ class InversionKernels(Protocol):
     ) -> bool: ...
 
 
+class BufferKernels(Protocol):
+    """The buffers of a factorized running total; ``buffers_plain`` says what the function does."""
+
+    def take_back(
+        self,
+        noise: NDArray[np.int64],
+        buffers: NDArray[np.int64],
+        decays: NDArray[np.int64],
+        decay_shifts: NDArray[np.int64],
+        weights: NDArray[np.int64],
+        weight_shifts: NDArray[np.int64],
+        guard_bits: int,
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -314,6 +329,17 @@ def inversion_kernels(n_draws: int) -> InversionKernels:
     from tacit._kernels import inversion_plain
 
     return inversion_plain
+
+
+def buffer_kernels(n_bins: int) -> BufferKernels:
+    """The kernels to take noise back in ``n_bins`` bins with: in plain NumPy, each as much work as thousands of bits."""
+    if _is_worth_loading(n_bins << 13):
+        from tacit._kernels import buffers
+
+        return buffers
+    from tacit._kernels import buffers_plain
+
+    return buffers_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:
