@@ -213,7 +213,7 @@ def _checked(variance: Fraction | float) -> Fraction:
     exact = exact_positive(variance=variance)
     if exact > LARGEST_VARIANCE:
         raise SettingError(
-            f"variance must be at most 2**50; got variance={float(exact):.6g}. "
+            f"variance must be at most 2**50; got variance={variance}. "
             "Noise this large leaves nothing to see: spend more, or ask for less."
         )
     return exact

@@ -151,7 +151,7 @@ def _checked(rate: Fraction | float) -> Fraction:
     exact = exact_positive(rate=rate)
     if exact < SMALLEST_RATE:
         raise SettingError(
-            f"rate must be at least 2**-40; got rate={float(exact):.6g}. "
+            f"rate must be at least 2**-40; got rate={rate}. "
             "Noise this large leaves nothing to see: spend more, or ask for less."
         )
     return exact
