@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import BadRows, SettingError
+from tacit.errors import BadRows, DataError, SettingError
 from tacit.events import DayDigest, EventColumns, EventCounts, Events, ReadOptions, Reason, SqlQuery, open_events
 from tacit.events import bounding as bounding_module
 
@@ -266,3 +266,19 @@ def test_user_days_that_share_their_first_word_are_told_apart() -> None:
     order = bounding_module._by_user_day(rows)
     assert rows[order, 2].tolist() == [12, 11, 14, 10, 13]
     assert bounding_module._begins(rows[order]).tolist() == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize("users", [[["Zyxwville"]], [b"Zyxwville\xff"], ["Zyxwville"]])
+def test_no_user_is_told_by_a_message_or_a_repr(users: list[Any], opened: Callable[..., Events]) -> None:
+    frame = pa.table({"SDate": ["2018-01-01"], "Town": ["Nowhere"], "Who": users})
+    events = opened(frame, user="Who", strict=True)
+    with pytest.raises(DataError) as caught:
+        events.count(most_per_user_day=1)
+    assert "Zyxw" not in f"{caught.value!r} {caught.value.__context__!r} {events!r} {events.columns!r}"
+
+
+def test_users_of_a_time_axis_without_end_are_bounded_too() -> None:
+    rows = [Row("a", 3, 0, 1)] * 3 + [Row("b", 1, 0, 2)]
+    counts = counted(rows, 2, domain=replace(DOMAIN, time=DOMAIN.time.without_end()))
+    assert counts.domain.time.n_bins == 4
+    assert counts.counts.tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 2, 0]]
