@@ -81,7 +81,8 @@ class OracleNoise:
         if limits is not None:
             return limits
         reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
-        return max(value - reach, 0.0), min(max(value + reach, 0.0), float(asked.sum()))
+        largest = float(asked.sum())
+        return min(max(value - reach, 0.0), largest), min(max(value + reach, 0.0), largest)
 
     def standard_errors(self) -> FloatArray:
         variances: FloatArray = self.orientation.cells(self._cell_variances)
@@ -141,8 +142,8 @@ class OracleNoise:
             else:
                 worst = reports * self.law.variances((private == group).astype(np.float64)).max()
                 reach = self._reach(errors[:, group] ** 2, worst, reports, level)
-                lower[:, group] = np.maximum(rows[:, group] - reach, 0.0)
-                upper[:, group] = np.minimum(np.maximum(rows[:, group] + reach, 0.0), reports)
+                lower[:, group] = np.clip(rows[:, group] - reach, 0.0, reports)
+                upper[:, group] = np.clip(rows[:, group] + reach, 0.0, reports)
         return target.cells(lower), target.cells(upper)
 
     def to_dict(self) -> dict[str, Any]:

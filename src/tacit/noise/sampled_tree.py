@@ -37,7 +37,7 @@ from tacit.two_binomials import normal_quantile
 
 FEW_REPORTS: Final = 512
 """Below so many reports the normal law is not trusted."""
-MOST_LISTED: Final = 512
+MOST_LISTED: Final = 256
 """Up to so many leaves, the error of each is computed from the estimated counts; beyond, as if they were even."""
 
 
@@ -92,7 +92,7 @@ class SampledTreeNoise:
         reach = float(_reach(self.variance(weights), worst, asked, level))
         if not np.isin(rows, (0.0, 1.0)).all():
             return value - reach, value + reach
-        return max(value - reach, 0.0), min(max(value + reach, 0.0), float(asked))
+        return min(max(value - reach, 0.0), float(asked)), min(max(value + reach, 0.0), float(asked))
 
     def standard_errors(self) -> FloatArray:
         errors: FloatArray = self.orientation.cells(np.sqrt(self._leaf_variances[0]))
@@ -186,7 +186,8 @@ class SampledTreeNoise:
         self, values: FloatArray, reports: IntArray, variances: FloatArray, worst: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
         reach = _reach(variances, worst, reports[:, None], level)
-        return np.maximum(values - reach, 0.0), np.minimum(np.maximum(values + reach, 0.0), reports[:, None])
+        largest = reports[:, None].astype(np.float64)
+        return np.clip(values - reach, 0.0, largest), np.clip(values + reach, 0.0, largest)
 
 
 def level_variances(laws: Sequence[SupportLaw], chances: Sequence[int]) -> list[float]:
