@@ -194,13 +194,16 @@ class InversionKernels(Protocol):
 
     def sign(self, words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None: ...
 
-    def toss_products(
+    def place(
         self,
-        words: NDArray[np.uint64],
-        exponents: NDArray[np.uint64],
+        signs: NDArray[np.uint64],
+        places: NDArray[np.uint64],
+        coins: NDArray[np.uint64],
+        n_low_bits: int,
         factors: NDArray[np.uint64],
         error: int,
-        tails: NDArray[np.bool_],
+        values: NDArray[np.int64],
+        rejected: NDArray[np.bool_],
         is_open: NDArray[np.bool_],
     ) -> bool: ...
 
@@ -332,7 +335,7 @@ def inversion_kernels(n_draws: int) -> InversionKernels:
 
 
 def buffer_kernels(n_bins: int) -> BufferKernels:
-    """The kernels to take noise back in ``n_bins`` bins with: in plain NumPy, each as much work as thousands of bits."""
+    """The kernels to take noise back in ``n_bins`` bins with: each as much work for plain ones as thousands of bits."""
     if _is_worth_loading(n_bins << 13):
         from tacit._kernels import buffers
 
