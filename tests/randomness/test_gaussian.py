@@ -94,9 +94,9 @@ def test_what_is_accepted_makes_up_for_the_block(variance, seed):
         low, error = lower_bound(sampler.factors, excess), 3 * len(sampler.factors)
         assert low <= most * (1 << 64)
         assert low + error >= least * (1 << 64)
-        words = [max(0, low - 1), low, min(low + error, ALL_ONES), min(low + error + 1, ALL_ONES)]
-        outcomes = ["heads", "open", "open", "tails" if low + error < ALL_ONES else "open"]
-        assert tossed(sampler.factors, words, [excess] * 4) == outcomes or low == 0
+        coins = [max(0, low - 1), low, min(low + error, ALL_ONES), min(low + error + 1, ALL_ONES)]
+        outcomes = ["kept", "open", "open", "rejected" if low + error < ALL_ONES else "open"]
+        assert placed(sampler, x, y, coins) == outcomes or low == 0
 
 
 def lower_bound(factors: np.ndarray, exponent: int) -> int:
@@ -108,22 +108,41 @@ def lower_bound(factors: np.ndarray, exponent: int) -> int:
     return bound
 
 
-def tossed(factors: np.ndarray, words: list[int], exponents: list[int]) -> list[str]:
+def placed(sampler: gaussian._Blocked, x: int, y: int, coins: list[int], sign: int = 0) -> list[str]:
+    """What the coins say of a proposal, with compiled and with plain kernels."""
     said = []
     for kind in (inversion_plain, compiled_if_there()):
-        tails, is_open = np.empty(len(words), np.bool_), np.empty(len(words), np.bool_)
-        any_open = kind.toss_products(
-            np.array(words, np.uint64), np.array(exponents, np.uint64), factors, 3 * len(factors), tails, is_open
+        signs, places = np.full(len(coins), 8 + sign, np.uint64), np.full(len(coins), y, np.uint64)
+        places = places << np.uint64(64 - sampler.n_low_bits) | np.uint64(5)
+        values, rejected, is_open = np.full(len(coins), x), np.empty(len(coins), bool), np.empty(len(coins), bool)
+        words, error = np.array(coins, np.uint64), 3 * len(sampler.factors)
+        any_open = kind.place(
+            signs, places, words, sampler.n_low_bits, sampler.factors, error, values, rejected, is_open
         )
         assert any_open == is_open.any()
-        said.append(["open" if o else "tails" if t else "heads" for o, t in zip(is_open, tails, strict=True)])
+        magnitude = (x << sampler.n_low_bits) + y
+        assert set(values.tolist()) == {-magnitude if sign else magnitude}
+        said.append(["open" if o else "rejected" if r else "kept" for o, r in zip(is_open, rejected, strict=True)])
     assert said[0] == said[1]
     return said[0]
 
 
-def test_an_exponent_beyond_the_tables_is_left_open():
-    factors = _blocked(Fraction(20_000)).factors
-    assert tossed(factors, [0, 0], [1 << 10 * len(factors), 0]) == ["open", "heads"]
+def test_a_block_far_beyond_the_tables_is_left_open_and_decided_by_the_real_number():
+    sampler = _blocked(Fraction(20_000))
+    far = 1 << 10 * len(sampler.factors)  # more than the tables have factors for, with y = 1 too
+    assert placed(sampler, far, 1, [0, 1, ALL_ONES], sign=1) == ["open"] * 3
+    assert placed(sampler, 1, 1, [0]) == ["kept"]
+    magnitude = (far << sampler.n_low_bits) + 1
+    # it is kept with probability exp(-209.7), between 2**-303 and 2**-302: 64 + 192 zeros do not decide
+    assert sampler._is_tails(magnitude, 1, ListedWords([]))
+    assert sampler._is_tails(magnitude, 0, ListedWords([0, 0, 0, ALL_ONES]))
+    assert not sampler._is_tails(magnitude, 0, ListedWords([0, 0, 0, 0]))
+
+
+def test_a_negative_zero_is_rejected_whatever_its_coin():
+    sampler = _blocked(Fraction(20_000))
+    assert placed(sampler, 0, 0, [0, ALL_ONES], sign=1) == ["rejected"] * 2
+    assert placed(sampler, 0, 0, [0, ALL_ONES], sign=0) == ["kept", "open"]
 
 
 def block_word(sampler: gaussian._Blocked, x: int, sign: int) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit._kernels.compiling import compiled
 
 _TILE = 512
-_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
+_0, _1, _32, _64 = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(64)
 _LOWER = np.uint64((1 << 32) - 1)
 
 
@@ -62,27 +62,34 @@ def sign(words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None:
 
 
 @compiled
-def toss_products(
-    words: NDArray[np.uint64],
-    exponents: NDArray[np.uint64],
+def place(
+    signs: NDArray[np.uint64],
+    places: NDArray[np.uint64],
+    coins: NDArray[np.uint64],
+    n_low_bits: Any,
     factors: NDArray[np.uint64],
-    error: int,
-    tails: NDArray[np.bool_],
+    error: Any,
+    values: NDArray[np.int64],
+    rejected: NDArray[np.bool_],
     is_open: NDArray[np.bool_],
 ) -> bool:
-    is_any = False
-    mask, n_bits = np.uint64(factors.shape[1] - 1), np.uint64(0)
-    while factors.shape[1] >> n_bits > 1:
-        n_bits += _1
-    for i in range(words.size):
-        chance = factors[0, exponents[i] & mask]
-        rest = exponents[i] >> n_bits
-        for j in range(1, factors.shape[0]):
-            chance = _upper_half(chance, factors[j, rest & mask])
-            rest >>= n_bits
-        tails[i] = words[i] >= chance
-        is_open[i] = (tails[i] & (words[i] - chance <= np.uint64(error))) | (rest > 0)
+    bits, most, is_any = np.uint64(n_low_bits), np.uint64(error), False
+    mask = np.uint64(factors.shape[1] - 1)
+    group_bits = _length(mask)
+    for i in range(values.size):
+        x, y = np.uint64(values[i]), places[i] >> (_64 - bits)
+        rest = y * (y + (x << (bits + _1)))
+        chance = factors[0, rest & mask]
+        for group in range(1, len(factors)):
+            rest >>= group_bits
+            chance = _upper_half(chance, factors[group, rest & mask])
+        magnitude, odd = (x << bits) + y, signs[i] & _1
+        is_negative_zero = (magnitude | (odd ^ _1)) == 0
+        is_tails = coins[i] >= chance
+        rejected[i] = is_tails | is_negative_zero
+        is_open[i] = ((is_tails & (coins[i] - chance <= most)) | (rest > mask)) & (not is_negative_zero)
         is_any |= is_open[i]
+        values[i] = np.int64((magnitude ^ (_0 - odd)) + odd)
     return is_any
 
 

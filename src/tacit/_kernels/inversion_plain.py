@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_1, _32 = np.uint64(1), np.uint64(32)
+_1, _32, _64 = np.uint64(1), np.uint64(32), np.uint64(64)
 _LOWER = np.uint64((1 << 32) - 1)
 
 
@@ -43,31 +43,50 @@ def sign(words: NDArray[np.uint64], magnitudes: NDArray[np.int64]) -> None:
     magnitudes += odd
 
 
-def toss_products(
-    words: NDArray[np.uint64],
-    exponents: NDArray[np.uint64],
+def place(
+    signs: NDArray[np.uint64],
+    places: NDArray[np.uint64],
+    coins: NDArray[np.uint64],
+    n_low_bits: int,
     factors: NDArray[np.uint64],
     error: int,
-    tails: NDArray[np.bool_],
+    values: NDArray[np.int64],
+    rejected: NDArray[np.bool_],
     is_open: NDArray[np.bool_],
 ) -> bool:
-    """Toss coins whose probability is a product of factors, one for each group of binary digits of the exponent.
+    """Overwrite blocks x with values 2**s x + y and a sign, and say which are rejected.
 
-    Row j of ``factors`` is for the j-th group, the lowest first; there is a power of two of columns. The product, in
-    units of 2**-64 and rounded down after each factor, is at most ``error`` too small. A coin is heads where its word
-    is below it, tails where the word is more than ``error`` above, and open between, or if its exponent has digits
-    beyond the groups. Say whether any is open; what ``tails`` says of an open one has no meaning.
+    The place y is the upper s = n_low_bits bits of its word. A value is kept with a probability that is a product of
+    factors, one for each group of binary digits of y * (y + 2**(s + 1) x): row j of ``factors`` is for the j-th group,
+    the lowest first, and there is a power of two of columns. The product, in units of 2**-64 and rounded down after
+    each factor, is at most ``error`` too small. Values are kept where the coin is below it, rejected where the coin is
+    more than ``error`` above, and open between, or if there are digits beyond the groups. A negative zero is rejected.
+    Say whether any is open; what ``rejected`` says of an open one has no meaning.
     """
-    n_bits = np.uint64(factors.shape[1].bit_length() - 1)
-    mask = np.uint64(factors.shape[1] - 1)
-    chance = factors[0][exponents & mask]
-    rest = exponents >> n_bits
+    bits = np.uint64(n_low_bits)
+    y, x = places >> (_64 - bits), values.view(np.uint64)
+    chance, rest = _chances(y * (y + (x << (bits + _1))), factors)
+    np.greater_equal(coins, chance, out=rejected)
+    is_open[:] = (rejected & (coins - chance <= np.uint64(error))) | (rest > 0)
+    values <<= n_low_bits
+    values += y.view(np.int64)
+    is_negative_zero = (values == 0) & (signs & _1 > 0)
+    rejected |= is_negative_zero
+    is_open &= ~is_negative_zero
+    sign(signs, values)
+    return bool(is_open.any())
+
+
+def _chances(
+    exponents: NDArray[np.uint64], factors: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The products of factors, and the digits beyond the groups."""
+    n_bits, mask = np.uint64(factors.shape[1].bit_length() - 1), np.uint64(factors.shape[1] - 1)
+    chance, rest = factors[0][exponents & mask], exponents >> n_bits
     for row in factors[1:]:
         chance = _upper_half(chance, row[rest & mask])
         rest >>= n_bits
-    np.greater_equal(words, chance, out=tails)
-    is_open[:] = (tails & (words - chance <= np.uint64(error))) | (rest > 0)
-    return bool(is_open.any())
+    return chance, rest
 
 
 def _upper_half(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -48,7 +48,7 @@ LARGEST_VARIANCE: Final = 1 << 50
 """Here a 64-bit integer is exceeded with probability below exp(-2**34)."""
 
 LARGEST_TABLED_VARIANCE: Final = 1 << 14
-CHUNK: Final = 1 << 15
+CHUNK: Final = 1 << 16
 
 _LARGEST_BLOCK_VARIANCE: Final = 1 << 12
 _GROUP_BITS: Final = 10
@@ -136,22 +136,21 @@ class _Blocked:
         self, out: NDArray[np.int64], kernels: _kernels.InversionKernels, randomness: Randomness
     ) -> NDArray[np.bool_]:
         """Overwrite ``out`` with a proposal each, and say which are rejected."""
-        words = randomness.words(out.size)
-        self.blocks.draw(words, out, kernels, randomness)
-        places = randomness.words(out.size) >> np.uint64(64 - self.n_low_bits)
-        coins = randomness.words(out.size)
-        excess = places * (places + (out.view(np.uint64) << np.uint64(self.n_low_bits + 1)))
-        rejected = np.empty(out.size, np.bool_)
-        is_open = np.empty(out.size, np.bool_)
-        if kernels.toss_products(coins, excess, self.factors, 3 * len(self.factors), rejected, is_open):
+        signs = randomness.words(out.size)
+        self.blocks.draw(signs, out, kernels, randomness)
+        places, coins = randomness.words(out.size), randomness.words(out.size)
+        rejected, is_open = np.empty(out.size, np.bool_), np.empty(out.size, np.bool_)
+        error = 3 * len(self.factors)
+        if kernels.place(signs, places, coins, self.n_low_bits, self.factors, error, out, rejected, is_open):
             for i in np.flatnonzero(is_open):
-                chance = partial(_chance, int(excess[i]) / (2 * self.variance))
-                rejected[i] = settle(chance, int(coins[i]), 64, randomness) == 1
-        out <<= self.n_low_bits
-        out += places.view(np.int64)
-        rejected |= (out == 0) & (words & np.uint64(1)).astype(np.bool_)
-        kernels.sign(words, out)
+                rejected[i] = self._is_tails(abs(int(out[i])), int(coins[i]), randomness)
         return rejected
+
+    def _is_tails(self, magnitude: int, coin: int, randomness: Randomness) -> bool:
+        """Decide by the real number: exp((block start)**2 / 2v - magnitude**2 / 2v)."""
+        block = magnitude >> self.n_low_bits << self.n_low_bits
+        exponent = (magnitude**2 - block**2) / (2 * self.variance)
+        return settle(partial(_chance, exponent), coin, 64, randomness) == 1
 
 
 @lru_cache(maxsize=64)

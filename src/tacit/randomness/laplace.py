@@ -41,7 +41,7 @@ from tacit.randomness.source import Randomness
 SMALLEST_RATE: Final = Fraction(1, 1 << 40)
 """At this rate 2**62 is exceeded with probability exp(-2**22): integers of 64 bits suffice."""
 
-CHUNK: Final = 1 << 15
+CHUNK: Final = 1 << 16
 
 _SMALLEST_BLOCK_RATE: Final = Fraction(1, 32)
 _GROUP_BITS: Final = 8
