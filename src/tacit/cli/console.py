@@ -22,6 +22,7 @@ out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _QUIET_SECONDS: Final = 0.5
+_PIPED_WIDTH: Final = 160  # a file has no edge at which to break lines
 Report = Callable[[int, int | None], None]
 
 
@@ -58,7 +59,7 @@ def table(
         grid.add_column(escape(heading), justify="left" if position < left else "right", overflow="fold")
     for row in rows:
         grid.add_row(*(escape(str(cell)) for cell in row))
-    out.print(grid)
+    out.print(grid, width=None if out.is_terminal else max(out.width, _PIPED_WIDTH))
 
 
 @contextmanager

@@ -1,0 +1,71 @@
+"""The length from which on a hierarchy beats flat counts, and the thesis' rule for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.errors import SettingError
+from tacit.planner import CURATOR, NOBODY, Question, Situation, crossings, thesis_rule
+from tacit.planner.central import flat_contenders, tree_contenders
+from tacit.planner.contender import QuadraticError
+from tacit.planner.crossing import crossing_length
+
+
+def test_the_thesis_rule_for_64_days_is_beyond_the_64_days():
+    assert thesis_rule(64, 2) == 144
+    assert [thesis_rule(n, b) for n, b in ((32, 2), (27, 3), (28, 3), (64, 4), (2048, 2), (2006, 2))] == [
+        100,
+        54,
+        96,
+        72,
+        484,
+        484,
+    ]
+    with pytest.raises(SettingError):
+        thesis_rule(64, 1)
+
+
+@pytest.mark.parametrize("trust", [CURATOR, NOBODY])
+@pytest.mark.parametrize("n_bins", [32, 50, 128])
+def test_below_the_crossing_flat_errs_less_and_from_it_on_the_tree(trust, n_bins):
+    situation = Situation(n_bins=n_bins, n_events=1e5, trust=trust, epsilon=1.0)
+    from tacit.planner import central, local
+
+    model = central if trust == CURATOR else local
+    flat = min(model.flat_contenders(situation), key=lambda one: one.rmse(Question("points"), n_bins))
+    for degree, length in crossings(situation).items():
+        (tree,) = model.tree_contenders(situation, [degree])
+        questions = [Question("ranges", r) for r in range(1, n_bins + 1)]
+        wins = [tree.rmse(q, n_bins) < flat.rmse(q, n_bins) * (1 - 1e-9) for q in questions]
+        assert length == (1 + wins.index(True) if any(wins) else None), degree
+        if trust == CURATOR and length is not None:
+            assert all(wins[length - 1 :]), degree
+
+
+def test_true_crossings_are_far_below_the_rule():
+    for n_bins in (256, 2048):
+        curator = crossings(Situation(n_bins=n_bins, n_events=1e6, trust=CURATOR, epsilon=1.0))
+        devices = crossings(Situation(n_bins=n_bins, n_events=1e6, epsilon=1.0))
+        assert all(length < thesis_rule(n_bins, degree) for degree, length in curator.items())
+        assert all(length < thesis_rule(n_bins, degree) / 4 for degree, length in devices.items())
+
+
+def test_the_crossing_does_not_depend_on_a_small_epsilon():
+    lengths = [
+        crossings(Situation(n_bins=512, n_events=1e6, trust=CURATOR, epsilon=epsilon), [8])[8]
+        for epsilon in (0.001, 0.05)
+    ]
+    assert lengths[0] == lengths[1]
+
+
+def test_a_tree_that_never_wins_has_no_crossing():
+    assert crossing_length(QuadraticError(2.0), QuadraticError(1.0), 100) is None
+    assert crossing_length(QuadraticError(1.0), QuadraticError(1.0), 100) is None
+    assert crossing_length(QuadraticError(1.0), QuadraticError(2.0), 100) == 1
+    situation = Situation(n_bins=16, n_events=1e3, trust=CURATOR, epsilon=1.0)
+    (tree,) = tree_contenders(situation, [2])
+    (flat,) = flat_contenders(situation)
+    every = np.arange(16)
+    worse = tree.error.range_variances(every, every + 1) > flat.error.range_variances(every, every + 1)
+    assert worse.all()
