@@ -197,3 +197,24 @@ def test_copies_that_a_forger_did_not_sort_are_found(seed):
     forged = Batch(batch.provenance, batch.bins, batch.run_lengths, reports[shuffled])
     assert watch(forged, plan) == watch(batch, plan)
     assert any("100 of 300 reports are one and the same" in str(alarm) for alarm in watch(forged, plan))
+
+
+def test_forged_reports_of_one_level_are_caught(seed):
+    """Every report is one that an honest device might send; that all picked the leaves is not."""
+    plan = plan_for(days_and_places(64, 1), epsilon=1.0, mechanism="hierarchical", private=("time",))
+    genuine = honest(plan, np.arange(4000) % 64, SeededRandomness(seed))
+    assert watch(batch_of(plan, genuine), plan, false_alarm=FALSE_FAILURE) == []
+    leaves = genuine[genuine[:, 0] == genuine[:, 0].max()]
+    alarms = watch(batch_of(plan, leaves), plan, false_alarm=FALSE_FAILURE)
+    assert any("reports answer for level" in str(alarm) for alarm in alarms)
+
+
+def test_a_node_that_is_always_supported_is_named_by_its_days(seed):
+    plan = plan_for(days_and_places(64, 1), epsilon=1.0, mechanism="hierarchical", private=("time",))
+    mechanism = mechanism_of(plan)
+    reports = honest(plan, np.zeros(6000, int), SeededRandomness(seed))
+    first = reports[:, 0] == 1
+    kept = ~first | (reports[:, 1] & 1).astype(bool)
+    alarms = watch(batch_of(plan, reports[kept]), plan, false_alarm=FALSE_FAILURE)
+    last = int(mechanism.hierarchy.boundaries[1][1]) - 1
+    assert any(f"support 2018-01-01 to {plan.domain.time.label(last)}, more than" in str(alarm) for alarm in alarms)

@@ -22,6 +22,7 @@ from tacit.mechanisms import mechanism_of, plan_for
 from tacit.noise import LinearImage, SampledTreeNoise, errors_of_questions, intervals_of_questions, noise_from_dict
 from tacit.noise.sampled_tree import FEW_REPORTS, MOST_LISTED
 from tacit.plan import Plan
+from tacit.postprocess.hierarchy import LEAST_SQUARES
 from tacit.provenance import Provenance
 from tacit.query import answer
 from tacit.randomness import SeededRandomness
@@ -196,7 +197,7 @@ def test_places_without_reports_are_known_to_be_empty():
     _, estimate = simulated(counts, 1)
     assert (estimate.values[:, 0] == 0).all()
     assert (estimate.noise.standard_errors()[:, 0] == 0).all()
-    assert estimate.steps == ("fuse levels",)
+    assert estimate.steps == (LEAST_SQUARES,)
 
 
 def test_the_noise_survives_plain_data():

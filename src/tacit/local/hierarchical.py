@@ -30,14 +30,13 @@ from tacit.local.tree_design import best_shares, best_tree
 from tacit.noise import Orientation, SampledTreeNoise
 from tacit.noise.sampled_tree import error_of_differences
 from tacit.plan import Plan
+from tacit.postprocess.hierarchy import LEAST_SQUARES
 from tacit.postprocess.simplex import projected
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN
 from tacit.tally import Tally
 
 MOST_LEVELS: Final = 255
-FUSED: Final = "fuse levels"
-"""The step from counts of nodes to leaves that add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +261,7 @@ class HierarchicalHistogram:
             values=np.ascontiguousarray(orientation.cells(leaves)),
             noise=SampledTreeNoise(self.hierarchy, laws, self.chances, reports, domain.shape, plan.private, counts),
             totals=totals,
-            steps=(FUSED,),
+            steps=(LEAST_SQUARES,),
             provenance=tally.provenance,
         )
 
