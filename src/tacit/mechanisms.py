@@ -146,6 +146,11 @@ def mechanism_named(name: str) -> Mechanism:
 
 def mechanism_of(plan: Plan) -> LocalRandomizer:
     """Make the mechanism a plan agrees on, and verify that its thresholds give its epsilon and no more."""
+    if plan.is_central:
+        raise PlanError(
+            "this plan is for a curator who counts, not for devices that randomize. "
+            "Use tacit count, or make a plan with: tacit plan"
+        )
     if plan.mechanism not in MECHANISMS:
         raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
     try:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit._files import check_writable
 from tacit.errors import DataError, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
+from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomness import Randomness
@@ -58,6 +59,7 @@ def randomize_events(
         )
     if ledger is None and not randomness.is_simulation:
         raise SettingError("real reports must be recorded. Give a ledger.")
+    mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
     check_writable(Path(path))
     key = _UNRECORDED_KEY if ledger is None else ledger.key
     digest, n_events = DayDigest(key, events.domain), 0

@@ -68,7 +68,7 @@ def test_other_rows_are_what_as_many_reports_of_rappor_would_have(mechanism, pri
     release = made_by(mechanism, private=private)
     found = choices(release, [errors_by(release, "month"), errors_by(release, "year")])
     for choice in found:
-        if choice.is_rappor:
+        if choice.on_line:
             rappor = made_by("unary", private=private, epsilon=choice.epsilon)
             expected = [errors_by(rappor, step).largest for step in ("month", "year")]
             assert choice.errors == pytest.approx(expected, rel=1e-9)
@@ -78,12 +78,12 @@ def test_other_rows_are_what_as_many_reports_of_rappor_would_have(mechanism, pri
 def test_a_release_that_is_not_rappor_s_stands_beside_rappor_at_its_epsilon(mechanism):
     release = made_by(mechanism)
     pair = [choice for choice in choices(release, [errors_by(release, "month")]) if choice.epsilon == 1.5]
-    assert [(choice.is_chosen, choice.is_rappor) for choice in pair] == [(True, False), (False, True)]
+    assert [(choice.is_chosen, choice.on_line) for choice in pair] == [(True, False), (False, True)]
     assert pair[0].errors[0] == pytest.approx(counts_by(release, "month").standard_errors.max())
 
 
 def test_the_errors_of_other_noise_are_left_out(release):
-    errors = replace(errors_by(release, "month"), rappor_reports=None)
+    errors = replace(errors_by(release, "month"), elsewhere=None)
     assert [bool(choice.errors) for choice in choices(release, [errors])] == [False] * 3 + [True] + [False] * 2
 
 

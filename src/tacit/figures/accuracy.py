@@ -1,7 +1,8 @@
 r"""Error against epsilon: what other choices of epsilon would have meant for as many reports.
 
-Other epsilons are those of basic one-time RAPPOR, whatever made the release: its error is known for any question and
-does not depend on the truth. A report carries, for every cell asked about, the variance :math:`q(1-q)/(p-q)^2` with
+Where devices randomize, other epsilons are those of basic one-time RAPPOR, whatever made the release: its error is
+known for any question and does not depend on the truth. Where a curator counts they are those of the same noise,
+scaled. A report of RAPPOR carries, for every cell asked about, the variance :math:`q(1-q)/(p-q)^2` with
 :math:`q = 1/(1+e^{\epsilon/2})` and :math:`p = 1-q`, so a count out of N reports has the standard error
 :math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The law of the reports itself computes it here.
 """
@@ -9,16 +10,19 @@ does not depend on the truth. A report carries, for every cell asked about, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from tacit.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise
+from tacit.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise, TreeNoise
+from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import logistic_threshold
 from tacit.randomness.bernoulli import COIN
-from tacit.release import Release
+from tacit.release import PrivacyStatement, Release
 from tacit.support_laws import UnaryLaw
 
 EPSILONS: Final = (0.4, 0.8, 1.7, 2.2, 4.4, 5.9)
@@ -31,14 +35,15 @@ _DIFFERENT: Final = 1.001
 class Errors:
     """The standard errors of a place's count in one kind of period: the least and the largest of all counts.
 
-    They differ where numbers of reports do, or where an error depends on the count itself. ``rappor_reports`` is the
-    number of reports whose count would have RAPPOR's largest error; none if that is not known.
+    They differ where numbers of reports do, or where an error depends on the count itself. ``elsewhere`` is the largest
+    one that another epsilon would have meant: RAPPOR's for as many reports, or the same noise scaled, where a curator
+    counted; none if that is not known.
     """
 
     step: str
     smallest: float
     largest: float
-    rappor_reports: float | None
+    elsewhere: Callable[[float], float] | None
 
     @property
     def differ(self) -> bool:
@@ -51,14 +56,15 @@ class Choice:
     """One epsilon: what it lets an attacker learn, and what it costs in error.
 
     ``errors`` are the largest standard errors of a place's count, one for each kind of period asked about; empty where
-    they are not known. They are RAPPOR's, all but those of the release itself, if that was made in another way.
+    they are not known. Choices ``on_line`` were made alike: all of a curator's, and RAPPOR's where devices randomize,
+    which leaves the release itself out if that was made in another way.
     """
 
     epsilon: float
     odds: float
     largest_belief: float
     errors: tuple[float, ...]
-    is_rappor: bool = True
+    on_line: bool = True
     is_chosen: bool = False
 
 
@@ -88,21 +94,20 @@ def errors_by(release: Release, step: str) -> Errors | None:
     if not is_whole.any():
         return None
     largest = float(errors.max())
-    return Errors(axis.step, float(errors[is_whole].min()), largest, _rappor_reports(estimate.noise))
+    return Errors(axis.step, float(errors[is_whole].min()), largest, _elsewhere(estimate.noise, release.statement))
 
 
 def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[float] = EPSILONS) -> list[Choice]:
-    """RAPPOR at other epsilons beside the release as it is, for the same number of values and reports.
+    """Other epsilons beside the release as it is: RAPPOR for as many reports, or the curator's own noise.
 
-    Where the release is not RAPPOR's, RAPPOR at the same epsilon is among them.
+    Where devices randomized in another way than RAPPOR's, RAPPOR at the same epsilon is among them.
     """
     statement, own_errors = release.statement, tuple(own_errors)
-    is_rappor = statement.mechanism == RAPPOR
-    reports = [errors.rappor_reports for errors in own_errors]
+    on_line = statement.is_central or statement.mechanism == RAPPOR
 
     def choice(epsilon: float) -> Choice:
-        known = tuple(standard_error_at(epsilon, n) for n in reports if n is not None)
-        errors = known if len(known) == len(reports) else ()
+        known = tuple(errors.elsewhere(epsilon) for errors in own_errors if errors.elsewhere is not None)
+        errors = known if len(known) == len(own_errors) else ()
         return Choice(epsilon, math.exp(epsilon), largest_belief(epsilon, statement.n_values), errors)
 
     own = Choice(
@@ -110,12 +115,40 @@ def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[f
         statement.odds,
         statement.largest_belief,
         tuple(errors.largest for errors in own_errors),
-        is_rappor=is_rappor,
+        on_line=on_line,
         is_chosen=True,
     )
     others = [e for e in epsilons if abs(e - statement.epsilon) > _SAME * e]
-    others += [] if is_rappor else [statement.epsilon]
-    return sorted([own, *map(choice, others)], key=lambda c: (c.epsilon, c.is_rappor))
+    others += [] if on_line else [statement.epsilon]
+    return sorted([own, *map(choice, others)], key=lambda c: (c.epsilon, c.on_line))
+
+
+def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], float] | None:
+    """The largest standard error under another epsilon, if it can be told."""
+    if statement.is_central:
+        return None if _scaled(noise, Fraction(1)) is None else partial(_scaled_error, noise, statement)
+    reports = _rappor_reports(noise)
+    return None if reports is None else partial(standard_error_at, n_reports=reports)
+
+
+def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> float:
+    """The largest standard error of a curator's noise had all its levels had more or less to spend."""
+    if statement.rho:
+        factor = Fraction(Cost.approximate(epsilon, statement.delta).rho) / Fraction(statement.rho)
+    else:
+        factor = Fraction(epsilon) / Fraction(statement.epsilon)
+    scaled = _scaled(noise, factor)
+    assert scaled is not None
+    return float(scaled.standard_errors().max())
+
+
+def _scaled(noise: Noise, factor: Fraction) -> Noise | None:
+    if isinstance(noise, LinearImage):
+        base = _scaled(noise.base, factor)
+        return None if base is None else replace(noise, base=base)
+    if isinstance(noise, TreeNoise):
+        return replace(noise, laws=tuple(law and law.scaled(factor) for law in noise.laws))
+    return None
 
 
 def _rappor_law(epsilon: float, n_cells: int) -> UnaryLaw:

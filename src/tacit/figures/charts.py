@@ -125,7 +125,8 @@ def places_chart(
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
     """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release.
 
-    The line is RAPPOR's; a release made in another way stands beside it.
+    The line is RAPPOR's where devices randomize, and a release made in another way stands beside it; a curator's
+    release lies on the line of its own noise.
     """
     alt = require("altair", extra="pages")
     rows = [
@@ -133,12 +134,12 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
             "epsilon": round(c.epsilon, 3),
             "error": round(c.errors[kind], 2),
             "chosen": c.is_chosen,
-            "rappor": c.is_rappor,
+            "on_line": c.on_line,
         }
         for c in choices
     ]
     # the line falls to the right: words stand above it, or on its other side
-    line = {c.epsilon: c.errors[kind] for c in choices if c.is_rappor}
+    line = {c.epsilon: c.errors[kind] for c in choices if c.on_line}
     own = {c.epsilon: c.errors[kind] for c in choices if c.is_chosen}
     is_below = any(error < line[epsilon] for epsilon, error in own.items())
     beside = {"dx": -12, "dy": 12, "align": "right"} if is_below else {"dx": 12, "dy": -8, "align": "left"}
@@ -158,7 +159,7 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
         ],
     )
     layers = [
-        base.transform_filter("datum.rappor").mark_line(
+        base.transform_filter("datum.on_line").mark_line(
             color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False
         ),
         base.transform_filter("!datum.chosen").mark_point(color=palette.muted, fill=palette.paper, size=40, aria=False),

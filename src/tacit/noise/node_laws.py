@@ -30,6 +30,9 @@ class NodeLaw(Protocol):
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         """Draw so many, independently."""
 
+    def scaled(self, budget: Fraction) -> NodeLaw:
+        """The same kind of noise for so many times the budget: of epsilon, or of rho."""
+
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data."""
 
@@ -57,6 +60,9 @@ class DiscreteLaplace:
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         return discrete_laplace(count, self.rate, randomness=randomness)
 
+    def scaled(self, budget: Fraction) -> DiscreteLaplace:
+        return DiscreteLaplace(self.rate * budget)
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "discrete laplace", "rate": str(self.rate)}
 
@@ -78,6 +84,9 @@ class DiscreteGaussian:
 
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         return discrete_gaussian(count, self.parameter, randomness=randomness)
+
+    def scaled(self, budget: Fraction) -> DiscreteGaussian:
+        return DiscreteGaussian(self.parameter / budget)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "discrete gaussian", "parameter": str(self.parameter)}

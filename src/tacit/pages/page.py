@@ -47,7 +47,7 @@ def make_page(
         "places": list(selection.whole.places),
         "short": short_names(selection.whole.places),
         "level": level_percent(release.level),
-        "unit": plural(release.statement.unit),
+        "unit": "events",
         "charted": MOST_PLACES,
         "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
         "series": {step: sections.series(counts) for step, counts in selection.series.items()},

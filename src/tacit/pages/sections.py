@@ -46,7 +46,7 @@ def headline(selection: Selection) -> list[dict[str, str]]:
         items.append(
             {
                 "value": number(int(estimate.totals.sum())),
-                "name": f"{plural(release.statement.unit)} reported",
+                "name": "events reported",
                 "note": f"{sentence_case(time_span(release))}. An exact number: how many reports came in is public.",
             }
         )
@@ -80,9 +80,15 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
         return {
             "value": "None",
             "name": "is the protection of a simulation",
-            "note": f"With secret coins, epsilon {epsilon} would have held.",
+            "note": f"With secret {'noise' if statement.is_central else 'coins'}, epsilon {epsilon} would have held.",
         }
     secret = " and ".join(statement.private)
+    if statement.is_central:
+        return {
+            "value": f"{at_most(statement.odds)} to 1",
+            "name": "is the most odds can change",
+            "note": f"What this release tells about {statement.one_unit}, at epsilon {epsilon}.",
+        }
     tells = f"What one report tells about an {statement.unit}'s {secret}"
     if statement.prior_epsilon:
         tells = f"What all reports about one {statement.unit} together tell about its {secret}"

@@ -68,6 +68,11 @@ class PrivacyStatement:
         return self.neighbors == CENTRAL
 
     @property
+    def one_unit(self) -> str:
+        """What is protected, with its article."""
+        return "an event" if self.unit == "event" else "a person's day"
+
+    @property
     def total_epsilon(self) -> float:
         """The epsilon of all randomizations of these events together."""
         return self.epsilon + self.prior_epsilon

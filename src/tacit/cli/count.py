@@ -1,0 +1,112 @@
+"""tacit count: a trusted curator counts events and publishes the counts with noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.central.table import central_mechanism_of
+from tacit.cli import console
+from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
+from tacit.cli.options import Force, PlanFile, UserSourceOptions, seed_or_none, takes
+from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
+from tacit.curating import Curated, curate_events, price_events
+from tacit.errors import SettingError
+from tacit.pages import make_statement_page
+from tacit.plan import Plan
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger
+from tacit.release import Release
+from tacit.rounding import epsilon_at_most
+
+
+@takes(source=UserSourceOptions)
+def count(
+    source: UserSourceOptions,
+    plan: PlanFile = Path("plan.toml"),
+    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
+        "release.parquet"
+    ),
+    places: Annotated[
+        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+    ] = None,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="The most epsilon all releases of these events may cost (default: this release alone)."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost and what would remain; spend nothing.")
+    ] = False,
+    statement: Annotated[
+        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
+    ] = None,
+    ledger: LedgerFile = None,
+    seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
+    force: Force = False,
+) -> None:
+    """Count events exactly, add noise, and write what may be published.
+
+    For a plan made with [bold]tacit plan --trust curator[/bold]. The ledger is asked first: it knows events by content
+    and name, and refuses a release that the budget does not hold. A run that was interrupted is taken up again, with
+    the same noise and at no further cost.
+
+    Example: [bold]tacit count visits.csv --plan plan.toml --time Date --place Branch --out visits.parquet[/bold]
+    """
+    for path in (out, *((statement,) if statement is not None else ())):
+        console.check_new(path, force=force)
+    agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
+    central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
+    if seed_or_none(seed) is not None and (dry_run or budget is not None):
+        raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
+    events = open_source(source, agreed.domain)
+    name = data_set or data_set_name(source)
+    allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
+    book = Ledger(ledger or default_ledger()) if seed is None else None
+    with console.progress("Counting events") as report:
+        if dry_run:
+            assert book is not None
+            price = price_events(events, agreed, ledger=book, data_set=name, budget=allowed, progress=report)
+        else:
+            done = curate_events(events, agreed, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report)
+    if dry_run:
+        console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
+        console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
+        return
+    made = Release.of(agreed, done.estimate, level=level)
+    made.write(out)
+    if statement is not None:
+        make_statement_page(made, statement)
+    if book is not None:
+        book.finish(done.spend)
+    _say(made, done, out, agreed)
+    if statement is not None:
+        console.say(f"Wrote {statement}: the privacy statement.")
+    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+
+
+def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
+    n_times, n_places = made.domain.shape
+    size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
+    delta = f" (delta {plan.delta:g})" if plan.delta else ""
+    console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(plan.epsilon)}{delta} per {plan.protected_unit}.")
+    if done.is_resumed:
+        console.say("An interrupted run was taken up again: the same noise, at no further cost.")
+    if made.is_simulation:
+        console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
+    else:
+        for sentence in done.spend.sentences():
+            console.warn(sentence)
+        if done.spend.what_remains:
+            console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
+    # what follows is exact and about the events: for this screen, never for the release
+    counted = done.counted
+    if counted.n_beyond:
+        console.say(
+            f"For your eyes only: {console.counted(counted.n_beyond, 'event')} lay beyond the bound on a person's day "
+            "and were not counted."
+        )
+    say_bad_rows(counted.bad_rows)

@@ -1,0 +1,123 @@
+"""From events to noisy counts: what a trusted curator does, and how it survives being interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.central.table import central_mechanism_of
+from tacit.counting import CountedEvents, count_events
+from tacit.errors import DataError, PlanMismatch, SettingError
+from tacit.estimate import Estimate
+from tacit.events import Events
+from tacit.events.reading import Progress
+from tacit.plan import Plan
+from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+
+_UNRECORDED_KEY = bytes(32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curated:
+    """The noisy counts of a plan's domain, what was paid for them, and what the curator alone may know of the rows.
+
+    Write the release, then tell the ledger with ``Ledger.finish(curated.spend)``: only then is the noise's key wiped.
+    Until then the same call on the same events takes up where it was interrupted, with the same noise and no cost.
+    """
+
+    estimate: Estimate
+    counted: CountedEvents
+    spend: Spend
+    is_resumed: bool = False
+
+
+def curate_events(
+    events: Events,
+    plan: Plan,
+    *,
+    ledger: Ledger | None,
+    data_set: str,
+    budget: Budget | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Curated:
+    """Count events, pay, and add noise, in this order. A ``seed`` instead of a ledger makes a simulation."""
+    if (ledger is None) == (seed is None):
+        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    counted = _counted(events, plan, ledger, progress)
+    mechanism = central_mechanism_of(plan)
+    is_resumed = False
+    if ledger is None:
+        assert seed is not None
+        spend = Spend.simulation(mechanism.cost, seed=seed)
+    else:
+        spend, is_resumed = _paid(ledger, plan, counted, mechanism.cost, data_set, budget)
+    return Curated(mechanism.release(counted.tally, plan, spend=spend), counted, spend, is_resumed)
+
+
+def price_events(
+    events: Events,
+    plan: Plan,
+    *,
+    ledger: Ledger,
+    data_set: str,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Spend:
+    """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
+    counted = _counted(events, plan, ledger, progress)
+    return ledger.spend(
+        data_set=data_set,
+        release=plan.fingerprint,
+        cost=central_mechanism_of(plan).cost,
+        days=days_of(plan, counted.days),
+        budget=budget,
+        dry_run=True,
+    )
+
+
+def _paid(
+    ledger: Ledger, plan: Plan, counted: CountedEvents, cost: Cost, data_set: str, budget: Budget | None
+) -> tuple[Spend, bool]:
+    """The right to draw noise: that of a run that was interrupted, or a new one."""
+    days, release = days_of(plan, counted.days), plan.fingerprint
+    same = hmac.digest(ledger.key, counted.tally.reveal().tobytes(), hashlib.sha256)
+    if _is_unfinished(ledger, data_set, release):
+        # what is unfinished may be a release of other events: this one is then paid anew
+        with suppress(DataError):
+            taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=same)
+            return taken, True
+    bought = ledger.spend(data_set=data_set, release=release, cost=cost, days=days, budget=budget, input_digest=same)
+    return bought, False
+
+
+def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Every day of the plan's time axis with the digest of its events: a day without events is published too."""
+    axis = plan.domain.time
+    edges = axis.with_end((axis.n_bins or 0) + 1).starts()
+    last = (edges[-1] - np.timedelta64(1, "s")).astype("datetime64[D]")
+    every = np.arange(edges[0].astype("datetime64[D]"), last + 1).astype(str).tolist()
+    return dict.fromkeys(every, b"") | dict(days)
+
+
+def _counted(events: Events, plan: Plan, ledger: Ledger | None, progress: Progress | None) -> CountedEvents:
+    if events.domain != plan.domain:
+        raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
+    key = _UNRECORDED_KEY if ledger is None else ledger.key
+    return count_events(events, key=key, unit=plan.protected_unit, progress=progress)
+
+
+def _is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
+    return any(
+        isinstance(entry, SpendEntry)
+        and not entry.is_finished
+        and (entry.data_set, entry.release) == (data_set, release)
+        for entry in ledger.history()
+    )

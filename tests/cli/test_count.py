@@ -1,0 +1,125 @@
+"""A curator's afternoon: plan, count, query, page; and what is refused."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from tacit.central.table import central_plan_for
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.privacy.ledger import Ledger
+from tacit.release import Release
+
+COLUMNS = ("--time", "SDate", "--place", "Town")
+TOWNS = ["Besançon", "Pontarlier", "Montbéliard"]
+
+
+@pytest.fixture
+def events(tmp_path):
+    """3,000 interventions of January 2018, by 40 people."""
+    generator = np.random.default_rng(5)
+    path = tmp_path / "events.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Who", "SDate", "Town"])
+        for _ in range(3000):
+            day = f"2018/01/{generator.integers(1, 32):02d} 08:08"
+            writer.writerow([f"person-{generator.integers(40)}", day, TOWNS[generator.integers(3)]])
+    return path
+
+
+@pytest.fixture
+def domain():
+    places = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"), level="region")
+    return Domain(TimeAxis.between("2018-01-01", "2018-01-31", zone="Europe/Paris"), places)
+
+
+def write_plan(tmp_path, domain, **settings):
+    central_plan_for(domain, **{"epsilon": 1.0, "mechanism": "flat"} | settings).write(tmp_path / "plan.toml")
+
+
+def test_from_events_to_a_page_by_a_curator(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    counted = tacit("count", events, *COLUMNS, "--statement", "statement.html")
+    assert counted.code == 0, counted.err
+    assert "epsilon 1 per event" in counted.out
+    assert "What remains of the budget of events: nothing" in counted.out
+    release = Release.read(tmp_path / "release.parquet")
+    assert not release.is_simulation
+    assert release.unbiased.totals is None
+    answer = release.answer()
+    assert abs(answer.value - 3000) < 6 * answer.standard_error
+    asked = tacit(
+        "query", "release.parquet", "--from", "2018-01-05", "--to", "2018-01-09", "--place", "CA du Grand Besançon"
+    )
+    assert asked.code == 0, asked.err
+    assert tacit("page", "release.parquet").code == 0
+    page = (tmp_path / "release.html").read_text(encoding="utf-8")
+    assert "counted by a curator" in page
+    assert "reports" not in page.split("<script")[0].replace("reports and", "")
+    assert "3,000" not in page
+    assert "add or remove an event" in (tmp_path / "statement.html").read_text(encoding="utf-8")
+
+
+def test_a_second_count_is_refused_and_writes_nothing(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    assert tacit("count", events, *COLUMNS).code == 0
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_bytes(events.read_bytes())
+    refused = tacit("count", renamed, *COLUMNS, "--out", "second.parquet")
+    assert refused.code == 5
+    assert "Nothing was spent" in refused.err
+    assert not (tmp_path / "second.parquet").exists()
+
+
+def test_a_dry_run_says_the_price_and_spends_nothing(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    ran = tacit("count", events, *COLUMNS, "--dry-run", "--budget", "3")
+    assert ran.code == 0, ran.err
+    assert "would cost epsilon 1 per event; nothing was spent" in ran.out
+    assert "epsilon 2" in ran.out
+    assert not (tmp_path / "release.parquet").exists()
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+
+
+def test_people_are_bounded_by_the_day(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain, unit="user-day", most=2)
+    ran = tacit("count", events, *COLUMNS, "--user", "Who")
+    assert ran.code == 0, ran.err
+    assert "beyond the bound" in ran.out
+    assert "person-" not in ran.out + ran.err
+    assert Release.read(tmp_path / "release.parquet").statement.most == 2
+
+
+def test_a_user_column_must_fit_the_unit(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    assert tacit("count", events, *COLUMNS, "--user", "Who").code == 2
+    write_plan(tmp_path, domain, unit="user-day", most=2)
+    without = tacit("count", events, *COLUMNS)
+    assert without.code in (2, 3)
+    assert "user" in without.err
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+
+
+def test_plans_are_not_mixed_up(tacit, events, tmp_path, domain):
+    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2")
+    wrong = tacit("count", events, *COLUMNS)
+    assert wrong.code == 4
+    assert "--trust curator" in wrong.err
+    (tmp_path / "plan.toml").unlink()
+    write_plan(tmp_path, domain)
+    refused = tacit("randomize", events, *COLUMNS)
+    assert refused.code == 4
+    assert "tacit count" in refused.err
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+
+
+def test_a_simulation_says_so_and_is_not_recorded(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    ran = tacit("count", events, *COLUMNS, "--seed", "7")
+    assert ran.code == 0
+    assert "SIMULATION" in ran.err
+    assert not (tmp_path / "ledger.sqlite").exists()
+    assert tacit("count", events, *COLUMNS, "--seed", "7", "--dry-run", "--force").code == 2
