@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tacit.errors import SettingError
-from tacit.planner import central, local
+from tacit.planner import central, continual, local
 from tacit.planner.contender import Contender
 from tacit.planner.oracles import TIE
 from tacit.planner.questions import Question
@@ -82,7 +82,7 @@ def compare(situation: Situation, questions: Iterable[Question]) -> Comparison:
         question.check(situation.n_bins)
     predictions = [
         Prediction(one, tuple(one.rmse(question, situation.n_bins) for question in asked))
-        for one in contenders(situation)
+        for one in contenders(situation, asked)
     ]
     if not predictions:
         raise SettingError(
@@ -97,11 +97,14 @@ def _rank(one: Prediction) -> float:
     return one.overall * (1 if one.contender.is_plannable else 1 + TIE)
 
 
-def contenders(situation: Situation) -> list[Contender]:
-    """All mechanisms and fan-outs that a situation allows."""
+def contenders(situation: Situation, questions: Iterable[Question] = ()) -> list[Contender]:
+    """All mechanisms and fan-outs that a situation allows; a curator's counters too, where running totals are asked."""
     model = central if situation.is_central else local
-    return [
+    made = [
         *model.flat_contenders(situation),
         *model.tree_contenders(situation),
         *model.designed_contenders(situation),
     ]
+    if situation.is_central and any(question.kind == "totals" for question in questions):
+        made += continual.contenders(situation)
+    return made
