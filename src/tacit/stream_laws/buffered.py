@@ -46,7 +46,7 @@ class BufferedRoot:
 
     kind: ClassVar[str] = "buffered root"
     is_causal: ClassVar[bool] = True
-    is_normal: ClassVar[bool] = True
+    excess_kurtosis: ClassVar[float] = 0.0
 
     horizon: int
     cost: Cost
@@ -102,6 +102,10 @@ class BufferedRoot:
         return NodeNoise(True, self.squared_sensitivity / (2 * Fraction(self.cost.rho)))
 
     @property
+    def is_grainy(self) -> bool:
+        return self.node_noise.variance < 1
+
+    @property
     def variance(self) -> float:
         """The variance of one noise, in counts."""
         return self.node_noise.variance / self.grid**2
@@ -112,6 +116,9 @@ class BufferedRoot:
         lengths = (stop - first).astype(np.float64).ravel()
         squares = self.exponentials.range_squares(first.astype(np.float64).ravel(), lengths)
         return self.variance * squares.reshape(shape)
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        return np.zeros_like(self.range_variances(first, stop))
 
     def loads(self, weights: FloatArray) -> FloatArray:
         n_bins = len(weights)

@@ -11,7 +11,7 @@ import numpy as np
 from tacit._validate import check_at_least
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
-from tacit.stream_laws.law import LONGEST, FloatArray, IntArray, NodeNoise, check_ranges
+from tacit.stream_laws.law import LONGEST, FloatArray, IntArray, check_ranges
 from tacit.stream_laws.refined import RefinedTree
 
 
@@ -61,12 +61,12 @@ class Epochs:
         )
 
     @property
-    def node_noise(self) -> NodeNoise:
-        return self.trees[0].node_noise
+    def excess_kurtosis(self) -> float:
+        return max(tree.excess_kurtosis for tree in self.trees)
 
     @property
-    def is_normal(self) -> bool:
-        return self.node_noise.is_gaussian
+    def is_grainy(self) -> bool:
+        return any(tree.is_grainy for tree in self.trees)
 
     def epoch_of(self, bin: int) -> int:
         """The epoch that a bin lies in."""
@@ -80,6 +80,9 @@ class Epochs:
             low, high = (np.clip(end - start, 0, tree.horizon) for end in (first, stop))
             variances += tree.range_variances(low, high)
         return variances
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        return self.excess_kurtosis * self.range_variances(first, stop) ** 2
 
     def loads(self, weights: FloatArray) -> FloatArray:
         parts = [

@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.stream_laws.law import FloatArray, IntArray
 
-_HALVINGS: Final = 120
+_HALVINGS: Final = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,11 +49,18 @@ class StreamLaw(Protocol):
         """How many units a count has in what is published."""
 
     @property
-    def is_normal(self) -> bool:
-        """Whether errors are normal, up to the width of the grid; otherwise they are sums of Laplace noise."""
+    def excess_kurtosis(self) -> float:
+        """That of one node's noise, the largest if they differ; 0 for Gaussian noise."""
+
+    @property
+    def is_grainy(self) -> bool:
+        """Whether the noise of some node is mostly 0, so that no smooth law describes it."""
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
         """The variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        """At most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
 
     def loads(self, weights: FloatArray) -> FloatArray:
         """What every node contributes to questions about bins 0 .. n - 1, in its standard errors.
@@ -95,6 +102,12 @@ class NodeNoise:
     def variance(self) -> float:
         """The variance of the noise as it is drawn."""
         return gaussian_variance(self.parameter) if self.is_gaussian else laplace_variance(self.parameter)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """The fourth moment over the squared variance, minus the normal law's 3."""
+        # a difference of two geometric variables of variance v / 2, each of excess kurtosis 6 + 1 / (v / 2)
+        return 0.0 if self.is_gaussian or not self.variance else 3 + 1 / self.variance
 
 
 def check_horizon(horizon: int) -> None:

@@ -48,8 +48,12 @@ class NestedTree:
         return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
 
     @property
-    def is_normal(self) -> bool:
-        return self.node_noise.is_gaussian
+    def excess_kurtosis(self) -> float:
+        return self.node_noise.excess_kurtosis
+
+    @property
+    def is_grainy(self) -> bool:
+        return self.node_noise.variance < 1
 
     def spans(self, totals: IntArray) -> IntArray:
         """How many bins the node that completes with each of these totals (1, 2, ...) holds."""
@@ -67,6 +71,9 @@ class NestedTree:
         first, stop = check_ranges(first, stop, self.horizon)
         variances: FloatArray = self.node_counts(first, stop).astype(np.float64) * self.node_noise.variance
         return variances
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        return self.range_variances(first, stop) * (self.excess_kurtosis * self.node_noise.variance)
 
     def loads(self, weights: FloatArray) -> FloatArray:
         n_bins = len(weights)

@@ -66,13 +66,23 @@ class _MeasuredTree:
         return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
 
     @property
-    def is_normal(self) -> bool:
-        return self.node_noise.is_gaussian
+    def excess_kurtosis(self) -> float:
+        return self.node_noise.excess_kurtosis
+
+    @property
+    def is_grainy(self) -> bool:
+        return self.node_noise.variance < 1
 
     @cached_property
     def node_variances(self) -> tuple[float, ...]:
         """The variance of a node's estimate, level by level."""
         return tuple(self.node_noise.variance * size / total for size, total in zip(self.sizes, self.sums, strict=True))
+
+    def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
+        raise NotImplementedError
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        return self.excess_kurtosis * self.range_variances(first, stop) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         return {
