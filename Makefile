@@ -24,6 +24,7 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/imports.py
 	$(VENV)-bench/bin/python benchmarks/rappor.py
 	$(VENV)-bench/bin/python benchmarks/oracles.py
+	$(VENV)-bench/bin/python benchmarks/central_noise.py
 	$(VENV)-bench/bin/python benchmarks/reading.py
 
 $(VENV)/.desk: pyproject.toml
