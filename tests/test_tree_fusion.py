@@ -15,6 +15,7 @@ from tacit import _kernels
 from tacit.domain import Hierarchy
 from tacit.errors import SettingError
 from tacit.tree_fusion import TreeFusion
+from tacit.tree_fusion.means import mean_over_ranges_of_fan_outs
 
 FloatArray = NDArray[np.float64]
 
@@ -243,3 +244,20 @@ def test_one_leaf_is_its_own_tree():
 def test_settings_and_questions_outside_the_tree_are_refused(ask):
     with pytest.raises(SettingError):
         ask(Hierarchy.of_degree(4, 2))
+
+
+@given(fusions())
+def test_the_mean_over_all_ranges_is_exact(fusion):
+    first, stop = all_ranges(fusion.hierarchy.n_leaves)
+    assert_allclose(fusion.mean_range_variance(), fusion.range_variances(first, stop).mean(), atol=1e-9)
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=4), st.data())
+def test_the_mean_over_all_ranges_of_a_tree_cut_short_needs_no_tree(fan_outs, data):
+    n_leaves = data.draw(st.integers(math.prod(fan_outs[1:]) + 1, math.prod(fan_outs)))
+    some = st.one_of(st.floats(0.1, 10.0), st.just(math.inf), st.just(0.0))
+    variances = [*(data.draw(some) for _ in fan_outs), data.draw(st.floats(0.1, 10.0))]
+    fusion = TreeFusion(Hierarchy.of_fan_outs(fan_outs, n_leaves), variances)
+    assert_allclose(
+        mean_over_ranges_of_fan_outs(fan_outs, n_leaves, variances), fusion.mean_range_variance(), atol=1e-9
+    )

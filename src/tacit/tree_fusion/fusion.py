@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tacit import _kernels
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
+from tacit.tree_fusion.means import mean_over_ranges
 from tacit.tree_fusion.passes import FloatArray, IntArray, Passes
 from tacit.tree_fusion.ranges import range_tables
 
@@ -177,6 +178,10 @@ class TreeFusion:
             cumulants.reshape(-1),
         )
         return variances, cumulants
+
+    def mean_range_variance(self) -> float:
+        """The mean variance over all ranges, each as likely as any other; O(nodes)."""
+        return mean_over_ranges(self._passes)
 
     def _checked_ranges(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
         starts, stops = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(stop, np.int64))
