@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between, rounded
 from exact_inversion import Between, assert_inverts, compiled_if_there, digits_of, kernels
@@ -241,6 +243,17 @@ def test_compiled_and_plain_kernels_draw_the_same(variance, count, seed):
             drawn.append(discrete_gaussian(count, variance, randomness=SeededRandomness(seed)).tolist())
     assert drawn[0] == drawn[1]
     assert len(drawn[0]) == count
+
+
+@settings(max_examples=40)
+@given(octave=st.floats(-10, 50), seed=st.integers(0, 1 << 30))
+@example(octave=14.0, seed=1)
+@example(octave=50.0, seed=1)
+def test_every_variance_has_tables(octave, seed):
+    variance = 2.0**octave
+    drawn = discrete_gaussian(50, variance, randomness=SeededRandomness(seed))
+    # 50 values beyond 15 standard deviations come with probability below 1e-45
+    assert np.abs(drawn).max() <= 15 * math.sqrt(variance) + 1
 
 
 def test_how_many_words_are_drawn_does_not_depend_on_the_values_of_a_table(seed):

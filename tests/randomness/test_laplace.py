@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between
 from exact_inversion import Between, assert_inverts, digits_of, kernels
@@ -178,6 +180,17 @@ def test_how_many_words_are_drawn_depends_on_the_rate_alone(rate, n_words, seed)
     source = KeyedRandomness(seed.to_bytes(32, "little"))
     discrete_laplace(1000, rate, randomness=source)
     assert source.position == 1000 * n_words
+
+
+@settings(max_examples=40)
+@given(octave=st.floats(-40, 7), seed=st.integers(0, 1 << 30))
+@example(octave=-40.0, seed=1)
+@example(octave=-5.0, seed=1)
+def test_every_rate_has_tables(octave, seed):
+    rate = 2.0**octave
+    drawn = discrete_laplace(50, rate, randomness=SeededRandomness(seed))
+    # 50 values beyond 100 scales come with probability below 1e-40
+    assert np.abs(drawn).max() <= 100 / rate + 1
 
 
 def test_a_restart_draws_the_same_noise(seed):

@@ -11,7 +11,9 @@ So every draw has the probability of the real law, not of one rounded to 63 digi
 
 Every draw takes one word, one look at a guide to the table and one comparison. A word is undecided with probability
 (entries of the table) / 2**63: below 2**-52 for the tables made here. Only then does the number of words and steps
-depend on the draw. The lowest bit of each word takes no part: it is the sign, where one is needed.
+depend on the draw. (The plain kernels leave the search to NumPy, whose steps may differ by a few nanoseconds; and
+which entries are read depends on the draw, for whoever can watch the processor's cache.) The lowest bit of each word
+takes no part: it is the sign, where one is needed.
 """
 
 from __future__ import annotations

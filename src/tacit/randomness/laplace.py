@@ -12,7 +12,7 @@ of l, of at most eight each. Block and groups are drawn with a word and a table 
 where a table ends the search goes on, so there is no cut-off, and no delta.
 
 The number of words, 1 to 6 for each z, depends on the rate alone, except where 63 digits do not decide: with
-probability below 2**-49 for each z.
+probability below 2**-51 for each z.
 
 The order of the words is fixed, so that a seed or key gives the same noise with compiled and with plain kernels:
 ``CHUNK`` values at a time, first a word for each block, then for each lowest group of digits, ...; where 63 digits do
