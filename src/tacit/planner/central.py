@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
+from tacit.central.tree_design import best_tree
 from tacit.domain.hierarchy import Hierarchy
 from tacit.planner.contender import Contender, QuadraticError
 from tacit.planner.situation import Situation
+from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance
 from tacit.tree_fusion import TreeFusion
@@ -29,34 +32,50 @@ DEGREES: Final = (2, 3, 4, 8, 16, 24, 32)
 
 def flat_contenders(situation: Situation) -> list[Contender]:
     """Noise on every count."""
-    return [Contender("flat", QuadraticError(variance(1.0)), noise) for noise, variance in noises(situation).items()]
+    return [Contender("flat", QuadraticError(variance(1.0)), noise) for noise, variance in _noises(situation)]
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
     """Noise on every node of trees of one degree, the levels below the root alike."""
     made = []
-    for noise, variance in noises(situation).items():
+    for noise, variance in _noises(situation):
         for degree in degrees:
-            if degree >= situation.n_bins:
-                continue
-            tree = Hierarchy.of_degree(situation.n_bins, degree)
-            height = tree.n_levels - 1
-            error = TreeFusion(tree, [math.inf, *[variance(1 / height)] * height])
-            made.append(Contender("tree", error, noise, (degree,) * height))
+            if degree < situation.n_bins:
+                tree = Hierarchy.of_degree(situation.n_bins, degree)
+                height = tree.n_levels - 1
+                error = TreeFusion(tree, [math.inf, *[variance(1 / height)] * height])
+                made.append(Contender("tree", error, noise, (degree,) * height))
     return made
 
 
 def designed_contenders(situation: Situation) -> list[Contender]:
-    """The tree of least error over all ranges, with its own share of the budget for each level."""
-    return []
-
-
-def noises(situation: Situation) -> dict[str, Callable[[float], float]]:
-    """The kinds of noise that may be spent on: the variance of a count, from its share of the budget."""
-    unit, epsilon, rho = situation.unit.sensitivity, situation.epsilon, situation.gaussian_rho
-    made: dict[str, Callable[[float], float]] = {}
-    if epsilon is not None:
-        made[LAPLACE] = lambda share: laplace_variance(epsilon * share / unit)
-    if rho is not None:
-        made[GAUSSIAN] = lambda share: gaussian_variance(unit**2 / (2 * rho * share))
+    """The tree that a plan would get: of least error over all ranges, every level with its own part of the budget."""
+    made = []
+    for cost, (noise, variance) in zip(costs(situation).values(), _noises(situation), strict=True):
+        design = best_tree(situation.n_bins, cost=cost, sensitivity=situation.unit.sensitivity)
+        if len(design.fan_outs) > 1:  # otherwise the best tree is flat
+            parts = [variance(share / sum(design.shares)) for share in design.shares]
+            error = TreeFusion(design.hierarchy, [math.inf, *parts])
+            made.append(Contender("tree", error, noise, design.fan_outs, is_designed=True))
     return made
+
+
+def costs(situation: Situation) -> dict[str, Cost]:
+    """What may be spent on each kind of noise."""
+    spent = {}
+    if situation.epsilon is not None:
+        spent[LAPLACE] = Cost.pure(situation.epsilon)
+    if situation.gaussian_rho is not None:
+        spent[GAUSSIAN] = Cost.zcdp(situation.gaussian_rho)
+    return spent
+
+
+def _noises(situation: Situation) -> list[tuple[str, Callable[[float], float]]]:
+    """The kinds of noise, and the variance of a count from its part of the budget."""
+    return [(noise, partial(_variance, cost, situation.unit.sensitivity)) for noise, cost in costs(situation).items()]
+
+
+def _variance(cost: Cost, sensitivity: int, part: float) -> float:
+    if cost.epsilon:
+        return laplace_variance(cost.epsilon * part / sensitivity)
+    return gaussian_variance(sensitivity**2 / (2 * cost.rho * part))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.central.continual.picker import compare, pick
-from tacit.planner.central import GAUSSIAN, LAPLACE
+from tacit.planner.central import costs
 from tacit.planner.contender import Contender
 from tacit.planner.situation import Situation
 from tacit.privacy.cost import Cost
@@ -19,13 +19,8 @@ from tacit.privacy.cost import Cost
 
 def contenders(situation: Situation) -> list[Contender]:
     """The best counter of each kind for a known number of bins, and the best for an unknown one."""
-    costs: dict[str, Cost] = {}
-    if situation.epsilon is not None:
-        costs[LAPLACE] = Cost.pure(situation.epsilon)
-    if situation.gaussian_rho is not None:
-        costs[GAUSSIAN] = Cost.zcdp(situation.gaussian_rho)
     made = []
-    for noise, cost in costs.items():
+    for noise, cost in costs(situation).items():
         known, endless = _best_laws(situation.n_bins, bool(cost.rho))
         laws = [*(("counter", law) for law in known), ("endless counter", endless)]
         made += [_contender(name, replace(law, cost=cost, most=situation.unit.most), noise) for name, law in laws]

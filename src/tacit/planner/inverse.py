@@ -72,8 +72,8 @@ def least_epsilon(situation: Situation, questions: Iterable[Question], target: T
 
     >>> days = Situation(n_bins=2048, n_events=2_000_000, trust="curator", epsilon=1.0)
     >>> epsilon = least_epsilon(days, [Question("ranges")], Target(40.0))
-    >>> round(epsilon, 3)
-    0.366
+    >>> round(epsilon, 2)
+    0.35
     """
     asked = tuple(questions)
     if situation.rho is not None:
