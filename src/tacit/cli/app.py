@@ -8,7 +8,21 @@ import sys
 import typer
 
 from tacit import __version__
-from tacit.cli import check, console, count, demo, page, plan, query, randomize, release, simulate, summary, tally
+from tacit.cli import (
+    check,
+    console,
+    count,
+    demo,
+    ledger,
+    page,
+    plan,
+    query,
+    randomize,
+    release,
+    simulate,
+    summary,
+    tally,
+)
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -22,9 +36,9 @@ app = typer.Typer(
     epilog="A first look: [bold]tacit demo[/bold]. Your own events: check, plan, randomize, tally, release, page.",
 )
 
-for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page):
+for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page, ledger):
     name = module.__name__.rsplit(".", 1)[-1]
-    app.command(name, no_args_is_help=module not in (demo,))(getattr(module, name))
+    app.command(name, no_args_is_help=module not in (demo, ledger))(getattr(module, name))
 
 
 @app.callback(invoke_without_command=True)

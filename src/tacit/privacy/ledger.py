@@ -185,7 +185,7 @@ class Ledger:
             budget=own[0],
             is_declared=own[1],
             spent=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
-            room=room_in(pasts, past_costs, {name: budget for name, (budget, _) in binding.items()}),
+            room=room_in(pasts, past_costs, binding),
         )
 
     def data_sets(self) -> list[str]:
@@ -236,7 +236,7 @@ class Ledger:
                     "counts of these events were released with Gaussian noise before. That has no epsilon without a "
                     "delta, and reports can state none. Keep to the new days (--from); --again does not help here."
                 )
-            declared = {name: budget for name, (budget, is_declared) in budgets(connection).items() if is_declared}
+            declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
             check_admitted(
                 connection, everything, past_costs, declared, Cost(epsilon), data_set=data_set, release=plan_id
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from tacit.errors import BudgetExhausted, SettingError
@@ -11,12 +11,14 @@ from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger_links import Past, Touched
 
+Budgets = dict[str, tuple[Budget, bool]]  # by data set: the budget, and whether it was declared
+
 
 def now() -> str:
     return datetime.now(UTC).isoformat("T", "seconds")
 
 
-def budgets(connection: sqlite3.Connection) -> dict[str, tuple[Budget, bool]]:
+def budgets(connection: sqlite3.Connection) -> Budgets:
     """The budget of each data set and whether it was declared; the last word counts."""
     return {
         name: (Budget(epsilon, rho, delta), bool(is_declared))
@@ -36,7 +38,7 @@ def declare(connection: sqlite3.Connection, data_set: str, budget: Budget, *, is
 
 def agreed_budgets(
     connection: sqlite3.Connection, data_set: str, pasts: Iterable[Touched], cost: Cost, given: Budget | None
-) -> dict[str, Budget]:
+) -> Budgets:
     """The budgets by name, the one that this release brings among them.
 
     A budget given with a release is taken if none was declared before. If there is none at all the release itself is
@@ -56,14 +58,14 @@ def agreed_budgets(
     if not any(past.names & known.keys() for past in pasts):
         declare(connection, data_set, Budget.of(cost), is_declared=False)
         known[data_set] = Budget.of(cost), False
-    return {name: budget for name, (budget, _) in known.items()}
+    return known
 
 
 def check_admitted(
     connection: sqlite3.Connection,
     pasts: Iterable[Touched],
     past_costs: Past,
-    binding: Mapping[str, Budget],
+    binding: Budgets,
     cost: Cost,
     *,
     data_set: str,
@@ -73,16 +75,16 @@ def check_admitted(
     for past in pasts:
         before = past_costs.costs(past)
         for name in sorted(past.names & binding.keys()):
-            if not binding[name].admits([*before, cost]):
+            if not binding[name][0].admits([*before, cost]):
                 raise _exhausted(connection, name, binding[name], before, cost, data_set, release)
 
 
-def room_in(
-    pasts: Iterable[Touched], past_costs: Past, binding: Mapping[str, Budget], more: Iterable[Cost] = ()
-) -> Room | None:
+def room_in(pasts: Iterable[Touched], past_costs: Past, binding: Budgets, more: Iterable[Cost] = ()) -> Room | None:
     """What fits into every budget on every day; nothing to say if no budget binds."""
     rooms = [
-        binding[name].room([*past_costs.costs(past), *more]) for past in pasts for name in past.names & binding.keys()
+        binding[name][0].room([*past_costs.costs(past), *more])
+        for past in pasts
+        for name in past.names & binding.keys()
     ]
     return Room(min(room.epsilon for room in rooms), min(room.rho for room in rooms)) if rooms else None
 
@@ -90,7 +92,7 @@ def room_in(
 def _exhausted(
     connection: sqlite3.Connection,
     name: str,
-    budget: Budget,
+    binding: tuple[Budget, bool],
     before: list[Cost],
     cost: Cost,
     data_set: str,
@@ -100,10 +102,12 @@ def _exhausted(
         "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
         (data_set, release),
     ).fetchone()[0]
+    budget, is_declared = binding
     called = f"{name}, as which these events are known too," if name != data_set else name
+    why = "" if is_declared else " (its first release, since none was declared)"
     return BudgetExhausted(
-        f"the budget of {called} is {budget}; {budget.spent(before)} of it is spent, and this would cost {cost} more. "
-        f"Nothing was spent now. What would fit: {budget.room(before)}. "
+        f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events, and this would "
+        f"cost {cost} more. Nothing was spent now. What would fit: {budget.room(before)}. "
         + ("This very release was paid before and never finished: resume it, at no cost. " if unfinished else "")
         + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name}"
     )
