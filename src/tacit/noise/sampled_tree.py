@@ -36,7 +36,9 @@ from tacit.tree_fusion import TreeFusion
 from tacit.two_binomials import normal_quantile
 
 FEW_REPORTS: Final = 512
-"""Below so many reports the normal law is not trusted."""
+"""Below so many reports nothing is trusted that was estimated from them."""
+_SQUARED_STEPS: Final = 9
+"""An error of less variance than so many squared steps of a single report is not taken for normal."""
 MOST_LISTED: Final = 256
 """Up to so many leaves, the error of each is computed from the estimated counts; beyond, as if they were even."""
 
@@ -47,8 +49,9 @@ class SampledTreeNoise:
 
     ``laws`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public numbers of
     reports of the public bins, ``counts`` (public bins x leaves) estimated counts, projected onto what counts can be:
-    they stand in for the truth. Intervals are normal; of few reports, Chebyshev's with the largest variance there can
-    be. The errors of all leaves of a tree of more than ``MOST_LISTED`` are those of evenly spread events.
+    they stand in for the truth. Intervals are normal; where the variance is that of a few steps of single reports,
+    Chebyshev's; of few reports, Chebyshev's with the largest variance there can be. The errors of all leaves of a tree
+    of more than ``MOST_LISTED`` are those of evenly spread events.
     """
 
     hierarchy: Hierarchy
@@ -73,35 +76,43 @@ class SampledTreeNoise:
 
     def per_report(self, leaf_weights: FloatArray) -> FloatArray:
         """For every true leaf, the variance that one report adds to a question."""
+        return self._asked(leaf_weights)[0]
+
+    def _asked(self, leaf_weights: FloatArray) -> tuple[FloatArray, float]:
+        """The variances that one report adds to a question, and the largest step it can take the answer."""
         nodes = self.fusion.node_weights(leaf_weights)
         squares, means = np.zeros(self.hierarchy.n_leaves), np.zeros(self.hierarchy.n_leaves)
+        step = 0.0
         for level, (law, chance) in enumerate(zip(self.laws, self.chances, strict=True), 1):
             own, sizes = nodes[self.hierarchy.level_slice(level)], np.diff(self.hierarchy.boundaries[level])
             centred = own - float(own @ sizes) / self.hierarchy.n_leaves
             squares += np.repeat((law.variances(own) + centred**2) * (COIN / chance), sizes)
             means += np.repeat(centred, sizes)
-        return np.maximum(squares - means**2, 0.0)  # what rounding leaves below zero
+            step = max(step, float(np.abs(own).max()) * _step(law, chance))
+        return np.maximum(squares - means**2, 0.0), step  # what rounding leaves below zero
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
         rows = self.orientation.rows(weights)
         asked = int(self.reports[rows.any(axis=1)].sum())
-        worst = 0.0
-        if asked < FEW_REPORTS:
-            worst = sum(float(self.reports[w].sum() * self.per_report(q).max()) for q, w in self._questions(weights))
-        reach = float(_reach(self.variance(weights), worst, asked, level))
+        variance = worst = step = 0.0
+        for question, which in self._questions(weights):
+            per_report, largest = self._asked(question)
+            variance += float(self.counts[which].sum(axis=0) @ per_report)
+            worst += float(self.reports[which].sum() * per_report.max())
+            step = max(step, largest)
+        reach = float(_reach(variance, worst, step, asked, level))
         if not np.isin(rows, (0.0, 1.0)).all():
             return value - reach, value + reach
         return min(max(value - reach, 0.0), float(asked)), min(max(value + reach, 0.0), float(asked))
 
     def standard_errors(self) -> FloatArray:
-        errors: FloatArray = self.orientation.cells(np.sqrt(self._leaf_variances[0]))
+        errors: FloatArray = self.orientation.cells(np.sqrt(self._of_leaves[0]))
         return errors
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        variances, worst = self._leaf_variances
-        lower, upper = self._limits(self.orientation.rows(values), self.reports, variances, worst, level)
+        lower, upper = _limits(self.orientation.rows(values), self.reports, *self._of_leaves, level)
         return self.orientation.cells(lower), self.orientation.cells(upper)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
@@ -113,14 +124,13 @@ class SampledTreeNoise:
         return SampledTreeNoise(self.hierarchy, self.laws, self.chances, reports, shape, self.private, counts)
 
     def image_errors(self, image: Grouping) -> FloatArray:
-        variances, _, _ = self._image_variances(image)
+        _, variances, _, _ = self._of_image(image)
         errors: FloatArray = Orientation(self.private, image.shape).cells(np.sqrt(variances))
         return errors
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         target = Orientation(self.private, image.shape)
-        variances, worst, reports = self._image_variances(image)
-        lower, upper = self._limits(target.rows(values), reports, variances, worst, level)
+        lower, upper = _limits(target.rows(values), *self._of_image(image), level)
         return target.cells(lower), target.cells(upper)
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,35 +169,30 @@ class SampledTreeNoise:
         return sum_groups(self.reports, groups, n_groups=n_groups), sum_groups(self.counts, groups, n_groups=n_groups)
 
     @cached_property
-    def _leaf_variances(self) -> tuple[FloatArray, FloatArray]:
-        """For every public bin and leaf, the variance of its count, and the largest it can be for any truth."""
+    def _of_leaves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """For every public bin and leaf, the variance of its count, the largest it can be for any truth, and steps."""
         n_leaves = self.hierarchy.n_leaves
         if n_leaves > MOST_LISTED:
             even = self.reports[:, None] * self.fusion.node_variances[-n_leaves:]
-            return even, np.full(even.shape, np.inf)
-        return self._group_variances(np.arange(n_leaves), n_leaves, self.reports, self.counts)
+            return even, np.full(even.shape, np.inf), np.full(n_leaves, _step(self.laws[-1], self.chances[-1]))
+        return self._of_groups(np.arange(n_leaves), n_leaves, self.reports, self.counts)
 
-    def _image_variances(self, image: Grouping) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _of_image(self, image: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The reports of each group of public bins, and the same of groups of leaves."""
         public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
         n_public, n_private = Orientation(self.private, image.shape).rows(np.empty(image.shape)).shape
         reports, counts = self._of_public(public, n_public)
-        return *self._group_variances(private, n_private, reports, counts), reports
+        return reports, *self._of_groups(private, n_private, reports, counts)
 
-    def _group_variances(
+    def _of_groups(
         self, groups: IntArray, n_groups: int, reports: IntArray, counts: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         variances, worst = np.empty((len(reports), n_groups)), np.empty((len(reports), n_groups))
+        steps = np.empty(n_groups)
         for group in range(n_groups):
-            per_report = self.per_report((groups == group).astype(np.float64))
+            per_report, steps[group] = self._asked((groups == group).astype(np.float64))
             variances[:, group], worst[:, group] = counts @ per_report, reports * per_report.max()
-        return variances, worst
-
-    def _limits(
-        self, values: FloatArray, reports: IntArray, variances: FloatArray, worst: FloatArray, level: float
-    ) -> tuple[FloatArray, FloatArray]:
-        reach = _reach(variances, worst, reports[:, None], level)
-        largest = reports[:, None].astype(np.float64)
-        return np.clip(values - reach, 0.0, largest), np.clip(values + reach, 0.0, largest)
+        return variances, worst, steps
 
 
 def level_variances(laws: Sequence[SupportLaw], chances: Sequence[int]) -> list[float]:
@@ -211,10 +216,21 @@ def error_of_differences(law: SupportLaw) -> float:
     return (k * single - float(law.variances(np.ones(k)).mean()) / k) / (k - 1)
 
 
-def _reach(variances: Any, worst: Any, n_reports: Any, level: float) -> Any:
-    """How far an answer may be from the truth: by the normal law, or of few reports by Chebyshev's inequality."""
-    return np.where(
-        np.asarray(n_reports) < FEW_REPORTS,
-        np.sqrt(np.asarray(worst) / (1 - level)),
-        normal_quantile(level) * np.sqrt(variances),
-    )
+def _step(law: SupportLaw, chance: int) -> float:
+    """How far a report that supports a node, or does not, takes the node's count."""
+    return COIN / chance / float(law.p - law.q)
+
+
+def _reach(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:
+    """How far an answer may be from the truth."""
+    by_chebyshev = np.sqrt(np.where(np.asarray(n_reports) < FEW_REPORTS, worst, variances) / (1 - level))
+    is_normal = (np.asarray(n_reports) >= FEW_REPORTS) & (np.asarray(variances) >= _SQUARED_STEPS * np.square(steps))
+    return np.where(is_normal, normal_quantile(level) * np.sqrt(variances), by_chebyshev)
+
+
+def _limits(
+    values: FloatArray, reports: IntArray, variances: FloatArray, worst: FloatArray, steps: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    largest = reports[:, None].astype(np.float64)
+    reach = _reach(variances, worst, steps, largest, level)
+    return np.clip(values - reach, 0.0, largest), np.clip(values + reach, 0.0, largest)
