@@ -85,3 +85,10 @@ def test_a_file_is_no_built_in_table(tmp_path):
     (tmp_path / "own.csv").write_text("town\nOrnans\n")
     with pytest.raises(SettingError, match=r"a file\. Read it with Gazetteer\.read"):
         Gazetteer.builtin(str(tmp_path / "own.csv"))
+
+
+def test_a_table_of_one_column_is_a_list_of_places_of_that_kind():
+    libraries = Gazetteer.from_text("Library\nCentre\nHarbour\n")
+    assert libraries.levels == ("library",)
+    assert libraries.names("library") == ("Centre", "Harbour")
+    assert Gazetteer.from_text("commune\nLods\n").levels == ("town",)

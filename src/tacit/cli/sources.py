@@ -75,7 +75,9 @@ def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, le
         first, last = first or str(span.first)[:10], last or str(span.last)[:10]
     if first is None:
         raise SettingError("the first day must be given. Add: --from 2006-01-01")
-    place = PlaceAxis.from_gazetteer(gazetteer_of(options.places), level=options.level or level)
+    gazetteer = gazetteer_of(options.places)
+    usual = level if level in gazetteer.levels else gazetteer.levels[0]
+    place = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
     return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)
 
 

@@ -50,8 +50,9 @@ class Gazetteer:
         Columns are found by their names, English or French: town or commune, region or epci, department or
         departement; code or insee, population, outside (yes or no), alias (former names, with ``|`` between them) or
         alias_of (in the row of a former name, the town or code it belongs to now), tile_x and tile_y. ``levels`` names
-        the levels instead, finest first, or gives each its column: ``{"town": "NOM_COM", "region": "LIB_EPCI"}``.
-        Separator (comma, semicolon, tab) and encoding (UTF-8, Latin-1) are recognized.
+        the levels instead, finest first, or gives each its column: ``{"town": "NOM_COM", "region": "LIB_EPCI"}``. A
+        table of one column is a list of places of that kind: of libraries, say. Separator (comma, semicolon, tab) and
+        encoding (UTF-8, Latin-1) are recognized.
         """
         path = Path(path)
         return cls.from_text(read_text(path), levels=levels, name=name or path.stem, path=str(path))

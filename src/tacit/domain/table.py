@@ -30,6 +30,7 @@ _OTHERS = {
     "tile_x": ("tile x",),
     "tile_y": ("tile y",),
 }
+_KNOWN_LEVEL_NAMES = {name for names in _LEVELS.values() for name in names}
 _YES = {"yes", "y", "true", "1", "oui", "o", "vrai", "x"}
 _NO = {"", "no", "n", "false", "0", "non", "faux"}
 
@@ -97,7 +98,9 @@ class _Reader:
     def __init__(self, source: str, header: list[str], levels: Levels) -> None:
         self.source = source
         self.header = header
-        if levels is None:
+        if levels is None and len(header) == 1 and fold_name(header[0]) not in _KNOWN_LEVEL_NAMES:
+            wanted = {header[0].lower(): header[0]}  # a plain list of places, of whatever kind
+        elif levels is None:
             wanted = dict.fromkeys(_LEVELS, "")
         elif isinstance(levels, Mapping):
             wanted = dict(levels)
