@@ -22,12 +22,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from tacit.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
+    from tacit.curating import curate_events
     from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
     from tacit.errors import TacitError
     from tacit.estimate import Answer, Estimate
     from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
     from tacit.plan import Plan
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.budget import Budget
+    from tacit.privacy.cost import Cost
+    from tacit.privacy.ledger import Ledger, Spend
+    from tacit.privacy.unit import Unit
+    from tacit.query import answer_ranges
     from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
     from tacit.release import PrivacyStatement, Release
     from tacit.tally import ExactTally, Tally
@@ -37,9 +43,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CENTRAL_MECHANISMS",
     "MECHANISMS",
     "Answer",
     "Box",
+    "Budget",
+    "Cost",
     "Domain",
     "Estimate",
     "ExactTally",
@@ -54,9 +63,15 @@ __all__ = [
     "ReportFile",
     "SecureRandomness",
     "SeededRandomness",
+    "Spend",
     "TacitError",
     "Tally",
     "TimeAxis",
+    "Unit",
+    "answer_ranges",
+    "central_mechanism_of",
+    "central_plan_for",
+    "curate_events",
     "estimate_tally",
     "mechanism_of",
     "plan_for",
@@ -66,6 +81,9 @@ __all__ = [
 _HOMES: Final = {
     "Answer": "tacit.estimate",
     "Box": "tacit.domain",
+    "Budget": "tacit.privacy.budget",
+    "CENTRAL_MECHANISMS": "tacit.central.table",
+    "Cost": "tacit.privacy.cost",
     "Domain": "tacit.domain",
     "Estimate": "tacit.estimate",
     "ExactTally": "tacit.tally",
@@ -81,9 +99,15 @@ _HOMES: Final = {
     "ReportFile": "tacit.wire",
     "SecureRandomness": "tacit.randomness",
     "SeededRandomness": "tacit.randomness",
+    "Spend": "tacit.privacy.ledger",
     "TacitError": "tacit.errors",
     "Tally": "tacit.tally",
     "TimeAxis": "tacit.domain",
+    "Unit": "tacit.privacy.unit",
+    "answer_ranges": "tacit.query",
+    "central_mechanism_of": "tacit.central.table",
+    "central_plan_for": "tacit.central.table",
+    "curate_events": "tacit.curating",
     "estimate_tally": "tacit.tallying",
     "mechanism_of": "tacit.mechanisms",
     "plan_for": "tacit.mechanisms",
