@@ -3,8 +3,8 @@
 The flow, as nouns: events fall into the cells of a :class:`Domain` (a :class:`TimeAxis` times a
 :class:`PlaceAxis`); a :class:`Plan` fixes what is private and the randomizer that hides it; reports are summed
 to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` leaves for the public and gives an
-:class:`Answer` to any question about a :class:`Box`.
-
+:class:`Answer` to any question about a :class:`Box`. A trusted curator counts exactly (:class:`ExactTally`), pays a
+:class:`Cost` from a :class:`Ledger`, and gets an :class:`Estimate` with noise for the :class:`Spend`.
 
 >>> import numpy as np
 >>> from tacit import Domain, PlaceAxis, SecureRandomness, TimeAxis, mechanism_of, plan_for
