@@ -134,19 +134,24 @@ class TreeNoise:
     def _tree_axis(self) -> int:
         return 0 if self.axis == "time" else 1
 
-    def _leaves(self, cells: FloatArray) -> FloatArray:
+    def leaves(self, cells: FloatArray) -> FloatArray:
         """An array over the domain with one row for each leaf, in the tree's order."""
         rows = np.asarray(cells, np.float64)
         rows = rows if self.axis == "time" else rows.T
         return rows if self.order is None else rows[self.order]
 
-    def _over_leaves(self, one_each: FloatArray) -> FloatArray:
-        """A number for each leaf as an array over the domain."""
-        by_bin = one_each
+    def cells(self, leaves: FloatArray) -> FloatArray:
+        """Rows of leaves in the tree's order as an array over the domain."""
+        by_bin = leaves
         if self.order is not None:
-            by_bin = np.empty_like(one_each)
-            by_bin[self.order] = one_each
-        return np.broadcast_to(by_bin[:, None] if self.axis == "time" else by_bin[None, :], self.shape).copy()
+            by_bin = np.empty_like(leaves)
+            by_bin[self.order] = leaves
+        return np.ascontiguousarray(by_bin if self.axis == "time" else by_bin.T)
+
+    def _over_leaves(self, one_each: FloatArray) -> FloatArray:
+        """A number for each leaf, the same in all trees, as an array over the domain."""
+        n_trees = self.shape[1 - self._tree_axis]
+        return self.cells(np.repeat(one_each[:, None], n_trees, axis=1))
 
     @cached_property
     def _leaf_moments(self) -> tuple[FloatArray, FloatArray]:
@@ -157,7 +162,7 @@ class TreeNoise:
         """The variance and the fourth cumulant of a question; trees that are asked alike are asked once."""
         if np.shape(weights) != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={np.shape(weights)}.")
-        questions, n_times = np.unique(self._leaves(weights), axis=1, return_counts=True)
+        questions, n_times = np.unique(self.leaves(weights), axis=1, return_counts=True)
         variance = cumulant = 0.0
         for question, n in zip(questions.T, n_times.tolist(), strict=True):
             if question.any():

@@ -44,14 +44,9 @@ def fuse(
             f"nodes must have {hierarchy.n_nodes} rows, one for each node, and {n_trees} columns; "
             f"got shape={nodes.shape}."
         )
-    leaves = noise.fusion.fuse(nodes)
-    if order is not None:
-        by_bin = np.empty_like(leaves)
-        by_bin[order] = leaves
-        leaves = by_bin
     return Estimate(
         domain=domain,
-        values=np.ascontiguousarray(leaves if axis == "time" else leaves.T),
+        values=noise.cells(noise.fusion.fuse(nodes)),
         noise=noise,
         totals=None,
         steps=() if noise.is_flat else (LEAST_SQUARES,),

@@ -85,16 +85,16 @@ class TreeFusion:
         from_below = [np.asarray(nodes[self.hierarchy.level_slice(last)], np.float64)]
         sums: list[FloatArray] = []
         for level in range(last - 1, -1, -1):
-            below = self._passes.sum_children(level, from_below[0])
+            below = self.passes.sum_children(level, from_below[0])
             sums.insert(0, below)
             if math.isfinite(self.level_variances[level]):
                 own = nodes[self.hierarchy.level_slice(level)]
-                below = below + _beside(self._passes.gains[level], below) * (own - below)
+                below = below + _beside(self.passes.gains[level], below) * (own - below)
             from_below.insert(0, below)
         fused = from_below[0]
         for level in range(last):
-            correction = self._passes.spread(level, fused - sums[level])
-            correction *= _beside(self._passes.shares[level + 1], correction)
+            correction = self.passes.spread(level, fused - sums[level])
+            correction *= _beside(self.passes.shares[level + 1], correction)
             correction += from_below[level + 1]
             fused = correction
         return fused
@@ -112,15 +112,15 @@ class TreeFusion:
         last = self.hierarchy.height
         beyond = [weights] * (last + 1)
         for level in range(last - 1, -1, -1):
-            means = self._passes.sum_children(level, weights * _beside(self._passes.shares[level + 1], weights))
-            beyond[level + 1] = weights - self._passes.spread(level, means)
+            means = self.passes.sum_children(level, weights * _beside(self.passes.shares[level + 1], weights))
+            beyond[level + 1] = weights - self.passes.spread(level, means)
             weights = means
         beyond[0] = weights
         result = np.zeros((self.hierarchy.n_nodes, *weights.shape[1:]))
         for level in range(last):
-            gains = _beside(self._passes.gains[level], beyond[level])
+            gains = _beside(self.passes.gains[level], beyond[level])
             result[self.hierarchy.level_slice(level)] = gains * beyond[level]
-            beyond[level + 1] = beyond[level + 1] + self._passes.spread(level, (1 - gains) * beyond[level])
+            beyond[level + 1] = beyond[level + 1] + self.passes.spread(level, (1 - gains) * beyond[level])
         result[self.hierarchy.level_slice(last)] = beyond[last]
         return result
 
@@ -144,10 +144,10 @@ class TreeFusion:
     @cached_property
     def node_variances(self) -> FloatArray:
         """The variance of every node's fused count."""
-        fused = [self._passes.from_below[0]]
+        fused = [self.passes.from_below[0]]
         for level in range(self.hierarchy.height):
-            shares, below = self._passes.shares[level + 1], self._passes.from_below[level + 1]
-            fused.append(below * (1 - shares) + shares**2 * self._passes.spread(level, fused[level]))
+            shares, below = self.passes.shares[level + 1], self.passes.from_below[level + 1]
+            fused.append(below * (1 - shares) + shares**2 * self.passes.spread(level, fused[level]))
         variances = np.concatenate(fused)
         variances.flags.writeable = False
         return variances
@@ -181,7 +181,7 @@ class TreeFusion:
 
     def mean_range_variance(self) -> float:
         """The mean variance over all ranges, each as likely as any other; O(nodes)."""
-        return mean_over_ranges(self._passes)
+        return mean_over_ranges(self.passes)
 
     def _checked_ranges(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
         starts, stops = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(stop, np.int64))
@@ -199,12 +199,13 @@ class TreeFusion:
         return self.level_cumulants
 
     @cached_property
-    def _passes(self) -> Passes:
+    def passes(self) -> Passes:
+        """What is summed, gained and shared at every node."""
         return Passes.over(self.hierarchy, self.level_variances)
 
     @cached_property
     def _range_tables(self) -> tuple[NDArray[np.int32], FloatArray]:
-        return range_tables(self._passes, self.node_variances, self._level_cumulants)
+        return range_tables(self.passes, self.node_variances, self._level_cumulants)
 
 
 def _beside(one_each: FloatArray, rows: FloatArray) -> FloatArray:
