@@ -61,33 +61,42 @@ class QuestionOptions:
 
 
 def say_comparison(
-    domain: Domain, options: QuestionOptions, *, epsilon: float | None, situated: Callable[[float, float], Situation]
+    domain: Domain,
+    options: QuestionOptions,
+    *,
+    epsilon: float | None,
+    rho: float | None,
+    situated: Callable[[float | None, float], Situation],
 ) -> None:
     """Print the comparison; ``situated`` makes a situation of an epsilon and a number of events.
 
-    Of epsilon, the number of events and the target two must be given, and the third is found.
+    Of epsilon (or rho), the number of events and the target two must be given, and the third is found.
     """
-    n_bins = n_bins_of(domain)
-    questions, n_events = options.questions, options.n_events(n_bins)
+    questions, n_events = options.questions, options.n_events(n_bins_of(domain))
     target = None if options.target is None else Target.parse(options.target)
-    if target is None and epsilon is None:
+    is_spent = epsilon is not None or rho is not None
+    if target is None and not is_spent:
         raise SettingError(
-            "a comparison needs what may be spent, or what may be missed. Add: --epsilon 1, or --target 5%"
+            "a comparison needs what may be spent, or what errors may be. Add: --epsilon 1, or --target 5%"
         )
     if n_events is None:
-        n_events = _events_for(questions, target, epsilon, situated)
-    elif epsilon is None:
+        if target is None or not is_spent:
+            raise SettingError(
+                "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
+            )
+        n_events = _events_for(questions, target, situated(epsilon, 1.0))
+        target = None
+    elif not is_spent:
         assert target is not None
         epsilon = _epsilon_for(questions, target, situated(1.0, n_events))
         if epsilon is None:
             return
         target = None
-    assert epsilon is not None
     compared = compare(situated(epsilon, n_events), questions)
     _say_table(compared)
     for sentence in verdict(compared):
         console.say(sentence)
-    if target is not None and options.n_events(n_bins) is not None:
+    if target is not None:
         console.say(reached(compared, target))
 
 
@@ -98,27 +107,16 @@ def n_bins_of(domain: Domain) -> int:
     return domain.time.n_bins
 
 
-def _events_for(
-    questions: Sequence[Question],
-    target: Target | None,
-    epsilon: float | None,
-    situated: Callable[[float, float], Situation],
-) -> float:
-    if target is None or epsilon is None:
-        raise SettingError(
-            "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
-        )
-    needed = least_events(situated(epsilon, 1.0), questions, target)
-    console.strong(f"An error of {target} takes {whole(needed)} events in all, at epsilon {epsilon_at_most(epsilon)}.")
+def _events_for(questions: Sequence[Question], target: Target, situation: Situation) -> float:
+    needed = least_events(situation, questions, target)
+    console.strong(f"An error of {target} takes {whole(needed)} events in all.")
     return float(needed)
 
 
 def _epsilon_for(questions: Sequence[Question], target: Target, situation: Situation) -> float | None:
     needed = least_epsilon(situation, questions, target)
     if needed is None:
-        console.strong(
-            f"No epsilon up to 32 makes all of these questions err by at most {target}: it would protect nobody."
-        )
+        console.strong(f"No epsilon up to 32 gives answers that err by at most {target}; more would protect nobody.")
         return None
     console.strong(f"An error of {target} takes epsilon {epsilon_at_most(needed)}.")
     return round_up(needed, 4)

@@ -59,7 +59,9 @@ def table(
         grid.add_column(escape(heading), justify="left" if position < left else "right", overflow="fold")
     for row in rows:
         grid.add_row(*(escape(str(cell)) for cell in row))
-    out.print(grid, width=None if out.is_terminal else max(out.width, _PIPED_WIDTH))
+    if not out.is_terminal:
+        out.width = max(out.width, _PIPED_WIDTH)
+    out.print(grid)
 
 
 @contextmanager

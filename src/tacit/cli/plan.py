@@ -2,73 +2,224 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from tacit._validate import check_one_of
+from tacit.central.table import CENTRAL_MECHANISMS, central_plan_for
 from tacit.cli import console
+from tacit.cli.compare import QuestionOptions, n_bins_of, say_comparison
 from tacit.cli.options import DomainOptions, Force, takes
 from tacit.cli.sources import domain_of
 from tacit.domain import Domain
+from tacit.errors import SettingError
 from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
-from tacit.planner import choose
+from tacit.plan import Plan
+from tacit.planner import CURATOR, GAUSSIAN, NOBODY, Question, Situation, choose, compare
+from tacit.planner.words import choice_words
+from tacit.privacy.unit import Unit
 from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
+_ANY_NUMBER: Final = 1e6
+"""Of events: which mechanism errs least does not depend on it."""
 
-@takes(domain=DomainOptions)
+
+@takes(domain=DomainOptions, asked=QuestionOptions)
 def plan(
     domain: DomainOptions,
-    epsilon: Annotated[float | None, typer.Option(help="How much one report may give away; smaller is safer.")] = None,
+    asked: QuestionOptions,
+    epsilon: Annotated[
+        float | None, typer.Option(help="How much one report, or one release, may give away; smaller is safer.")
+    ] = None,
     f: Annotated[
         float | None, typer.Option(help="RAPPOR's share of bits replaced by a coin, instead of epsilon.")
     ] = None,
-    private: Annotated[str, typer.Option(help="What the report hides: place, time or time,place.")] = "place",
+    trust: Annotated[
+        str, typer.Option(help="nobody (devices randomize) or curator (who counts exactly and adds noise).")
+    ] = NOBODY,
+    private: Annotated[
+        str | None, typer.Option(help="What a report hides: place, time or time,place (default: place).")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="A curator's chance of a broken promise, such as 1e-6; allows Gaussian noise."),
+    ] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="A curator's budget as zero-concentrated privacy, instead of epsilon.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="What a curator protects: event, or user-day with --most.")] = "event",
+    most: Annotated[int, typer.Option(help="Of a person's events on a day, so many are counted.")] = 1,
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help=f"The randomizer: {', '.join(MECHANISMS)} (default: the one that errs least; with --f: unary)."
+            help=f"The randomizer: {', '.join(MECHANISMS)}; for a curator: {', '.join(CENTRAL_MECHANISMS)} "
+            "(default: the one that errs least; with --f: unary)."
         ),
+    ] = None,
+    fan_outs: Annotated[
+        str | None, typer.Option(help="The fan-outs of a curator's tree, root first, such as 16,16,16.")
     ] = None,
     name: Annotated[str, typer.Option(help="A name for people.")] = "counts",
     out: Annotated[Path, typer.Option(help="Where to write the plan.", metavar="FILE")] = Path("plan.toml"),
     force: Force = False,
 ) -> None:
-    """Write a plan: the public agreement between those who report and those who count.
+    """Write a plan: the public agreement on what is counted and how privately.
 
-    Without --to the plan has no end. Give [bold]--epsilon[/bold], or RAPPOR's [bold]--f[/bold].
+    Devices that trust nobody randomize by it; with [bold]--trust curator[/bold] someone trusted counts exactly and adds
+    noise. Give [bold]--epsilon[/bold], or RAPPOR's [bold]--f[/bold]. Without --to the plan has no end.
+
+    [bold]--compare[/bold] writes nothing and prints how much every mechanism and fan-out would err.
 
     Example: [bold]tacit plan --places doubs --from 2006-01-01 --to 2018-12-31 --epsilon 2.2[/bold]
     """
-    console.check_new(out, force=force)
-    named = {part.strip() for part in private.split(",")}
-    hidden = tuple(axis for axis in ("time", "place") if axis in named) if named <= {"time", "place"} else tuple(named)
-    over = domain_of(domain)
-    reason = None
-    if mechanism is None:
-        mechanism, reason = _chosen(over, epsilon, hidden) if f is None else ("unary", None)
-    made = plan_for(over, epsilon=epsilon, f=f, mechanism=mechanism, private=hidden, name=name)
-    randomizer = mechanism_of(made)
+    if not asked.compare:
+        console.check_new(out, force=force)
+    check_one_of((NOBODY, CURATOR), trust=trust)
+    whom = _Whom(domain_of(domain), trust, _hidden(private, trust), delta, rho, Unit(unit, most))
+    if asked.compare:
+        _refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
+        say_comparison(whom.domain, asked, epsilon=epsilon, rho=rho, situated=whom.situation)
+        return
+    _refuse(target=asked.target, why="it is looked for by a comparison; add --compare, then plan with what it finds")
+    if trust == CURATOR:
+        _refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
+        made, reason = _for_curator(whom, epsilon, mechanism, _numbers(fan_outs), asked.questions, name)
+    else:
+        _refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
+        _refuse(
+            delta=delta,
+            rho=rho,
+            unit=None if unit == "event" else unit,
+            why="it belongs to a curator; add --trust curator",
+        )
+        made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
     made.write(out)
-    statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
-    console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
-    console.say(
-        f"Epsilon {epsilon_at_most(made.epsilon)}: one report changes the odds between two values by at most a factor "
-        f"of {at_most(statement.odds)}; whoever thought all {made.n_private} equally likely can be at most "
-        f"{percent_at_most(statement.largest_belief)} sure afterwards."
+    _say(made, out, reason)
+
+
+@dataclass(frozen=True)
+class _Whom:
+    """What is counted, and whom one trusts with it."""
+
+    domain: Domain
+    trust: str
+    private: tuple[str, ...]
+    delta: float | None
+    rho: float | None
+    unit: Unit
+
+    def situation(self, epsilon: float | None, n_events: float = _ANY_NUMBER) -> Situation:
+        return Situation(
+            n_bins=n_bins_of(self.domain),
+            n_places=self.domain.place.n_cells,
+            n_events=n_events,
+            trust=self.trust,
+            private=self.private,
+            epsilon=epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            unit=self.unit,
+        )
+
+
+def _hidden(private: str | None, trust: str) -> tuple[str, ...]:
+    if trust == CURATOR:
+        _refuse(private=private, why="a trusted curator hides time and place alike")
+        return ("time", "place")
+    named = {part.strip() for part in (private or "place").split(",")}
+    return tuple(axis for axis in ("time", "place") if axis in named) if named <= {"time", "place"} else tuple(named)
+
+
+def _refuse(*, why: str, **options: object) -> None:
+    """Refuse options that have no meaning here."""
+    for name, value in options.items():
+        if value is not None:
+            raise SettingError(f"leave out --{name.replace('_', '-')}: {why}.")
+
+
+def _numbers(fan_outs: str | None) -> list[int] | None:
+    if fan_outs is None:
+        return None
+    try:
+        return [int(part) for part in fan_outs.split(",")]
+    except ValueError:
+        raise SettingError(
+            f"fan-outs must be whole numbers with commas; got {fan_outs}. Write 16,16,16, say."
+        ) from None
+
+
+def _for_devices(
+    whom: _Whom, epsilon: float | None, f: float | None, mechanism: str | None, asked: QuestionOptions, name: str
+) -> tuple[Plan, str | None]:
+    """A plan by which devices randomize, and why it has its mechanism if that was left to us."""
+    reason = None
+    if mechanism is None and epsilon is not None and f is None:
+        if asked.ask is None:
+            choice = choose(plan_for(whom.domain, epsilon=epsilon, private=whom.private).n_private, epsilon)
+            mechanism, reason = choice.candidate.name, choice.reason
+        else:
+            compared = compare(whom.situation(epsilon), asked.questions)
+            mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
+    made = plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism or "unary", private=whom.private, name=name)
+    return made, reason
+
+
+def _for_curator(
+    whom: _Whom,
+    epsilon: float | None,
+    mechanism: str | None,
+    fan_outs: list[int] | None,
+    questions: tuple[Question, ...],
+    name: str,
+) -> tuple[Plan, str | None]:
+    """A plan by which a curator adds noise, and why it has its mechanism if that was left to us."""
+    delta, reason = whom.delta, None
+    if mechanism is None and fan_outs is None and (epsilon is None) != (whom.rho is None):
+        compared = compare(whom.situation(epsilon), questions)
+        best, reason = compared.best_for_plan.contender, choice_words(compared)
+        mechanism = best.mechanism
+        fan_outs = list(best.fan_outs) if best.fan_outs and not best.is_designed else None
+        delta = delta if best.noise == GAUSSIAN else None
+    made = central_plan_for(
+        whom.domain,
+        epsilon=epsilon,
+        rho=whom.rho,
+        delta=delta,
+        mechanism=mechanism or "tree",
+        fan_outs=fan_outs,
+        unit=whom.unit.name,
+        most=whom.unit.most,
+        name=name,
     )
+    return made, reason
+
+
+def _say(made: Plan, out: Path, reason: str | None) -> None:
+    statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
+    odds, belief = at_most(statement.odds), percent_at_most(statement.largest_belief)
+    console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
+    if made.is_central:
+        delta = f" at delta {made.delta:g}" if made.delta else ""
+        console.say(
+            f"Epsilon {epsilon_at_most(made.epsilon)}{delta}, per {made.protected_unit}: a release changes the odds "
+            f"that one is among the data by at most a factor of {odds}; whoever thought that as likely as not can be "
+            f"at most {belief} sure afterwards."
+        )
+    else:
+        console.say(
+            f"Epsilon {epsilon_at_most(made.epsilon)}: one report changes the odds between two values by at most a "
+            f"factor of {odds}; whoever thought all {made.n_private} equally likely can be at most {belief} sure "
+            "afterwards."
+        )
     if reason is not None:
         console.say(reason)
-    console.say(f"A report has {console.counted(randomizer.report_bytes, 'byte')}, whatever it hides.")
+    if made.is_central:
+        console.say(f"Next: tacit count EVENTS --plan {out} --time COLUMN --place COLUMN")
+        return
+    console.say(f"A report has {console.counted(mechanism_of(made).report_bytes, 'byte')}, whatever it hides.")
     console.say(f"Next: tacit randomize EVENTS --plan {out} --time COLUMN --place COLUMN")
-
-
-def _chosen(domain: Domain, epsilon: float | None, private: tuple[str, ...]) -> tuple[str, str | None]:
-    """The mechanism that errs least, and why."""
-    if epsilon is None:
-        return "unary", None  # plan_for asks for epsilon or f
-    n_cells = plan_for(domain, epsilon=epsilon, private=private).n_private
-    choice = choose(n_cells, epsilon)
-    return choice.candidate.name, choice.reason

@@ -11,10 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.central.continual.picker import compare, pick
+from tacit.central.continual.tuning import tune
 from tacit.planner.central import costs
 from tacit.planner.contender import Contender
 from tacit.planner.situation import Situation
 from tacit.privacy.cost import Cost
+from tacit.stream_laws import BufferedRoot
 
 
 def contenders(situation: Situation) -> list[Contender]:
@@ -22,9 +24,16 @@ def contenders(situation: Situation) -> list[Contender]:
     made = []
     for noise, cost in costs(situation).items():
         known, endless = _best_laws(situation.n_bins, bool(cost.rho))
-        laws = [*(("counter", law) for law in known), ("endless counter", endless)]
-        made += [_contender(name, replace(law, cost=cost, most=situation.unit.most), noise) for name, law in laws]
+        for name, law in [*(("counter", law) for law in known), ("endless counter", endless)]:
+            made.append(_contender(name, _paid(law, cost, situation.unit.most, name == "counter"), noise))
     return made
+
+
+def _paid(law: Any, cost: Cost, most: int, has_end: bool) -> Any:
+    """The same law at another cost; the grid of a buffered root depends on it."""
+    if law.kind == BufferedRoot.kind:
+        return tune(law.horizon if has_end else None, cost, most)
+    return replace(law, cost=cost, most=most)
 
 
 def _contender(name: str, law: Any, noise: str) -> Contender:

@@ -1,0 +1,165 @@
+"""Plans for devices and for a curator, and the comparison that writes nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tacit.central.table import central_mechanism_of
+from tacit.cli.compare import QuestionOptions
+from tacit.plan import Plan
+
+YEARS = ("--from", "2016-01-01", "--to", "2018-12-31")  # 1,096 days
+
+
+def rows_of(table: str) -> dict[str, list[str]]:
+    """The rows of a printed table by their first cell."""
+    lines = [line.split("│") for line in table.splitlines() if "│" in line]
+    return {first.strip(): [cell.strip() for cell in cells] for first, *cells in lines}
+
+
+def number(cell: str) -> float:
+    return float(cell.rstrip("*").replace(",", ""))
+
+
+def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path):
+    ran = tacit("plan", *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--events", "1e6")
+    assert ran.code == 0, ran.err
+    assert list(tmp_path.iterdir()) == []
+    assert "1,096 periods x 17 places, about 1,000,000 events; a trusted curator spends epsilon 1 per event." in ran.out
+    rows = rows_of(ran.out)
+    assert {"(the answer itself)", "flat laplace", "tree laplace 2^11", "counter (smooth tree) laplace"} <= rows.keys()
+    assert rows["flat laplace"][0] == "1.36*"
+    assert number(rows["(the answer itself)"][0]) == pytest.approx(1e6 / 1096 / 17, abs=0.1)
+    assert "For points alone: flat laplace, 1.36." in ran.out
+    assert "Counters publish after every period" in ran.out
+    assert sum("*" in cell for row in rows.values() for cell in row) == 3
+
+
+def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
+    ran = tacit("plan", *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
+    rows = rows_of(ran.out)
+    assert "about 1,096,000 events; devices that trust nobody hide the time, epsilon 1 per event." in ran.out
+    assert rows["subset"][-1] == "137"
+    assert any(name.startswith("hierarchical ") for name in rows)
+    assert "Nothing can answer points: the least error is " in ran.out
+    assert re.search(r"takes epsilon \d+\.\d+ or [\d,]+ events in all; or ask for longer ranges\.", ran.out)
+
+
+def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
+    asked = ("plan", *YEARS, "--compare", "--trust", "curator", "--events", "1e6", "--ask", "points,30")
+    both = tacit(*asked, "--epsilon", "1", "--delta", "1e-6").out
+    assert "epsilon 1, delta 1e-06 per event" in both
+    assert {"flat laplace", "flat gaussian"} <= rows_of(both).keys()
+    alone = rows_of(tacit(*asked, "--rho", "0.1").out)
+    assert "flat gaussian" in alone
+    assert "flat laplace" not in alone
+
+
+def test_a_target_finds_the_epsilon_or_the_number_of_events(tacit):
+    asked = ("plan", *YEARS, "--compare", "--trust", "curator", "--ask", "points")
+    found = tacit(*asked, "--target", "10", "--events", "1e6").out
+    (epsilon,) = re.findall(r"An error of 10 events takes epsilon ([\d.]+)\.$", found, re.MULTILINE)
+    assert float(epsilon) == pytest.approx(0.1414, rel=0.01)
+    assert rows_of(found)["flat laplace"] == ["10.0*"] or number(rows_of(found)["flat laplace"][0]) <= 10
+    found = tacit(*asked, "--target", "5%", "--epsilon", "0.5").out
+    (events,) = re.findall(r"An error of 5% of the answer takes ([\d,]+) events in all\.", found)
+    assert float(events.replace(",", "")) == pytest.approx(8**0.5 / 0.05 * 1096 * 17, rel=0.02)
+    said = tacit(*asked, "--target", "1", "--epsilon", "0.5", "--events", "1e6").out
+    assert "Nothing errs by at most 1 events for all of these questions. It takes epsilon 1.31" in said
+    said = tacit("plan", *YEARS, "--compare", "--events", "1e9", "--target", "0.001", "--ask", "totals").out
+    assert said == "No epsilon up to 32 gives answers that err by at most 0.001 events; more would protect nobody.\n"
+
+
+def test_a_curators_plan_has_the_mechanism_of_least_error_for_what_is_asked(tacit, tmp_path):
+    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
+    ran = tacit(*asked)
+    assert ran.code == 0, ran.err
+    assert "Next: tacit count EVENTS" in ran.out
+    assert re.search(r"For points, random ranges and running totals, tree laplace [\d ×^]+ errs least of \d+", ran.out)
+    plan = Plan.read(tmp_path / "plan.toml")
+    assert (plan.is_central, plan.mechanism, plan.epsilon) == (True, "tree", 1.0)
+    tacit(*asked, "--ask", "points", "--out", "flat.toml")
+    assert Plan.read(tmp_path / "flat.toml").mechanism == "flat"
+
+
+def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does_not(tacit, tmp_path):
+    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--unit", "user-day", "--most", "3")
+    tacit(*asked, "--delta", "1e-9", "--out", "a.toml")
+    pure = Plan.read(tmp_path / "a.toml")
+    assert (pure.delta, pure.rho, pure.most, pure.unit) == (0.0, 0.0, 3, "user-day")
+    tacit(*asked, "--delta", "0.05", "--ask", "ranges", "--out", "b.toml")
+    gaussian = Plan.read(tmp_path / "b.toml")
+    assert gaussian.delta == 0.05
+    assert gaussian.rho > 0
+    assert "Epsilon 1 at delta 1e-09" not in tacit(*asked, "--delta", "1e-9", "--out", "c.toml").out
+
+
+def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
+    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
+    tacit(*asked, "--fan-outs", "10,11,10", "--out", "a.toml")
+    assert central_mechanism_of(Plan.read(tmp_path / "a.toml")).hierarchy.level_sizes == (1, 10, 110, 1096)
+    tacit(*asked, "--mechanism", "calendar tree", "--out", "b.toml")
+    assert Plan.read(tmp_path / "b.toml").mechanism == "calendar tree"
+    assert tacit(*asked, "--fan-outs", "10,x", "--out", "c.toml").code == 2
+    assert not (tmp_path / "c.toml").exists()
+
+
+def test_devices_get_a_tree_where_ranges_are_asked(tacit, tmp_path):
+    ran = tacit("plan", *YEARS, "--private", "time", "--epsilon", "1", "--ask", "ranges")
+    assert ran.code == 0, ran.err
+    assert Plan.read(tmp_path / "plan.toml").mechanism == "hierarchical"
+    assert re.search(r"For random ranges, hierarchical [\d ×^]+ errs least of \d+ mechanisms and fan-outs", ran.out)
+
+
+CURATOR = ("--trust", "curator")
+COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--trust", "everybody", "--epsilon", "1"), "trust must be one of nobody, curator"),
+        (CURATOR, "give either epsilon or rho"),
+        ((*CURATOR, "--epsilon", "1", "--rho", "1"), "give either epsilon or rho"),
+        ((*CURATOR, "--epsilon", "0"), "epsilon must be a number of at least"),
+        ((*CURATOR, "--epsilon", "nan"), "epsilon must be a number of at least"),
+        ((*CURATOR, "--rho", "0.1"), "rho needs a delta"),
+        ((*CURATOR, "--f", "0.5"), "leave out --f"),
+        ((*CURATOR, "--epsilon", "1", "--private", "time"), "leave out --private"),
+        ((*CURATOR, "--epsilon", "1", "--unit", "household"), "unit must be one of"),
+        ((*CURATOR, "--epsilon", "1", "--most", "4"), "most must be 1 for the unit event"),
+        (("--epsilon", "1", "--delta", "1e-6"), "leave out --delta"),
+        (("--epsilon", "1", "--unit", "user-day"), "leave out --unit"),
+        (("--epsilon", "1", "--fan-outs", "4,4"), "leave out --fan-outs"),
+        (("--epsilon", "1", "--target", "5%"), "leave out --target"),
+        (("--compare",), "Add: --epsilon 1, or --target 5%"),
+        (("--compare", "--epsilon", "1"), "Add how many events to expect"),
+        (("--compare", "--target", "5%"), "Add how many events to expect"),
+        ((*COMPARED, "--events-per-bin", "5"), "Give --events or --events-per-bin"),
+        ((*COMPARED, "--mechanism", "subset"), "leave out --mechanism"),
+        ((*COMPARED, "--ask", "5000"), "length must be at most the number of bins, 1,096"),
+        ((*COMPARED, "--ask", "everything"), "a question must be points, ranges, totals or a length"),
+        ((*COMPARED, "--target", "little"), "target must be a number of events or a share"),
+        (("--compare", "--epsilon", "1", "--events", "-5"), "n_events must be a finite number above 0"),
+        (("--compare", "--epsilon", "1", "--target", "5"), "target must be a share of the answer"),
+    ],
+)
+def test_bad_words_are_refused_and_nothing_is_written(tacit, tmp_path, words, message):
+    ran = tacit("plan", *YEARS, *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_time_without_an_end_cannot_be_compared(tacit):
+    ran = tacit("plan", "--from", "2018-01-01", *COMPARED)
+    assert ran.code == 2
+    assert "Add the last day: --to" in ran.err
+
+
+def test_events_are_counted_in_all():
+    assert QuestionOptions(events=500.0).n_events(10) == 500
+    assert QuestionOptions(events_per_bin=50.0).n_events(10) == 500
+    assert QuestionOptions().n_events(10) is None
