@@ -1,0 +1,104 @@
+"""The private state as a file: true sums, and the key of all noise. For its owner only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._packing import pack_array, unpack_array
+from tacit.central.continual.counter import Counter, CounterState
+from tacit.central.continual.stream import Stream
+from tacit.errors import FormatError, TacitError
+from tacit.stream_laws import IntArray
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedState:
+    """A counter, its state, and the totals of the last bins that were published, to complete the history with.
+
+    ``spend`` is the ledger's name for what was paid.
+    """
+
+    counter: Counter
+    state: CounterState
+    latest: IntArray
+    spend: str
+
+    def __repr__(self) -> str:
+        return f"SavedState({self.counter.stream.identity}, {self.state.position} bins, values withheld)"
+
+
+def write_state(path: Path, saved: SavedState) -> None:
+    """Write the state beside the old one, see it on the disk, and put it in its place: whole or not at all."""
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "counter state",
+        "warning": "Private: holds true sums and the key of the noise. Guard it like the events.",
+        "stream": saved.counter.stream.to_dict(),
+        "spend": saved.spend,
+        "key": saved.counter.key.hex(),
+        "position": saved.state.position,
+        "memory": {name: pack_array(part) for name, part in saved.state.memory.items()},
+        "latest": pack_array(saved.latest),
+    }
+    text = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        # a part that a crash left may be readable to others: it is made anew
+        unfinished.unlink(missing_ok=True)
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+        sync_folder(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_state(path: Path) -> SavedState:
+    """Read a state and check that nothing in it was changed."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["kind"] != "counter state":
+            raise ValueError("kind")
+        if content["format"] != FORMAT:
+            raise FormatError(f"{path} has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
+        if content["checksum"] != _checksum({name: part for name, part in content.items() if name != "checksum"}):
+            raise ValueError("checksum")
+        counter = Counter(Stream.from_dict(content["stream"]), bytes.fromhex(content["key"]))
+        memory = {str(name): unpack_array(part).astype(np.int64) for name, part in content["memory"].items()}
+        state = CounterState(counter.stream.identity, int(content["position"]), memory)
+        return SavedState(counter, state, unpack_array(content["latest"]).astype(np.int64), str(content["spend"]))
+    except FileNotFoundError:
+        raise FormatError(f"there is no counter at {path}. Start one with: tacit counter start") from None
+    except FormatError:
+        raise
+    except (TacitError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise FormatError(
+            f"{path} is not the state of a counter, or is damaged. Restore it from a copy that is as new as the "
+            "history; nothing was counted."
+        ) from None
+
+
+def sync_folder(path: Path) -> None:
+    """See on the disk that a file has its name."""
+    if not hasattr(os, "O_DIRECTORY"):  # not on this system
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
