@@ -26,6 +26,7 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/oracles.py
 	$(VENV)-bench/bin/python benchmarks/central_noise.py
 	$(VENV)-bench/bin/python benchmarks/reading.py
+	$(VENV)-bench/bin/python benchmarks/bounding.py
 
 $(VENV)/.desk: pyproject.toml
 	$(PYTHON) tools/environment.py $(VENV) desk
