@@ -211,9 +211,18 @@ def test_the_noise_survives_plain_data():
         box = (rng.random(noise.shape) < 0.5).astype(float)
         assert again.interval(30.0, box, 0.8) == noise.interval(30.0, box, 0.8)
         np.testing.assert_array_equal(again.standard_errors(), noise.standard_errors())
-    damaged = estimate.noise.to_dict()
-    del damaged["chances"]
-    with pytest.raises(FormatError):
-        noise_from_dict(damaged)
+    content = estimate.noise.to_dict()
+    for wrong in (
+        {"chances": content["chances"][1:]},
+        {"chances": ["0x0", *content["chances"][1:]]},
+        {"laws": content["laws"][::-1]},
+        {"hierarchy": Hierarchy.of_degree(300, 3).to_dict()},
+        {"hierarchy": {"n_leaves": 300, "levels": [[0, 400]]}},
+        {"shape": [2, 300]},
+        {"private": ["place"]},
+        {"counts": content["reports"]},
+    ):
+        with pytest.raises(FormatError):
+            noise_from_dict(content | wrong)
     with pytest.raises(SettingError, match="level"):
         estimate.noise.interval(1.0, np.ones((300, 2)), 1.5)

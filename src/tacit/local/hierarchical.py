@@ -210,13 +210,12 @@ class HierarchicalHistogram:
         return reports
 
     def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        self._check_reports(reports)
-        runs = np.repeat(np.arange(len(run_lengths)), run_lengths)
+        by_level = self._checked_levels(reports)
+        ends = np.cumsum(run_lengths)
         columns = []
-        for level, oracle in enumerate(self.oracles, 1):
-            chosen = np.flatnonzero(reports[:, 0] == level)
-            lengths = np.bincount(runs[chosen], minlength=len(run_lengths)).astype(np.int64)
-            payloads = np.ascontiguousarray(reports[chosen, 1 : 1 + oracle.report_bytes])
+        for chosen, oracle in zip(by_level, self.oracles, strict=True):
+            lengths = np.diff(np.searchsorted(chosen, ends), prepend=0).astype(np.int64)
+            payloads = reports[chosen, 1 : 1 + oracle.report_bytes]
             columns += [lengths[:, None], oracle.statistics(payloads, lengths)]
         return np.concatenate(columns, axis=1)
 
@@ -291,21 +290,25 @@ class HierarchicalHistogram:
             )
         return fan_outs
 
-    def _check_reports(self, reports: NDArray[np.uint8]) -> None:
+    def _checked_levels(self, reports: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+        """The positions of the reports of each level, none of which breaks the form of a report."""
         if reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise FormatError(
                 f"reports must have {self.report_bytes} bytes each. Ask for them anew; nothing was counted."
             )
-        levels = reports[:, 0]
-        wrong = (levels < 1) | (levels > len(self.oracles))
-        for level, oracle in enumerate(self.oracles, 1):
-            wrong |= (levels == level) & reports[:, 1 + oracle.report_bytes :].any(axis=1)
-        if wrong.any():
+        levels = np.ascontiguousarray(reports[:, 0])
+        by_level = [np.flatnonzero(levels == level) for level in range(1, len(self.oracles) + 1)]
+        wrong = np.flatnonzero((levels < 1) | (levels > len(self.oracles)))
+        for chosen, oracle in zip(by_level, self.oracles, strict=True):
+            if oracle.report_bytes + 1 < self.report_bytes:
+                wrong = np.append(wrong, chosen[reports[chosen, 1 + oracle.report_bytes :].any(axis=1)])
+        if wrong.size:
             raise FormatError(
-                f"reports must name a level from 1 to {len(self.oracles)} and end in zeros; {np.count_nonzero(wrong)} "
-                f"of {len(reports)} do not, the first at position {np.argmax(wrong)}. Ask for them anew; nothing was "
+                f"reports must name a level from 1 to {len(self.oracles)} and end in zeros; {wrong.size} "
+                f"of {len(reports)} do not, the first at position {wrong.min()}. Ask for them anew; nothing was "
                 "counted."
             )
+        return by_level
 
 
 def _of_level(level: int, thresholds: Mapping[str, int]) -> dict[str, int]:

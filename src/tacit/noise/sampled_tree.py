@@ -147,7 +147,7 @@ class SampledTreeNoise:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SampledTreeNoise:
-        return cls(
+        read = cls(
             Hierarchy.from_dict(content["hierarchy"]),
             tuple(law_from_dict(law) for law in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
@@ -156,6 +156,16 @@ class SampledTreeNoise:
             tuple(content["private"]),
             unpack_array(content["counts"]).astype(np.float64),
         )
+        n_leaves = read.hierarchy.n_leaves
+        if (
+            tuple(law.n_cells for law in read.laws) != read.hierarchy.level_sizes[1:]
+            or len(read.chances) != len(read.laws)
+            or min(read.chances) < 1
+            or read.counts.shape != (len(read.reports), n_leaves)
+            or read.orientation.rows(np.empty(read.shape)).shape != read.counts.shape
+        ):
+            raise ValueError("the parts of the tree do not fit")
+        return read
 
     def _questions(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """The distinct questions about leaves, and which public bins ask them."""
