@@ -14,6 +14,7 @@ from tacit.errors import FormatError
 FORMAT: Final = 2
 _KEY_BYTES: Final = 32
 _PATIENCE_SECONDS: Final = 60.0
+_SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
 
 _FIRST_SCHEMA: Final = """
 CREATE TABLE about (format INTEGER NOT NULL, key BLOB NOT NULL);
@@ -46,7 +47,8 @@ class LedgerFile:
     def __init__(self, path: str | Path) -> None:
         self.path: Final = Path(path)
         self._key: bytes | None = None
-        if self.path.exists():
+        self._was_there = False
+        if self._is_there():
             with self.snapshot():
                 pass
 
@@ -60,12 +62,11 @@ class LedgerFile:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run with the write lock held from the start: whoever reads the sums also writes them."""
-        if not self.path.exists():
+        if not self._is_there():
             self._make()
-        self._check_not_empty()
         with self._faults_explained(), self._connected("rw") as connection:
             connection.execute("PRAGMA journal_mode = DELETE")  # no log that would keep a wiped key
-            connection.execute("PRAGMA synchronous = EXTRA")  # what is spent stays spent, even if the power fails
+            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("BEGIN IMMEDIATE")
@@ -78,8 +79,7 @@ class LedgerFile:
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Run on a copy in memory; whatever is done to it is forgotten, and the file is not touched."""
         with self._faults_explained(), _closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-            if self.path.exists():
-                self._check_not_empty()
+            if self._is_there():
                 with self._connected("ro") as connection:
                     connection.execute("BEGIN")
                     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # waits for the lock
@@ -98,12 +98,24 @@ class LedgerFile:
         elif self._key != found:
             raise FormatError(f"{self.path} was made or replaced meanwhile. Run again; nothing was spent.")
 
-    def _check_not_empty(self) -> None:
-        if self.path.is_file() and not self.path.stat().st_size:
+    def _is_there(self) -> bool:
+        """Whether there is a file; what cannot be a ledger, or was one a moment ago, is refused."""
+        try:
+            size = self.path.stat().st_size if self.path.is_file() else -1
+            is_there = size >= 0 or self.path.exists()
+        except OSError:
+            raise FormatError(f"{self.path} {_FAULTS[sqlite3.SQLITE_CANTOPEN]} Nothing was spent.") from None
+        if is_there and size < 0:
+            raise FormatError(f"{self.path} is not a file and cannot be a ledger. Choose another name.")
+        if not size:
             raise FormatError(
                 f"{self.path} is empty, and Tacit never leaves an empty ledger: what it held is lost. Restore it from "
                 "a copy. Only if it never was a ledger, delete the file. Nothing was spent."
             )
+        if self._was_there and not is_there:
+            raise FormatError(f"{self.path} has disappeared meanwhile. Restore it from a copy; nothing was spent.")
+        self._was_there = is_there
+        return is_there
 
     def _make(self) -> None:
         """Build the file beside its place and link it there whole; one that is there already stays."""
@@ -118,7 +130,7 @@ class LedgerFile:
             ) from None
         try:
             with self._faults_explained(), _closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
                 connection.execute("BEGIN IMMEDIATE")
                 _create(connection, self._key or os.urandom(_KEY_BYTES))
                 connection.execute("COMMIT")
@@ -126,6 +138,7 @@ class LedgerFile:
         finally:
             unfinished.unlink(missing_ok=True)
         _sync_folder(self.path.parent)
+        self._was_there = True
 
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:

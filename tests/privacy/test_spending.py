@@ -1,0 +1,411 @@
+"""A release is paid before its noise is drawn, within a budget that knows the events, and its noise is drawn once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError
+from tacit.privacy import ledger_file
+from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger, Spend
+
+DAYS = {"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16}
+OTHER_DAYS = {"2018-02-01": b"c" * 16, "2018-02-02": b"d" * 16}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def spend(ledger, epsilon=1.0, *, data_set="fires", release="first", days=DAYS, **settings):
+    return ledger.spend(data_set=data_set, release=release, cost=Cost.pure(epsilon), days=days, **settings)
+
+
+def randomize(ledger, epsilon=2.0, *, data_set="fires", days=DAYS, again=False):
+    return ledger.record_randomization(
+        data_set=data_set, plan_id="plan", private=("place",), epsilon=epsilon, days=days, n_events=9, again=again
+    )
+
+
+def test_a_spend_is_written_down_and_carries_its_noise(ledger):
+    paid = spend(ledger)
+    (entry,) = ledger.history()
+    assert (entry.identifier, entry.data_set, entry.release, entry.cost) == (
+        paid.identifier,
+        "fires",
+        "first",
+        Cost.pure(1),
+    )
+    assert (entry.first_day, entry.last_day, entry.n_days, entry.is_finished) == ("2018-01-01", "2018-01-02", 2, False)
+    assert paid.prior == Cost()
+    assert not paid.is_simulation
+    assert len(set(paid.randomness.words(100).tolist())) == 100
+    assert (spend(ledger, release="second", days=OTHER_DAYS).randomness.words(5) != paid.randomness.words(5)).any()
+
+
+class TestBudgets:
+    def test_without_a_budget_the_first_release_is_all_there_is(self, ledger):
+        spend(ledger, 1.0)
+        with pytest.raises(BudgetExhausted, match=r"epsilon 1 \(its first release, since none was declared\)"):
+            spend(ledger, 0.001, release="second")
+        ledger.set_budget("fires", epsilon=1.5)
+        assert spend(ledger, 0.5, release="second").prior == Cost.pure(1.0)
+
+    def test_a_refusal_says_budget_spent_price_and_what_would_fit(self, ledger):
+        ledger.set_budget("fires", epsilon=1.0)
+        spend(ledger, 0.7)
+        with pytest.raises(BudgetExhausted) as refused:
+            spend(ledger, 0.5, release="second")
+        said = str(refused.value)
+        for words in ("epsilon 1;", "epsilon 0.7 is spent", "cost epsilon 0.5 more", "would fit: epsilon 0.3"):
+            assert words in said
+        assert "tacit ledger --budget fires" in said
+        assert len(ledger.history()) == 1
+        spend(ledger, 0.3, release="second")
+
+    def test_a_budget_can_be_given_with_the_first_release(self, ledger):
+        spend(ledger, 1.0, budget=Budget.pure(2.0))
+        spend(ledger, 1.0, release="second", budget=Budget.pure(2.0))
+        with pytest.raises(SettingError, match="the budget of fires is epsilon 2, not epsilon 9"):
+            spend(ledger, 1.0, release="third", days=OTHER_DAYS, budget=Cost.pure(9.0))
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 1.0, release="third")
+
+    def test_a_budget_given_with_a_refused_release_is_not_kept(self, ledger):
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 2.0, budget=Budget.pure(1.0))
+        assert ledger.remaining("fires").budget is None
+
+    def test_a_budget_may_be_lowered_below_what_is_spent(self, ledger):
+        spend(ledger, 1.0)
+        ledger.set_budget("fires", epsilon=0.5)
+        assert ledger.remaining("fires").room.epsilon == 0
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 0.01, release="second")
+        assert ledger.remaining("fires", OTHER_DAYS).room.epsilon == 0.5
+
+    def test_pure_and_gaussian_releases_share_a_budget_with_delta(self, ledger):
+        ledger.set_budget("fires", epsilon=3.0, delta=1e-6)
+        spend(ledger, 1.0)
+        room = ledger.remaining("fires").room
+        ledger.spend(data_set="fires", release="second", cost=Cost.zcdp(room.rho), days=DAYS)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 0.01, release="third")
+        assert ledger.remaining("fires").spent.epsilon_at(1e-6) <= 3.0
+
+    def test_a_pure_budget_refuses_gaussian_noise(self, ledger):
+        ledger.set_budget("fires", epsilon=3.0)
+        with pytest.raises(BudgetExhausted, match=r"rho 0\.01"):
+            ledger.spend(data_set="fires", release="first", cost=Cost.zcdp(0.01), days=DAYS)
+
+    @pytest.mark.parametrize(
+        "given_", [{}, {"epsilon": 1.0, "rho": 1.0}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"rho": -1.0}]
+    )
+    def test_a_budget_that_makes_no_sense_is_not_declared(self, ledger, given_):
+        with pytest.raises(SettingError):
+            ledger.set_budget("fires", **given_)
+        assert not ledger.path.exists()
+
+
+class TestWhichEvents:
+    def test_a_renamed_copy_does_not_get_a_fresh_budget(self, ledger):
+        spend(ledger)
+        with pytest.raises(BudgetExhausted, match="fires, as which these events are known too,"):
+            spend(ledger, data_set="copy", release="second")
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, data_set="copy", release="second", budget=Budget.pure(9.0))
+
+    def test_changed_content_under_the_same_name_does_not_get_a_fresh_budget(self, ledger):
+        spend(ledger)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, release="second", days={"2018-01-01": b"one event corrected"})
+
+    def test_new_days_are_free_and_the_dearest_day_counts(self, ledger):
+        ledger.set_budget("fires", epsilon=2.0)
+        spend(ledger, 1.0)
+        assert spend(ledger, 2.0, release="second", days=OTHER_DAYS).prior == Cost()
+        both = {"2018-01-02": DAYS["2018-01-02"], "2018-03-01": b"e" * 16}
+        assert spend(ledger, 1.0, release="third", days=both).prior == Cost.pure(1.0)
+        assert ledger.remaining("fires").spent == Cost.pure(2.0)
+        assert ledger.remaining("fires", {"2018-03-01": b""}).room.epsilon == 1.0
+
+    def test_links_by_name_and_by_content_are_followed(self, ledger):
+        ledger.set_budget("a", epsilon=3.0)
+        spend(ledger, data_set="a", days={"2018-01-01": b"x"})
+        spend(ledger, data_set="b", release="second", days={"2018-01-01": b"x"})
+        third = spend(ledger, data_set="b", release="third", days={"2018-01-01": b"x and more"})
+        assert third.prior == Cost.pure(2.0)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, data_set="c", release="fourth", days={"2018-01-01": b"x and more"})
+
+    def test_days_without_events_do_not_link_data_sets(self, ledger):
+        spend(ledger, days={"2018-01-01": b""})
+        assert spend(ledger, data_set="visits", days={"2018-01-01": b""}).prior == Cost()
+        with pytest.raises(BudgetExhausted):  # but a name knows its days, with events or without
+            spend(ledger, release="second", days={"2018-01-01": b"late"})
+
+    def test_a_release_for_ever_touches_every_day(self, ledger):
+        ledger.set_budget("fires", epsilon=2.0)
+        spend(ledger, 1.0)
+        assert spend(ledger, 1.0, release="counter", days=None).prior == Cost.pure(1.0)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 0.1, release="third")
+        assert spend(ledger, 1.0, release="third", days=OTHER_DAYS).prior == Cost.pure(1.0)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, 1.0, release="another counter", days=None)
+
+    def test_a_release_for_ever_of_a_linked_name_counts_too(self, ledger):
+        ledger.set_budget("a", epsilon=9.0)
+        spend(ledger, data_set="a", days={"2018-01-01": b"x"})
+        spend(ledger, data_set="a", release="counter", days=None)
+        copy = spend(ledger, data_set="b", release="third", days={"2018-01-01": b"x", "2018-01-02": b"y"})
+        assert copy.prior == Cost.pure(2.0)
+
+    @settings(max_examples=25)
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["a", "b"]),
+                st.none() | st.sets(st.integers(1, 4), min_size=1),
+                st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+            ),
+            max_size=12,
+        )
+    )
+    def test_no_day_ever_costs_more_than_its_budget(self, tmp_path_factory, asked):
+        """Any releases of a data set and of its copy; whoever pays is added up here once more by hand."""
+        ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+        ledger.set_budget("a", epsilon=1.0)
+        ledger.set_budget("b", epsilon=1.0)
+        spent, forever = defaultdict(Fraction), defaultdict(Fraction)
+        names_on = defaultdict(set)
+        for number, (name, days, epsilon) in enumerate(asked):
+            content = None if days is None else {str(day): b"events of %d" % day for day in days}
+            try:
+                spend(ledger, epsilon, data_set=name, release=str(number), days=content)
+            except BudgetExhausted:
+                continue
+            for day in days or ():
+                spent[day] += Fraction(epsilon)
+                names_on[day].add(name)
+            if days is None:
+                forever[name] += Fraction(epsilon)
+        for day, total in spent.items():
+            assert total + sum(forever[name] for name in names_on[day]) <= 1
+        assert all(total <= 1 for total in forever.values())
+
+
+class TestLocalRandomizations:
+    def test_reports_of_the_same_events_count_and_are_stated(self, ledger):
+        randomize(ledger, 2.0)
+        with pytest.raises(BudgetExhausted, match="epsilon 2 is spent"):
+            spend(ledger, 1.0)
+        paid = spend(ledger, 1.0, budget=Budget.pure(3.0))
+        assert (paid.prior, paid.prior_local_epsilon, paid.total) == (Cost.pure(2.0), 2.0, Cost.pure(3.0))
+        said = " ".join(paid.sentences())
+        assert "with this one epsilon 3" in said
+        assert "for replacing an event" in said
+
+    def test_nothing_is_said_where_nothing_was_before(self, ledger):
+        assert spend(ledger).sentences() == []
+
+    def test_releases_count_twice_among_reports_whose_epsilon_is_for_replacing(self, ledger):
+        spend(ledger, 0.5)
+        with pytest.raises(AlreadyRandomized, match=r"2 of 2 days .* epsilon 1 in all.*raise that to 3"):
+            randomize(ledger, 2.0)
+        assert randomize(ledger, 2.0, again=True).total_epsilon == 3.0
+
+    def test_no_sum_of_reports_and_gaussian_noise_is_stated(self, ledger):
+        ledger.spend(data_set="fires", release="first", cost=Cost.zcdp(0.1), days=DAYS)
+        with pytest.raises(AlreadyRandomized, match="Gaussian"):
+            randomize(ledger, again=True)
+        assert len(ledger.history()) == 1
+
+    def test_a_declared_budget_binds_reports_too(self, ledger):
+        ledger.set_budget("fires", epsilon=1.0)
+        with pytest.raises(BudgetExhausted):
+            randomize(ledger, 2.0)
+        assert randomize(ledger, 1.0).total_epsilon == 1.0
+
+
+class TestDryRuns:
+    def test_a_dry_run_makes_no_file(self, ledger):
+        tried = spend(ledger, 1.0, dry_run=True, budget=Budget.pure(3.0))
+        assert tried.is_dry_run
+        assert tried.what_remains == "epsilon 2"
+        assert not ledger.path.exists()
+        assert list(ledger.path.parent.iterdir()) == []
+
+    def test_a_dry_run_changes_nothing_and_says_the_same(self, ledger):
+        ledger.set_budget("fires", epsilon=3.0)
+        before = ledger.path.read_bytes()
+        tried = [spend(ledger, dry_run=True) for _ in range(5)][-1]
+        assert ledger.path.read_bytes() == before
+        paid = spend(ledger)
+        assert (tried.cost, tried.prior, tried.what_remains) == (paid.cost, paid.prior, paid.what_remains)
+
+    def test_a_dry_run_is_refused_as_the_real_one(self, ledger):
+        spend(ledger)
+        with pytest.raises(BudgetExhausted):
+            spend(ledger, release="second", dry_run=True)
+
+    def test_a_dry_run_draws_no_noise_and_has_nothing_to_finish(self, ledger):
+        tried = spend(ledger, dry_run=True)
+        with pytest.raises(SettingError, match="draws no noise"):
+            _ = tried.randomness
+        with pytest.raises(SettingError, match="nothing to finish"):
+            ledger.finish(tried)
+
+
+class TestResuming:
+    def test_an_unfinished_spend_is_taken_up_with_the_same_noise(self, ledger):
+        paid = spend(ledger, 1.0)
+        noise = paid.randomness.words(50)
+        again = Ledger(ledger.path).resume(data_set="fires", release="first", days=DAYS, cost=Cost.pure(1.0))
+        assert again.identifier == paid.identifier
+        assert (again.cost, again.prior) == (paid.cost, paid.prior)
+        np.testing.assert_array_equal(again.randomness.words(50), noise)
+        np.testing.assert_array_equal(ledger.resume(paid.identifier, days=DAYS).randomness.words(50), noise)
+        assert len(ledger.history()) == 1
+
+    def test_a_killed_release_is_spent_and_resumed_never_redrawn(self, ledger):
+        script = """
+import sys, time
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger
+paid = Ledger(sys.argv[1]).spend(
+    data_set="fires", release="first", cost=Cost.pure(1.0), days={"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16})
+print(*paid.randomness.words(20).tolist(), flush=True)
+time.sleep(60)
+"""
+        with subprocess.Popen([sys.executable, "-c", script, ledger.path], stdout=subprocess.PIPE) as process:
+            drawn = [int(word) for word in process.stdout.readline().split()]
+            os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(BudgetExhausted, match="paid before and never finished: resume it"):
+            spend(ledger, 1.0)
+        again = ledger.resume(data_set="fires", release="first", days=DAYS)
+        assert again.randomness.words(20).tolist() == drawn
+
+    def test_a_finished_release_is_never_drawn_again(self, ledger):
+        paid = spend(ledger)
+        ledger.finish(paid)
+        ledger.finish(paid)  # told twice, after a crash for instance
+        for how in ({"data_set": "fires", "release": "first"}, {"identifier": paid.identifier}):
+            with pytest.raises(AlreadyReleased, match="its noise cannot be drawn again"):
+                ledger.resume(**how, days=DAYS)
+        assert ledger.history()[0].is_finished
+
+    def test_a_wiped_key_is_nowhere_on_the_disk(self, ledger, monkeypatch):
+        monkeypatch.setattr(ledger_file, "_SYNCHRONOUS", "OFF")  # faster; the power will not fail
+        ledger.set_budget("fires", epsilon=30.0)
+        paid = [spend(ledger, 0.01, release=str(number) * 20) for number in range(150)]
+        keys = [one.randomness._key for one in paid]
+        content = ledger.path.read_bytes()
+        assert all(key in content for key in keys)
+        for one in paid:
+            ledger.finish(one)
+        assert [path.name for path in ledger.path.parent.iterdir()] == ["ledger.sqlite"]
+        content = ledger.path.read_bytes()
+        assert not any(key in content for key in keys)
+
+    @pytest.mark.parametrize(
+        "days", [{"2018-01-01": b"a" * 16}, {**DAYS, "2018-01-02": b"z" * 16}, {**DAYS, "2018-01-03": b""}, {}, None]
+    )
+    def test_other_events_never_meet_the_same_noise(self, ledger, days):
+        paid = spend(ledger)
+        for how in ({"data_set": "fires", "release": "first"}, {"identifier": paid.identifier}):
+            with pytest.raises(DataError, match="paid for other events") as refused:
+                ledger.resume(**how, days=days)
+            assert "aaaa" not in str(refused.value)
+
+    def test_other_counts_of_the_same_events_never_meet_the_same_noise(self, ledger):
+        """The same rows, bounded by another column of users, are other counts."""
+        spend(ledger, input_digest=b"counts")
+        with pytest.raises(DataError):
+            ledger.resume(data_set="fires", release="first", days=DAYS, input_digest=b"other counts")
+        with pytest.raises(DataError):
+            ledger.resume(data_set="fires", release="first", days=DAYS)
+        ledger.resume(data_set="fires", release="first", days=DAYS, input_digest=b"counts")
+
+    def test_another_price_is_not_resumed(self, ledger):
+        spend(ledger, 1.0)
+        with pytest.raises(SettingError, match="paid with epsilon 1, not epsilon 2"):
+            ledger.resume(data_set="fires", release="first", days=DAYS, cost=Cost.pure(2.0))
+
+    def test_what_was_never_paid_cannot_be_resumed_or_finished(self, ledger, tmp_path):
+        with pytest.raises(SettingError, match="no such spend"):
+            ledger.resume(data_set="fires", release="first", days=DAYS)
+        with pytest.raises(SettingError, match="Give these"):
+            ledger.resume(data_set="fires", days=DAYS)
+        paid = spend(ledger)
+        with pytest.raises(SettingError, match="in its own ledger"):
+            Ledger(tmp_path / "other.sqlite").finish(paid)
+
+
+class TestSpends:
+    def test_only_a_ledger_or_a_simulation_makes_one(self):
+        with pytest.raises(SettingError, match=r"Call Ledger\.spend"):
+            Spend(identifier="1", data_set="a", release="b", cost=Cost.pure(1.0), source=None, seal=object())
+
+    def test_a_simulation_costs_nothing_and_is_labelled(self, ledger):
+        one, same = Spend.simulation(Cost.pure(1.0), seed=3), Spend.simulation(Cost.pure(1.0), seed=3)
+        assert one.is_simulation
+        np.testing.assert_array_equal(one.randomness.words(9), same.randomness.words(9))
+        ledger.finish(one)
+        assert not ledger.path.exists()
+
+    def test_neither_key_nor_digest_is_shown(self, ledger):
+        paid = spend(ledger)
+        assert paid.randomness._key.hex() not in repr(paid)
+        assert "aaaa" not in repr(paid) + repr(ledger) + repr(ledger.history())
+
+    @pytest.mark.parametrize("name", ["", "  ", None, 7])
+    def test_names_are_needed(self, ledger, name):
+        for setting in ("data_set", "release"):
+            with pytest.raises(SettingError, match=f"{setting} must be a name"):
+                spend(ledger, **{setting: name})
+
+    def test_a_release_for_nothing_is_refused(self, ledger):
+        with pytest.raises(SettingError, match="must cost something"):
+            ledger.spend(data_set="fires", release="first", cost=Cost(), days=DAYS)
+        assert not ledger.path.exists()
+
+
+MANY_TRIES = """
+import sys
+from tacit.errors import BudgetExhausted
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger
+ledger, n_paid = Ledger(sys.argv[1]), 0
+for number in range(125):
+    try:
+        ledger.spend(
+            data_set="fires", release=f"{sys.argv[2]}-{number}", cost=Cost.pure(0.01), days={"2018-01-01": b"a"})
+        n_paid += 1
+    except BudgetExhausted:
+        pass
+print(n_paid)
+"""
+
+
+def test_a_thousand_spends_at_once_never_overspend(ledger):
+    ledger.set_budget("fires", epsilon=1.0)
+    running = [
+        subprocess.Popen([sys.executable, "-c", MANY_TRIES, ledger.path, str(number)], stdout=subprocess.PIPE)
+        for number in range(8)
+    ]
+    assert sum(int(process.communicate()[0]) for process in running) == 100
+    assert len(ledger.history()) == 100
+    assert ledger.remaining("fires").room.epsilon == 0
