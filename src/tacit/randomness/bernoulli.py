@@ -22,6 +22,7 @@ second; then what the undecided coins need, in the order of the coins.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -41,12 +42,10 @@ FEW: Final = 1024
 """Coins for which rounds do not pay: each takes a word."""
 
 CHUNK_WORDS: Final = 1 << 16
-"""Words of coins tossed at a time: their digits, 4 MiB, stay in cache, and calls are few."""
+"""Words of coins tossed at a time: their digits, 1 MiB, stay in cache, and calls are few."""
 
 ROWS_WORDS: Final = 1 << 16
 """Words of coins cut into rows at a time."""
-
-_ALL_LANES: Final = np.uint64(COIN - 1)
 
 
 def bernoulli_bits(n_bits: int, threshold: int, randomness: Randomness) -> NDArray[np.uint64]:
@@ -104,35 +103,14 @@ def bernoulli_rows(
 class _Coins:
     """Coins of one threshold, with the memory to toss ``CHUNK_WORDS`` words of them at a time."""
 
-    __slots__ = (
-        "_digits",
-        "_kernels",
-        "_others",
-        "_randomness",
-        "_rest",
-        "_rounds",
-        "_sliced",
-        "_threshold",
-        "_undecided",
-    )
-
-    def __init__(
-        self,
-        threshold: int,
-        n_words: int,
-        kernels: _kernels.CoinKernels,
-        randomness: Randomness,
-        rounds: tuple[int, ...] = ROUNDS,
-    ) -> None:
-        self._threshold = _checked_threshold(threshold)
+    def __init__(self, threshold: int, n_words: int, kernels: _kernels.CoinKernels, randomness: Randomness) -> None:
+        self._threshold = threshold
+        self._rounds = _rounds_of(threshold)
         self._kernels = kernels
         self._randomness = randomness
-        digits, self._rest = _split(threshold, rounds[0]) if rounds else ([], threshold)
-        self._digits = np.array(digits, np.uint8)
-        self._undecided = np.empty(min(n_words, CHUNK_WORDS), np.uint64)
-        self._sliced = np.empty(self._undecided.size * self._digits.size, np.uint64)
-        self._rounds = rounds
-        self._others: _Coins | None = None
+        # for all rounds in one piece: smaller pieces would be given back, and taken anew page by page, each time
+        n_at_once = min(n_words, CHUNK_WORDS)
+        self._memory = np.empty(sum((n_digits + 2) * n_at_once + 2 for n_digits in ROUNDS), np.uint64)
 
     def toss(self, heads: NDArray[np.uint64], n_bits: int) -> None:
         """Overwrite ``heads`` with ``n_bits`` coins, as far as it goes."""
@@ -142,51 +120,59 @@ class _Coins:
 
     def _toss_chunk(self, heads: NDArray[np.uint64], n_bits: int) -> None:
         if self._threshold in (0, COIN):
-            heads[:] = _ALL_LANES if self._threshold else 0
+            heads[:] = COIN - 1 if self._threshold else 0
             heads[-1] &= _lanes_of_last(n_bits)
-        elif n_bits <= FEW or not self._rounds:
-            won = np.zeros(heads.size * COIN_BITS, np.bool_)
-            np.less(self._randomness.words(n_bits), np.uint64(self._threshold), out=won[:n_bits])
-            heads[:] = np.packbits(won, bitorder="little").view("<u8")
-        else:
-            self._toss_rounds(heads, n_bits)
-
-    def _toss_rounds(self, heads: NDArray[np.uint64], n_bits: int) -> None:
-        sliced = self._sliced[: heads.size * self._digits.size]
-        undecided = self._undecided[: heads.size]
-        self._randomness.fill(sliced)
-        n_open = self._kernels.slice_digits(sliced, self._digits, _lanes_of_last(n_bits), heads, undecided)
-        if not (self._rest and n_open):
             return
-        if self._others is None:
-            n_words = self._undecided.size
-            self._others = _Coins(self._rest, n_words, self._kernels, self._randomness, self._rounds[1:])
-        spare = np.empty(_words_for(n_open) + 2, np.uint64)  # dealing reads beyond the last coin
-        self._others.toss(spare[:-2], n_open)
-        self._kernels.deal(undecided, spare, heads)
+        open_rounds = []
+        memory, threshold = self._memory, self._threshold
+        for digits, rest in self._rounds:
+            if n_bits <= FEW:
+                break
+            end_of_digits, end = heads.size * digits.size, heads.size * (digits.size + 1)
+            sliced, undecided, memory = memory[:end_of_digits], memory[end_of_digits:end], memory[end:]
+            self._randomness.fill(sliced)
+            n_bits = self._kernels.slice_digits(sliced, digits, _lanes_of_last(n_bits), heads, undecided)
+            threshold = rest if n_bits else 0
+            if not threshold:
+                break
+            n_words = _words_for(n_bits)
+            coins, memory = memory[: n_words + 2], memory[n_words + 2 :]  # dealing reads two words more
+            open_rounds.append((undecided, coins, heads))
+            heads = coins[:n_words]
+        if threshold:
+            _compare(self._randomness.words(n_bits), threshold, heads)
+        for undecided, coins, heads in reversed(open_rounds):
+            self._kernels.deal(undecided, coins, heads)
 
 
-def _checked_threshold(threshold: int) -> int:
-    if isinstance(threshold, int) and 0 <= threshold <= COIN:
-        return threshold
-    raise SettingError(
-        f"threshold must be a whole number from 0 to 2**{COIN_BITS}; got threshold={threshold}. "
-        f"Give the probability times 2**{COIN_BITS}, rounded."
-    )
+def _compare(words: NDArray[np.uint64], threshold: int, heads: NDArray[np.uint64]) -> None:
+    """Overwrite ``heads`` with a coin for each word: whether it is below the threshold."""
+    won = np.zeros(heads.size * COIN_BITS, np.bool_)
+    np.less(words, np.uint64(threshold), out=won[: words.size])
+    heads[:] = np.packbits(won, bitorder="little").view("<u8")
 
 
-def _split(threshold: int, n_digits: int) -> tuple[list[int], int]:
-    """The first digits, most significant first, without zeros at the end; and the threshold that the others make."""
-    top, rest = divmod(threshold << n_digits, COIN)
-    digits = [top >> d & 1 for d in reversed(range(n_digits))]
-    while not rest and digits and not digits[-1]:
-        digits.pop()
-    return digits, rest
+@lru_cache(maxsize=64, typed=True)
+def _rounds_of(threshold: int) -> tuple[tuple[NDArray[np.uint8], int], ...]:
+    """The digits in each round, without zeros at the end of all, and the threshold that the digits after them make."""
+    if not (isinstance(threshold, int) and 0 <= threshold <= COIN):
+        raise SettingError(
+            f"threshold must be a whole number from 0 to 2**{COIN_BITS}; got threshold={threshold}. "
+            f"Give the probability times 2**{COIN_BITS}, rounded."
+        )
+    rounds = []
+    for n_digits in ROUNDS:
+        top, threshold = divmod(threshold << n_digits, COIN)
+        digits = [top >> d & 1 for d in reversed(range(n_digits))]
+        while not threshold and digits and not digits[-1]:
+            digits.pop()
+        rounds.append((np.array(digits, np.uint8), threshold))
+    return tuple(rounds)
 
 
 def _lanes_of_last(n_bits: int) -> np.uint64:
     """The lanes of the last word that hold coins."""
-    return _ALL_LANES >> np.uint64(-n_bits % COIN_BITS)
+    return np.uint64((COIN - 1) >> (-n_bits % COIN_BITS))
 
 
 def _words_for(n_bits: int) -> int:
