@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 from tacit.errors import SettingError
-from tacit.planner import CURATOR, NOBODY, Question, Situation, crossings, thesis_rule
+from tacit.planner import CURATOR, NOBODY, Question, Situation, central, crossings, local, thesis_error, thesis_rule
 from tacit.planner.central import flat_contenders, tree_contenders
 from tacit.planner.contender import QuadraticError
 from tacit.planner.crossing import crossing_length
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guides" / "flat-or-tree.md"
+PICTURE = ROOT / "docs" / "images" / "flat-or-tree.svg"
 
 
 def test_the_thesis_rule_for_64_days_is_beyond_the_64_days():
@@ -30,8 +39,6 @@ def test_the_thesis_rule_for_64_days_is_beyond_the_64_days():
 @pytest.mark.parametrize("n_bins", [32, 50, 128])
 def test_below_the_crossing_flat_errs_less_and_from_it_on_the_tree(trust, n_bins):
     situation = Situation(n_bins=n_bins, n_events=1e5, trust=trust, epsilon=1.0)
-    from tacit.planner import central, local
-
     model = central if trust == CURATOR else local
     flat = min(model.flat_contenders(situation), key=lambda one: one.rmse(Question("points"), n_bins))
     for degree, length in crossings(situation).items():
@@ -69,3 +76,49 @@ def test_a_tree_that_never_wins_has_no_crossing():
     every = np.arange(16)
     worse = tree.error.range_variances(every, every + 1) > flat.error.range_variances(every, every + 1)
     assert worse.all()
+
+
+def tool() -> ModuleType:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    specification = spec_from_file_location("picture_of_crossings", ROOT / "tools" / "picture_of_crossings.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_the_guide_are_what_the_code_gives():
+    """Of a million bins only the tool's own --check makes sure, because it takes longer."""
+    guide = GUIDE.read_text(encoding="utf-8")
+    crossings_there, errors_there = re.findall(
+        r"<!-- made by tools/picture_of_crossings.py -->\n\n(.+?)\n<!-- end -->\n", guide, re.DOTALL
+    )
+    made = tool()
+    for table, row, sizes in (
+        (crossings_there, made.crossing_row, made.SIZES),
+        (errors_there, made.error_row, made.ERROR_SIZES),
+    ):
+        _, _, *rows = table.splitlines(keepends=True)
+        assert len(rows) == len(sizes)
+        assert rows[-1].startswith("| 1,048,576 |")
+        assert rows[:-1] == [row(n_bins) for n_bins in sizes[:-1]], "run: python tools/picture_of_crossings.py"
+
+
+def test_what_the_guide_says_of_the_rule_is_so():
+    guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
+    assert "For 64 days and degree 2 that is 144 days, more than there are." in guide
+    assert thesis_rule(64, 2) == 144
+    assert "| 64 | 144 (beyond them) |" in guide
+    assert PICTURE.read_text(encoding="utf-8").startswith("<svg")
+
+
+# RMSE x epsilon over random ranges of the thesis' tree, worked out by drawing ranges: 2 % of sampling error
+PLAIN = {32: (15.4, 14.1, 12.3), 512: (37.2, 28.8, 27.2), 2048: (51.3, 37.8, 36.3), 65_536: (90, 71, 58)}
+
+
+@pytest.mark.parametrize("n_bins", PLAIN)
+def test_the_thesis_tree_with_the_noise_it_takes_errs_as_worked_out(n_bins):
+    found = [thesis_error(n_bins, degree, 0.001) * 0.001 for degree in (2, 3, 4)]
+    assert found == pytest.approx(PLAIN[n_bins], rel=0.02)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tacit.planner.central import GAUSSIAN, LAPLACE
 from tacit.planner.comparison import Comparison, Prediction, compare
 from tacit.planner.contender import Contender
-from tacit.planner.crossing import crossings, thesis_rule
+from tacit.planner.crossing import crossings, thesis_error, thesis_rule
 from tacit.planner.inverse import Target, least_epsilon, least_events
 from tacit.planner.oracles import TIE, Candidate, Choice, choose, compare_oracles
 from tacit.planner.questions import Question
@@ -39,5 +39,6 @@ __all__ = [
     "crossings",
     "least_epsilon",
     "least_events",
+    "thesis_error",
     "thesis_rule",
 ]
