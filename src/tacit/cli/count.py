@@ -11,7 +11,7 @@ from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import Force, PlanFile, UserSourceOptions, seed_or_none, takes
-from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
+from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows, say_table_notes
 from tacit.curating import Curated, curate_events, price_events
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
@@ -109,4 +109,5 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
             f"For your eyes only: {console.counted(counted.n_beyond, 'event')} lay beyond the bound on a person's day "
             "and were not counted."
         )
+    say_table_notes(counted.table)
     say_bad_rows(counted.bad_rows)
