@@ -173,6 +173,32 @@ class TestWhichEvents:
         copy = spend(ledger, data_set="b", release="third", days={"2018-01-01": b"x", "2018-01-02": b"y"})
         assert copy.prior == Cost.pure(2.0)
 
+    def test_a_counter_that_notes_its_days_is_known_by_content(self, ledger):
+        ledger.set_budget("visits", epsilon=1.5)
+        counter = spend(ledger, 1.0, data_set="visits", release="counter", days=None)
+        ledger.extend(counter.identifier, DAYS)
+        ledger.extend(counter.identifier, DAYS)
+        with pytest.raises(BudgetExhausted, match="visits, as which"):
+            spend(ledger, 1.0, data_set="copy")
+        assert ledger.remaining("visits").spent == Cost.pure(1.0)
+        entry = ledger.history()[0]
+        assert (entry.is_forever, entry.n_days, entry.first_day) == (True, 2, "2018-01-01")
+        assert ledger.resume(counter.identifier).identifier == counter.identifier
+
+    def test_a_counter_of_a_copy_is_refused_the_days_that_were_paid_before(self, ledger):
+        spend(ledger, 1.0, data_set="visits")
+        copy = spend(ledger, 1.0, data_set="copy", release="counter", days=None)  # nothing is known of it yet
+        with pytest.raises(BudgetExhausted, match="paid under more than one name"):
+            ledger.extend(copy.identifier, DAYS)
+        ledger.extend(copy.identifier, OTHER_DAYS)
+        assert ledger.remaining("visits").spent == Cost.pure(1.0)
+
+    def test_only_a_release_for_ever_receives_further_days(self, ledger):
+        paid = spend(ledger)
+        for name in (paid.identifier, "nobody"):
+            with pytest.raises(SettingError, match="no release for ever"):
+                ledger.extend(name, OTHER_DAYS)
+
     @settings(max_examples=25)
     @given(
         st.lists(

@@ -67,7 +67,7 @@ def _described(entry: Randomization | SpendEntry) -> tuple[str, str, str]:
         what = f"{console.counted(entry.n_events, 'report')} of plan {entry.plan_id}"
         return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report"
     state = "" if entry.is_finished else " (never finished)"
-    days = f"{entry.first_day} to {entry.last_day}" if entry.n_days else "for ever"
+    days = "for ever" if entry.is_forever else f"{entry.first_day} to {entry.last_day}"
     return f"counts, {entry.release}{state}", days, str(entry.cost)
 
 

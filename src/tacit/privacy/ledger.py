@@ -112,7 +112,7 @@ class Ledger:
         self,
         identifier: str | None = None,
         *,
-        days: Mapping[str, bytes] | None,
+        days: Mapping[str, bytes] | None = None,
         data_set: str | None = None,
         release: str | None = None,
         cost: Cost | None = None,
@@ -147,6 +147,30 @@ class Ledger:
             what_remains="",
             source=KeyedRandomness(key[0]),
         )
+
+    def extend(self, identifier: str, days: Mapping[str, bytes]) -> None:
+        """Note the events that a release for ever is about to receive, so that they are known by content too.
+
+        They are paid already under the release's own name. If they are known under another name as well, what was
+        spent there is added, and days on which that exceeds a budget are refused. Noting the same again is free.
+        """
+        with self._file.transaction() as connection:
+            row = connection.execute(
+                "SELECT id, data_set, release, is_forever FROM spend WHERE identifier = ?", (identifier,)
+            ).fetchone()
+            if row is None or not row[3]:
+                raise SettingError(f"{self.path} holds no release for ever called {identifier}. Use its own ledger.")
+            number, data_set, release, _ = row
+            pasts = touched(connection, data_set, days)
+            past_costs = Past.of(connection, pasts)
+            check_admitted(
+                connection, pasts, past_costs, budgets(connection), Cost(), data_set=data_set, release=release
+            )
+            connection.executemany(
+                "INSERT INTO spend_day SELECT :spend, :day, :digest WHERE NOT EXISTS "
+                "(SELECT 1 FROM spend_day WHERE day = :day AND spend = :spend AND digest = :digest)",
+                ({"spend": number, "day": day, "digest": digest} for day, digest in days.items()),
+            )
 
     def set_budget(
         self,
@@ -329,7 +353,7 @@ def _found(
         raise SettingError("the ledger holds no such spend. Check the data set and the release, or spend anew.")
     for row in rows:
         paid = dict(connection.execute("SELECT day, digest FROM spend_day WHERE spend = ?", (row["id"],)))
-        same_days = bool(row["is_forever"]) == (days is None) and paid == dict(days or {})
+        same_days = days is None if row["is_forever"] else days is not None and paid == dict(days)
         if same_days and row["input"] == input_digest:
             return row
     raise DataError(

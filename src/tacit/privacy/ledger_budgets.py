@@ -105,9 +105,14 @@ def _exhausted(
     budget, is_declared = binding
     called = f"{name}, as which these events are known too," if name != data_set else name
     why = "" if is_declared else " (its first release, since none was declared)"
+    more = f", and this would cost {cost} more" if cost != Cost() else ": they are paid under more than one name"
     return BudgetExhausted(
-        f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events, and this would "
-        f"cost {cost} more. Nothing was spent now. What would fit: {budget.room(before)}. "
-        + ("This very release was paid before and never finished: resume it, at no cost. " if unfinished else "")
+        f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
+        f"Nothing was spent now. What would fit: {budget.room(before)}. "
+        + (
+            "This very release was paid before and never finished: resume it, at no cost. "
+            if unfinished and cost != Cost()
+            else ""
+        )
         + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name}"
     )

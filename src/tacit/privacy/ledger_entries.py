@@ -30,7 +30,10 @@ class Randomization:
 
 @dataclass(frozen=True, slots=True)
 class SpendEntry:
-    """One entry: a release of counts with noise, at a price; without days it is of the whole data set for ever."""
+    """One entry: a release of counts with noise, at a price.
+
+    One that ``is_forever`` is of the whole data set; its days are those it was seen to receive.
+    """
 
     identifier: str
     data_set: str
@@ -39,6 +42,7 @@ class SpendEntry:
     first_day: str | None
     last_day: str | None
     n_days: int
+    is_forever: bool
     is_finished: bool
     at: str
 
@@ -65,10 +69,10 @@ def randomizations(connection: sqlite3.Connection) -> list[Randomization]:
 def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
     """All spends, oldest first."""
     rows = connection.execute(
-        "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(day), "
-        "finished_at IS NOT NULL, at FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
+        "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(DISTINCT day), "
+        "is_forever, finished_at IS NOT NULL, at FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
     )
     return [
-        SpendEntry(name, data_set, release, Cost(epsilon, rho), first, last, n_days, bool(is_finished), at)
-        for name, data_set, release, epsilon, rho, first, last, n_days, is_finished, at in rows
+        SpendEntry(name, data_set, release, Cost(epsilon, rho), first, last, n_days, bool(forever), bool(finished), at)
+        for name, data_set, release, epsilon, rho, first, last, n_days, forever, finished, at in rows
     ]
