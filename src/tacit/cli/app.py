@@ -12,6 +12,7 @@ from tacit.cli import (
     check,
     console,
     count,
+    counter,
     demo,
     ledger,
     page,
@@ -39,6 +40,7 @@ app = typer.Typer(
 for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page, ledger):
     name = module.__name__.rsplit(".", 1)[-1]
     app.command(name, no_args_is_help=module not in (demo, ledger))(getattr(module, name))
+app.add_typer(counter.app)
 
 
 @app.callback(invoke_without_command=True)

@@ -132,19 +132,19 @@ def test_a_kill_at_any_point_loses_nothing_and_publishes_nothing_twice(tmp_path,
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 def test_a_kill_while_starting_leaves_what_the_next_start_completes(tmp_path):
-    event, n_killed = 1, 0
+    event, n_killed, made = 1, 0, counter()
     while True:
         folder = tmp_path / f"at-{event}"
         folder.mkdir()
-        was_killed = killed_at(event, lambda folder=folder: files(folder))
-        opened = files(folder)
+        was_killed = killed_at(event, lambda folder=folder: files(folder, made))
+        opened = files(folder, made)
         opened.add(counts(3))
         assert np.array_equal(opened.history().totals, undisturbed(3))
         shutil.rmtree(folder)
         if not was_killed:
             break
         n_killed += 1
-        event += 23
+        event += 5
     assert n_killed > 10
 
 

@@ -77,6 +77,11 @@ class CounterFiles:
         """What everyone may know of the counter."""
         return read_state(self.state_path).counter.stream
 
+    def check_turn(self, first: int) -> None:
+        """Refuse a bin that is not the next to be counted."""
+        with self._opened() as (saved, _, _):
+            _check_turn(saved.counter.stream, first, saved.state.position)
+
     def add(self, counts: Rows, *, first: int | None = None) -> IntArray:
         """Count the next bins, a row each, and publish: returns their totals, which are on the disk by then.
 
@@ -85,8 +90,8 @@ class CounterFiles:
         """
         with self._opened() as (saved, n_bytes, check):
             counter, state = saved.counter, saved.state
-            if first is not None and first != state.position:
-                raise DataError(_out_of_turn(counter.stream, first, state.position))
+            if first is not None:
+                _check_turn(counter.stream, first, state.position)
             rows = counter.check(state, counts)
             published = [_nothing(counter.stream)]
             for start in range(0, len(rows), _BINS_A_RECORD):
@@ -179,17 +184,17 @@ def _nothing(stream: Stream) -> IntArray:
     return np.empty((0, stream.n_places), np.int64)
 
 
-def _out_of_turn(stream: Stream, first: int, position: int) -> str:
-    label = stream.domain.time.label
+def _check_turn(stream: Stream, first: int, position: int) -> None:
     if first < position:
-        return (
-            f"{label(first)} is counted already; the next is {_next(stream, position)}. Counting a bin twice would "
-            "change what was published. Nothing was counted."
+        raise DataError(
+            f"{stream.domain.time.label(first)} is counted already; the next is {_next(stream, position)}. Counting a "
+            "bin twice would change what was published. Nothing was counted."
         )
-    return (
-        f"{label(first)} comes too early; the next to be counted is {_next(stream, position)}. "
-        "Add the bins between, with zeros where nothing happened. Nothing was counted."
-    )
+    if first > position:
+        raise DataError(
+            f"{stream.domain.time.label(first)} comes too early; the next to be counted is {_next(stream, position)}. "
+            "Add the bins between, with zeros where nothing happened. Nothing was counted."
+        )
 
 
 def _next(stream: Stream, position: int) -> str:
