@@ -100,11 +100,10 @@ def _rank(one: Prediction) -> float:
 def contenders(situation: Situation, questions: Iterable[Question] = ()) -> list[Contender]:
     """All mechanisms and fan-outs that a situation allows; a curator's counters too, where running totals are asked."""
     model = central if situation.is_central else local
-    made = [
-        *model.flat_contenders(situation),
-        *model.tree_contenders(situation),
-        *model.designed_contenders(situation),
-    ]
+    designed = model.designed_contenders(situation)
+    known = {(one.noise, one.fan_outs) for one in designed}  # a designed tree stands in for its like
+    trees = [one for one in model.tree_contenders(situation) if (one.noise, one.fan_outs) not in known]
+    made = [*model.flat_contenders(situation), *trees, *designed]
     if situation.is_central and any(question.kind == "totals" for question in questions):
         made += continual.contenders(situation)
     return made

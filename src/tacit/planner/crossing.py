@@ -47,7 +47,7 @@ def thesis_error(n_bins: int, degree: int, epsilon: float) -> float:
     used by those that its parent is not inside.
 
     >>> round(thesis_error(512, 4, 0.01) * 0.01, 1)
-    27.1
+    27.3
     """
     tree = Hierarchy.of_degree(n_bins, degree)
     n_used = 0.0
