@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from stream_matrices import factors, sums
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 from tacit.stream_laws import (
+    STREAM_LAWS,
     BufferedRoot,
     Epochs,
     FusedTree,
@@ -166,3 +168,9 @@ def test_the_slack_of_a_buffered_root_is_in_its_noise():
     _, encoder = factors(law)
     ideal = (encoder[:, 0] ** 2).sum() * law.grid**2 / (2 * law.cost.rho)
     assert 1 < float(law.node_noise.parameter) / ideal < 1.001
+
+
+@pytest.mark.parametrize("law", STREAM_LAWS.values(), ids=STREAM_LAWS)
+def test_every_law_promises_privacy_error_cost_and_names_its_reference(law):
+    promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", law.__doc__, re.MULTILINE)
+    assert promises == ["Privacy", "Error", "Cost", "Reference"]

@@ -95,9 +95,9 @@ def start(
 visits.counter[/bold]
     """
     what, protected = domain_of(domain), Unit(unit, most)
-    cost = _cost(epsilon, delta, rho)
     horizon = what.time.n_bins if horizon is None else horizon
-    best = compare(cost, horizon, reacts=not ahead, most=protected.sensitivity)
+    best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
+    cost = best[0].law.cost
     if dry_run and seed_or_none(seed) is not None:
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
     name = data_set or out.stem
@@ -218,6 +218,8 @@ def show(history: Asked, level: Level = 0.95) -> None:
     console.say(f"Counter {stream.identity}: {stream.law.kind}, {stream.law.cost} per {stream.unit}, for ever.")
     if not stream.law.is_causal:
         console.say("Its noise was drawn ahead: it protects events that do not react to what is published.")
+    console.say(f"Protects: {stream.unit.protects}")
+    console.say(f"Does not protect: {stream.unit.does_not_protect}")
     if not asked.n_bins:
         console.say("Nothing was counted yet.")
         return
@@ -233,15 +235,21 @@ def show(history: Asked, level: Level = 0.95) -> None:
     )
 
 
-def _cost(epsilon: float | None, delta: float | None, rho: float | None) -> Cost:
+def _costs(epsilon: float | None, delta: float | None, rho: float | None) -> list[Cost]:
+    """What may be spent: an epsilon with a delta allows Gaussian noise, and Laplace noise too."""
     if (epsilon is None) == (rho is None):
         raise SettingError("a counter costs an epsilon or a rho. Give one of --epsilon and --rho.")
     if rho is not None:
         if delta is not None:
             raise SettingError("delta belongs to an epsilon. Leave it out with --rho.")
-        return Cost.zcdp(rho)
+        return [Cost.zcdp(rho)]
     assert epsilon is not None
-    return Cost.pure(epsilon) if delta is None else Cost.approximate(epsilon, delta)
+    return [Cost.pure(epsilon), *([] if delta is None else [Cost.approximate(epsilon, delta)])]
+
+
+def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, most: int) -> list[Candidate]:
+    found = [one for cost in costs for one in compare(cost, horizon, reacts=reacts, most=most)]
+    return sorted(found, key=lambda one: one.mean)
 
 
 def _release_name(best: Candidate, domain: Domain) -> str:
@@ -349,7 +357,15 @@ def _say_laws(found: list[Candidate], horizon: int | None) -> None:
     """How much the running total of one place errs, by the law that was picked and by the others."""
     until = "the first 2,048 periods" if horizon is None else console.counted(horizon, "period")
     console.table(
-        ["Law", "Error of a total, on average", "At most"],
-        [[one.law.kind, whole(one.mean**0.5), whole(one.largest**0.5)] for one in found],
+        ["Law", "Noise", "Error of a total, on average", "At most"],
+        [
+            [one.law.kind, "Gaussian" if one.law.cost.rho else "Laplace", whole(one.mean**0.5), whole(one.largest**0.5)]
+            for one in found
+        ],
+        left=2,
         title=f"Predicted over {until}; the first was picked",
     )
+
+
+def _noise_name(candidate: Candidate) -> str:
+    return "Gaussian" if candidate.law.cost.rho else "Laplace"

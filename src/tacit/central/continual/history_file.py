@@ -58,11 +58,16 @@ def head_of(stream: Stream) -> bytes:
     columns = io.StringIO()
     csv.writer(columns, lineterminator="\n").writerow(["bin", "period", *stream.domain.place.cells, "check"])
     promise = "SIMULATION: protects nobody." if stream.is_simulation else f"Costs {stream.law.cost} per {stream.unit}."
-    text = (
-        "# A Tacit counter. It may be published: these are running totals with noise, after every period.\n"
-        f"# Totals are in units of {unit}. The count of a range is the difference of two totals. {promise}\n"
-        f"{_MARK}{json.dumps(about, sort_keys=True, ensure_ascii=False)}\n{columns.getvalue()}"
-    )
+    words = [
+        "A Tacit counter. It may be published: these are running totals with noise, after every period.",
+        f"Totals are in units of {unit}. The count of a range is the difference of two totals. {promise}",
+        f"Protects: {stream.unit.protects}",
+        f"Does not protect: {stream.unit.does_not_protect}",
+    ]
+    if not stream.law.is_causal:
+        words.append("Its noise was drawn ahead: it protects only events that do not react to what is published.")
+    text = "".join(f"# {line}\n" for line in words)
+    text += f"{_MARK}{json.dumps(about, sort_keys=True, ensure_ascii=False)}\n{columns.getvalue()}"
     return text.encode()
 
 
@@ -139,10 +144,11 @@ def _head(content: bytes) -> tuple[Stream, bytes]:
     if about["format"] != FORMAT:
         raise FormatError(f"the history has format {about['format']}, not {FORMAT}. Install a newer Tacit.")
     stream = Stream.from_dict(about["stream"])
-    head = head_of(stream)
-    if not content.startswith(head):
-        raise ValueError("head")
-    return stream, head
+    stop = content.index(b"\n", end) + 1
+    columns = next(csv.reader([content[end:stop].decode()]))
+    if columns != ["bin", "period", *stream.domain.place.cells, "check"]:
+        raise ValueError("columns")
+    return stream, content[:stop]
 
 
 def _records(stream: Stream, content: bytes, start: int, check: int) -> HistoryText:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tacit._packing import pack_array, unpack_array
+from tacit._packing import unpack_array
 from tacit.central.continual.counter import Counter, CounterState
 from tacit.central.continual.stream import Stream
 from tacit.errors import FormatError, TacitError
@@ -46,8 +48,8 @@ def write_state(path: Path, saved: SavedState) -> None:
         "spend": saved.spend,
         "key": saved.counter.key.hex(),
         "position": saved.state.position,
-        "memory": {name: pack_array(part) for name, part in saved.state.memory.items()},
-        "latest": pack_array(saved.latest),
+        "memory": {name: _packed(part) for name, part in saved.state.memory.items()},
+        "latest": _packed(saved.latest),
     }
     text = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
     unfinished = path.with_name(path.name + ".part")
@@ -98,6 +100,13 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _packed(part: IntArray) -> dict[str, Any]:
+    """An array as short text, packed in a hurry: it is read back by ``unpack_array``."""
+    portable = np.ascontiguousarray(part, "<i8")
+    text = base64.b64encode(zlib.compress(portable.tobytes(), 1)).decode()
+    return {"type": portable.dtype.str, "shape": list(part.shape), "zlib": text}
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -73,17 +74,17 @@ def tune(horizon: int | None, cost: Cost, most: int = 1) -> BufferedRoot:
     if horizon is not None:
         check_horizon(horizon)
     decays, weights = (_ENDLESS_DECAYS, _ENDLESS_WEIGHTS) if horizon is None else _tuned(horizon)
+    law = BufferedRoot(
+        ENDLESS if horizon is None else horizon, cost, decays, weights, guard_bits=_GUARD_BITS, most=most
+    )
+    return fitted(law)
+
+
+def fitted(law: BufferedRoot) -> BufferedRoot:
+    """The same law on the finest grid on which its noise can be drawn."""
     for bits in range(_MOST_GRID_BITS, -1, -1):
-        law = BufferedRoot(
-            ENDLESS if horizon is None else horizon,
-            cost,
-            decays=decays,
-            weights=weights,
-            grid_bits=bits,
-            guard_bits=_GUARD_BITS,
-            most=most,
-        )
-        if law.squared_sensitivity / (2 * Fraction(cost.rho)) <= LARGEST_VARIANCE:
+        law = replace(law, grid_bits=bits)
+        if law.squared_sensitivity / (2 * Fraction(law.cost.rho)) <= LARGEST_VARIANCE:
             break
     return law
 
