@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stream_matrices import factors, sums
 from tacit.errors import FormatError, SettingError
@@ -174,3 +177,35 @@ def test_the_slack_of_a_buffered_root_is_in_its_noise():
 def test_every_law_promises_privacy_error_cost_and_names_its_reference(law):
     promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", law.__doc__, re.MULTILINE)
     assert promises == ["Privacy", "Error", "Cost", "Reference"]
+
+
+@pytest.mark.parametrize("zeros", range(1, 6))
+@pytest.mark.parametrize("ones", range(1, 7))
+def test_labels_of_any_zeros_and_ones_make_a_factorization(zeros, ones):
+    tree = SmoothTree(math.comb(zeros + ones, zeros) - 1, PURE, zeros=zeros, ones=ones)
+    decoder, encoder = factors(tree)
+    assert np.array_equal(decoder @ encoder, sums(tree.horizon))
+    assert encoder.sum(axis=0).max() <= zeros
+    assert np.array_equal(decoder, np.tril(decoder))
+    starts = np.zeros(tree.horizon, np.int64)
+    assert np.array_equal(tree.node_counts(starts, np.arange(1, tree.horizon + 1)), decoder.sum(axis=1))
+
+
+@given(st.lists(st.integers(2, 6), max_size=4), st.integers(1, 150))
+def test_trees_of_any_fan_outs_make_a_factorization(fan_outs, horizon):
+    tree = KaryTree(horizon, PURE, 1, tuple(fan_outs))
+    decoder, encoder = factors(tree)
+    assert np.array_equal(decoder @ encoder, sums(horizon))
+    assert encoder.sum(axis=0).max() <= tree.levels
+
+
+def test_noise_beyond_64_bits_is_refused_before_it_is_drawn():
+    for kind in (RefinedTree, FusedTree):
+        with pytest.raises(SettingError, match="64-bit"):
+            kind(100, Cost.pure(1e-6), (16, 16, 16), 1000)
+
+
+def test_labels_too_few_or_too_long_are_refused():
+    for zeros, ones in ((2, 3), (0, 5), (2, 10_000)):
+        with pytest.raises(SettingError):
+            SmoothTree(10, PURE, zeros=zeros, ones=ones)

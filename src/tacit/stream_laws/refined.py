@@ -24,7 +24,11 @@ from tacit.privacy.cost import Cost
 from tacit.stream_laws.law import LONGEST, FloatArray, IntArray, NodeNoise, check_horizon, check_ranges
 from tacit.stream_laws.nested import digits_of
 
+SHARE_BITS: Final = 20
+"""The binary digits of the share that a node's own measurement has in its estimate."""
+
 _LARGEST_DENOMINATOR: Final = 1 << 40
+_SAFE_ERRORS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,16 @@ class _MeasuredTree:
             check_at_least(2, fan_out=fan_out)
         if self.sizes[-1] > LONGEST:
             raise SettingError(f"nodes must hold at most {LONGEST:,} bins; got fan_outs={self.fan_outs}. Drop a level.")
+        if math.sqrt(self.node_noise.variance) * _SAFE_ERRORS * self._units >= 1 << 62:
+            raise SettingError(
+                f"the noise of a node must stay within 64-bit numbers; got {self.cost} and most={self.most}. "
+                "Spend more, count fewer of a unit, or take fewer levels."
+            )
+
+    @property
+    def _units(self) -> int:
+        """In how small parts of a count whole numbers are computed with."""
+        return self.grid << SHARE_BITS
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -181,6 +195,10 @@ class FusedTree(_MeasuredTree):
                 "the weights of the tree must have a common denominator of at most 2**40; "
                 f"got fan_outs={self.fan_outs}. Take fewer levels."
             )
+
+    @property
+    def _units(self) -> int:
+        return self.denominator * (self.horizon // self.sizes[-1] + 1)
 
     @cached_property
     def denominator(self) -> int:

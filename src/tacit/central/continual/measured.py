@@ -9,11 +9,8 @@ import numpy as np
 
 from tacit.central.continual.engine import Memory, running
 from tacit.central.continual.node_noise import NodeDraws
-from tacit.errors import SettingError
 from tacit.stream_laws import Epochs, FusedTree, IntArray, RefinedTree
-
-_SHARE_BITS: Final = 20
-_SAFE_ERRORS: Final = 1000
+from tacit.stream_laws.refined import SHARE_BITS
 
 
 class RefinedEngine:
@@ -32,7 +29,7 @@ class RefinedEngine:
         self._draws: Final = draws
         self._section: Final = section
         self._shares: Final = [
-            round((size << _SHARE_BITS) / total) for size, total in zip(law.sizes, law.sums, strict=True)
+            round((size << SHARE_BITS) / total) for size, total in zip(law.sizes, law.sums, strict=True)
         ]
 
     def start(self) -> Memory:
@@ -56,7 +53,7 @@ class RefinedEngine:
             if level:
                 below = self.law.sizes[level - 1]
                 inner = _between(fused, (done - size) // below - position // below, done // below - position // below)
-                nodes = inner - (((inner - nodes) * self._shares[level] + (1 << (_SHARE_BITS - 1))) >> _SHARE_BITS)
+                nodes = inner - (((inner - nodes) * self._shares[level] + (1 << (SHARE_BITS - 1))) >> SHARE_BITS)
             # estimates of this level, added up from the start of the open parent on
             fused = np.cumsum(np.concatenate([memory["estimates"][level : level + 1], nodes]), axis=0)
             parent = self.law.sizes[level + 1] if level + 1 < self.law.levels else last + 1
@@ -112,12 +109,6 @@ class FusedEngine:
     """
 
     def __init__(self, law: FusedTree, draws: NodeDraws) -> None:
-        largest = math.sqrt(float(law.range_variances(np.zeros(1, np.int64), np.array([law.horizon])).max()))
-        if largest * _SAFE_ERRORS * law.denominator >= 1 << 62:
-            raise SettingError(
-                f"noise drawn ahead must stay within 64-bit numbers; got fan_outs={law.fan_outs} and {law.cost}. "
-                "Take fewer levels."
-            )
         self.law: Final = law
         self._draws: Final = draws
         self._path: IntArray | None = None

@@ -76,11 +76,10 @@ def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[StreamL
             yield SmoothTree(horizon, cost, most, zeros=zeros, ones=ones)
     for fan_outs in _shapes(horizon):
         yield KaryTree(horizon, cost, most, fan_outs)
-        yield RefinedTree(horizon, cost, fan_outs, most)
-        if not reacts:
+        for kind in (RefinedTree,) if reacts else (RefinedTree, FusedTree):
             try:
-                yield FusedTree(horizon, cost, fan_outs, most)
-            except SettingError:  # more levels than whole numbers hold
+                yield kind(horizon, cost, fan_outs, most)
+            except SettingError:  # more noise or levels than whole numbers hold
                 continue
     if cost.rho:
         yield tune(horizon, cost, most)
