@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.errors import SettingError
 from tacit.planner import CURATOR, NOBODY, Question, Situation, Target, compare, least_epsilon, least_events
@@ -79,3 +81,10 @@ def test_a_sentence_says_whether_a_target_is_met_and_what_it_takes():
     )
     said = reached(compare(LIBRARY, asked), Target(1.0))
     assert said.startswith("Nothing errs by at most 1 events for all of these questions. It takes epsilon 1.31")
+
+
+@given(st.floats(0.05, 4), st.floats(1.1, 3), st.sampled_from(["points", "ranges", "totals"]))
+@settings(max_examples=15)
+def test_who_spends_more_errs_less(epsilon, times, kind):
+    less, more = (compare(replace(LIBRARY, n_bins=30, epsilon=e), [Question(kind)]) for e in (epsilon, times * epsilon))
+    assert more.least_error(Question(kind)) < less.least_error(Question(kind))

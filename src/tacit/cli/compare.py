@@ -92,12 +92,12 @@ def say_comparison(
         if epsilon is None:
             return
         target = None
-    compared = compare(situated(epsilon, n_events), questions)
+    with console.progress("Comparing mechanisms"):
+        compared = compare(situated(epsilon, n_events), questions)
+        sentences = verdict(compared) + ([] if target is None else [reached(compared, target)])
     _say_table(compared)
-    for sentence in verdict(compared):
+    for sentence in sentences:
         console.say(sentence)
-    if target is not None:
-        console.say(reached(compared, target))
 
 
 def n_bins_of(domain: Domain) -> int:
@@ -114,7 +114,8 @@ def _events_for(questions: Sequence[Question], target: Target, situation: Situat
 
 
 def _epsilon_for(questions: Sequence[Question], target: Target, situation: Situation) -> float | None:
-    needed = least_epsilon(situation, questions, target)
+    with console.progress("Looking for the least epsilon"):
+        needed = least_epsilon(situation, questions, target)
     if needed is None:
         console.strong(f"No epsilon up to 32 gives answers that err by at most {target}; more would protect nobody.")
         return None

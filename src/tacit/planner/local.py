@@ -34,7 +34,7 @@ from tacit.tree_fusion import TreeFusion
 
 DEGREES: Final = (2, 3, 4, 8, 16)
 """The fan-outs that are tried for trees of one degree."""
-MOST_DESIGNED: Final = 1 << 16
+MOST_DESIGNED: Final = 1 << 20
 """Up to so many bins the best tree is searched for."""
 
 
