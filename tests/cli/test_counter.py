@@ -10,6 +10,7 @@ import pytest
 
 from tacit.central.continual.history_file import read_history
 from tacit.privacy.ledger import Ledger
+from tacit.release import Release
 
 PLACES = "branch\nCentre\nPort\nUniversity\n"
 
@@ -218,3 +219,31 @@ def test_damaged_files_are_told(tacit, branches, tmp_path):
         ran = tacit("counter", *command)
         assert ran.code == 4
         assert "Restore" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("bought", "delta"),
+    [
+        (("--epsilon", "1"), ()),
+        (("--rho", "0.1"), ("--delta", "1e-6")),
+        (("--epsilon", "1", "--horizon", "90", "--ahead"), ()),
+    ],
+)
+def test_a_history_becomes_a_release_that_can_be_asked_and_shown(tacit, branches, tmp_path, bought, delta):
+    started(tacit, branches, *bought)
+    counts = [word for _ in range(40) for word in ("--counts", "300,40,5")]
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", *counts).code == 0
+    if delta:
+        assert "delta must be given" in tacit("counter", "release", "visits.history.csv").err
+    ran = tacit("counter", "release", "visits.history.csv", "--by", "month", *delta)
+    assert ran.code == 0, ran.err
+    read = Release.read(tmp_path / "release.parquet")
+    history = read_history(tmp_path / "visits.history.csv")
+    asked = {"first": "2025-01-01", "last": "2025-01-31", "places": ["Port"]}
+    assert read.answer(**asked).value == pytest.approx(history.answer(**asked).value)
+    assert read.answer(**asked).standard_error == pytest.approx(history.answer(**asked).standard_error)
+    assert ("react" in read.statement.text()) == ("--ahead" in bought)
+    assert "running total" in read.statement.text()
+    for command in (("query", "release.parquet", "--place", "port"), ("page", "release.parquet")):
+        ran = tacit(*command)
+        assert ran.code == 0, ran.err

@@ -16,8 +16,17 @@ from tacit.central.continual import Candidate, Counter, CounterFiles, History, S
 from tacit.central.continual.files import default_history
 from tacit.central.continual.history_file import read_history
 from tacit.cli import console
+from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.ledger_file import LedgerFile, default_ledger
-from tacit.cli.options import DomainOptions, ReadingOptions, SourceOptions, UserSourceOptions, seed_or_none, takes
+from tacit.cli.options import (
+    DomainOptions,
+    Force,
+    ReadingOptions,
+    SourceOptions,
+    UserSourceOptions,
+    seed_or_none,
+    takes,
+)
 from tacit.cli.sources import domain_of, open_source, say_bad_rows
 from tacit.domain import Box, Domain
 from tacit.errors import BadRows, DataError, SettingError
@@ -27,6 +36,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
+from tacit.release import Release
 from tacit.rounding import percent, whole
 
 app = typer.Typer(
@@ -109,7 +119,7 @@ visits.counter[/bold]
         price = book.spend(data_set=name, release=release, cost=cost, days=None, budget=allowed, dry_run=True)
         console.say(f"Dry run: this would cost {price.cost} per {protected}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
-        _say_laws(best, horizon)
+        say_laws(best, horizon)
         return
     files = CounterFiles(out, history)
     unfinished = _unfinished(book, name, release)
@@ -124,8 +134,8 @@ visits.counter[/bold]
     files.create(made, spend=spend.identifier)
     if book is not None:
         book.finish(spend)
-    _say_started(made.stream, files, spend)
-    _say_laws(best, horizon)
+    say_started(made.stream, files, spend)
+    say_laws(best, horizon)
     console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)} --time COLUMN --place COLUMN")
 
 
@@ -181,8 +191,8 @@ def add(
         rows = _counted(events, reading, user, stream, range(first, time.range(date, last or date).stop))
     files.add(rows, first=first)
     published = files.history()
-    console.say(f"Published {_periods(stream, first, first + len(rows))} in {files.history_path}.")
-    _say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
+    console.say(f"Published {periods(stream, first, first + len(rows))} in {files.history_path}.")
+    say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
 
 
 @app.command(no_args_is_help=True)
@@ -202,7 +212,40 @@ def answer(
     Example: [bold]tacit counter answer visits.history.csv --from 2025-01 --to 2025-02 --place Centre[/bold]
     """
     asked = _history(history)
-    _say_answer(asked, asked.domain.box(first, last, place or None), level, "")
+    say_answer(asked, asked.domain.box(first, last, place or None), level, "")
+
+
+@app.command(no_args_is_help=True)
+def release(
+    history: Asked,
+    by: Annotated[
+        str | None, typer.Option(help="Add up to: week, month or year (default: the counter's step).")
+    ] = None,
+    place: Annotated[str | None, typer.Option(help="Add up to a coarser level of places.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
+    ] = None,
+    level: Level = 0.95,
+    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
+        "release.parquet"
+    ),
+    force: Force = False,
+) -> None:
+    """Write the counts of all periods so far as a release, which costs nothing further.
+
+    Example: [bold]tacit counter release visits.history.csv --by month --out visits.parquet[/bold]
+    """
+    console.check_new(out, force=force)
+    asked = _history(history)
+    made = Release.of(
+        asked.plan(delta=delta or 0.0), asked.estimate(delta=delta or 0.0), by=by, place=place, level=level
+    )
+    made.write(out)
+    if made.is_simulation:
+        console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
+    n_times, n_places = made.domain.shape
+    console.say(f"Wrote {out}: {console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}.")
+    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
 
 
 @app.command(no_args_is_help=True)
@@ -223,7 +266,7 @@ def show(history: Asked, level: Level = 0.95) -> None:
     if not asked.n_bins:
         console.say("Nothing was counted yet.")
         return
-    console.say(f"Counted: {_periods(stream, 0, asked.n_bins)}.")
+    console.say(f"Counted: {periods(stream, 0, asked.n_bins)}.")
     boxes = [Box(range(asked.n_bins), (place,)) for place in range(stream.n_places)]
     found = [asked.answer_box(box, level=level) for box in boxes]
     console.table(
@@ -316,56 +359,3 @@ def _counted(events: str, reading: ReadingOptions, user: str | None, stream: Str
 
 def _history(path: Path) -> History:
     return CounterFiles(path).history() if default_history(path).exists() else read_history(path)
-
-
-def _periods(stream: Stream, first: int, stop: int) -> str:
-    label = stream.domain.time.label
-    named = label(first) if stop == first + 1 else f"{label(first)} to {label(stop - 1)}"
-    return f"{named} ({console.counted(stop - first, 'period')})"
-
-
-def _say_answer(history: History, box: Box, level: float, when: str) -> None:
-    found = history.answer_box(box, level=level)
-    if found.is_simulation:
-        console.warn("SIMULATION: this counter was made with a known seed.")
-    console.strong(f"{whole(found.value)} events{when and ' ' + when}, give or take {whole(found.standard_error)}")
-    console.say(
-        f"{percent(level)} interval: {whole(found.lower)} to {whole(found.upper)} "
-        f"({console.counted(len(box.time), 'period')}, {console.counted(len(box.places), 'place')})"
-    )
-
-
-def _say_started(stream: Stream, files: CounterFiles, spend: Spend) -> None:
-    console.say(f"Wrote {files.state_path}: the counter. It holds true sums: guard it like the events.")
-    console.say(f"Wrote {files.history_path}: the history, for everyone.")
-    console.say(f"All that is ever published costs {stream.law.cost} per {stream.unit}.")
-    if stream.is_simulation:
-        console.warn("SIMULATION: the seed undoes the noise. This counter protects nobody; do not publish it.")
-    else:
-        for sentence in spend.sentences():
-            console.warn(sentence)
-        if spend.what_remains:
-            console.say(f"What remains of the budget of {spend.data_set}: {spend.what_remains}.")
-    if not stream.law.is_causal:
-        console.warn(
-            "The noise is drawn ahead: this protects events only if they do not react to what is published. People "
-            "who look at the counts and stay away are such a reaction."
-        )
-
-
-def _say_laws(found: list[Candidate], horizon: int | None) -> None:
-    """How much the running total of one place errs, by the law that was picked and by the others."""
-    until = "the first 2,048 periods" if horizon is None else console.counted(horizon, "period")
-    console.table(
-        ["Law", "Noise", "Error of a total, on average", "At most"],
-        [
-            [one.law.kind, "Gaussian" if one.law.cost.rho else "Laplace", whole(one.mean**0.5), whole(one.largest**0.5)]
-            for one in found
-        ],
-        left=2,
-        title=f"Predicted over {until}; the first was picked",
-    )
-
-
-def _noise_name(candidate: Candidate) -> str:
-    return "Gaussian" if candidate.law.cost.rho else "Laplace"

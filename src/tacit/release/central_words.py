@@ -15,6 +15,7 @@ _MECHANISM_WORDS: Final = {
     "tree": "on a tree of periods for every place",
     "calendar tree": "on a calendar of periods in longer periods for every place",
     "place tree": "on a tree of places in larger places for every period",
+    "counter": "on the running total of every place, published after every period",
 }
 _WHOM: Final = {
     "event": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -13,8 +14,15 @@ from tacit.domain import Box, Domain
 from tacit.errors import SettingError
 from tacit.estimate import Answer, Estimate
 from tacit.noise import FactorizationNoise
+from tacit.plan import CENTRAL, Plan
 from tacit.provenance import Provenance
 from tacit.stream_laws import FloatArray, IntArray
+
+_CAUSAL: Final = "differences of running totals"
+_AHEAD: Final = (
+    "differences of running totals with noise drawn ahead, which protects only events that do not react to what is "
+    "published"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,14 +99,39 @@ class History:
         """The noise of the counts of all bins so far."""
         return FactorizationNoise(self.stream.law, self.domain.shape)
 
-    def estimate(self) -> Estimate:
-        """The counts of all bins so far as an estimate that knows its errors."""
-        values = np.diff(self.totals, axis=0, prepend=0) / self.stream.law.grid
+    def plan(self, *, delta: float = 0.0) -> Plan:
+        """What was agreed, as a release says it. Gaussian noise has an epsilon only together with a ``delta``."""
+        stream, cost = self.stream, self.stream.law.cost
+        if not delta and not (cost + stream.prior).is_pure:
+            raise SettingError(
+                "delta must be given where Gaussian noise was used, by this counter or by earlier releases; got none. "
+                "Take one far below 1 in the number of people, such as 1e-6."
+            )
+        return Plan(
+            domain=self.domain,
+            mechanism="counter",
+            epsilon=cost.epsilon_at(delta) if cost.rho else cost.epsilon,
+            thresholds=(),
+            private=("time", "place"),
+            unit=stream.unit.name,
+            neighbors=CENTRAL,
+            most=stream.unit.most,
+            rho=cost.rho,
+            delta=delta if cost.rho else 0.0,
+        )
+
+    def estimate(self, *, delta: float = 0.0) -> Estimate:
+        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
+        prior = self.stream.prior
         return Estimate(
             domain=self.domain,
-            values=values,
+            values=np.diff(self.totals, axis=0, prepend=0) / self.stream.law.grid,
             noise=self.noise(),
             totals=None,
-            steps=(),
-            provenance=Provenance(self.stream.identity, self.stream.is_simulation, self.stream.prior.epsilon),
+            steps=(_CAUSAL if self.stream.law.is_causal else _AHEAD,),
+            provenance=Provenance(
+                self.plan(delta=delta).fingerprint,
+                self.stream.is_simulation,
+                prior.epsilon_at(delta) if prior.rho else prior.epsilon,
+            ),
         )
