@@ -9,6 +9,7 @@ import re
 import tomllib
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,13 @@ def code_spans(cell: str) -> list[str]:
 
 
 def commands() -> set[str]:
-    return {command.name for command in app.registered_commands}
+    return set(typer.main.get_command(app).commands)
+
+
+def options_of(command: Any) -> set[str]:
+    """The options of a command and of the commands within it."""
+    own = {word for option in command.params for word in option.opts}
+    return own.union(*(options_of(inner) for inner in getattr(command, "commands", {}).values()))
 
 
 def test_every_command_has_a_row_in_the_readme_and_every_row_is_a_command():
@@ -85,8 +92,7 @@ def test_every_command_named_anywhere_exists():
 
 
 def test_every_option_named_anywhere_exists():
-    group = typer.main.get_command(app)
-    known = {word for one in group.commands.values() for option in one.params for word in option.opts}
+    known = options_of(typer.main.get_command(app))
     named = {word for text in EVERYTHING for word in re.findall(r"`(--[a-z][a-z-]*)", text)}
     assert named - OTHER_PROGRAMS_OPTIONS <= known
     assert {"--time", "--again", "--laboratory"} <= named
