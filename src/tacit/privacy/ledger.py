@@ -249,9 +249,10 @@ class Ledger:
             _check_hidden(connection, pasts, private)
             prior = max((past_costs.replacing_epsilon(past) for past in pasts), default=0.0)
             if pasts and not again:
+                done = "randomized or released" if any(past.spends for past in pasts) else "randomized"
                 raise AlreadyRandomized(
-                    f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were randomized or "
-                    f"released before, at epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
+                    f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
+                    f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
                     f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
                     "or accept the sum with --again."
                 )
