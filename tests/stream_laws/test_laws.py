@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -203,6 +204,25 @@ def test_noise_beyond_64_bits_is_refused_before_it_is_drawn():
     for kind in (RefinedTree, FusedTree):
         with pytest.raises(SettingError, match="64-bit"):
             kind(100, Cost.pure(1e-6), (16, 16, 16), 1000)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"decays": ((9000, 17), (2000, 18), (40000, 17))},
+        {"weights": ((9000, 18), (20000, 18))},
+        {"weights": ((9000, 15), (20000, 18), (50000, 18))},
+        {"weights": ((65535, 16), (65535, 16), (65535, 16))},
+        {"decays": ((0, 18), (9000, 17), (40000, 17))},
+        {"decays": (), "weights": ()},
+        {"guard_bits": 21},
+        {"grid_bits": -1},
+        {"cost": PURE},
+    ],
+)
+def test_exponentials_that_are_not_in_order_or_grow_are_refused(changed):
+    with pytest.raises(SettingError):
+        replace(LAWS[-1], **changed)
 
 
 def test_labels_too_few_or_too_long_are_refused():

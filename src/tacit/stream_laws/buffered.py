@@ -20,6 +20,8 @@ DIGITS: Final = 16
 """The binary digits of a decay or weight; with 46 of a buffer, a product fits in two words."""
 
 _LARGEST_SHIFT: Final = 62
+_MOST_BUFFERS: Final = 64
+_MOST_BITS: Final = 20
 _MARGIN: Final = 1 + Fraction(1, 1 << 40)
 
 
@@ -59,6 +61,11 @@ class BufferedRoot:
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
         check_at_least(1, most=self.most, buffers=len(self.decays))
+        if len(self.decays) > _MOST_BUFFERS or max(self.grid_bits, self.guard_bits) > _MOST_BITS:
+            raise SettingError(
+                f"a buffered root has at most {_MOST_BUFFERS} buffers, and {_MOST_BITS} bits of grid and of guard; got "
+                f"{len(self.decays)}, {self.grid_bits} and {self.guard_bits}. Make it with tune."
+            )
         check_at_least(0, grid_bits=self.grid_bits, guard_bits=self.guard_bits)
         if not self.cost.rho or self.cost.epsilon:
             raise SettingError(f"a buffered root costs a rho; got cost={self.cost}. Use Cost.zcdp(rho).")

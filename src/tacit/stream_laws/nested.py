@@ -23,7 +23,7 @@ from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.stream_laws.law import LONGEST, FloatArray, IntArray, NodeNoise, check_horizon, check_ranges
 
-_LONGEST_LABEL: Final = 1 << 12
+_LONGEST_LABEL: Final = 1 << 10
 
 
 @dataclass(frozen=True)
