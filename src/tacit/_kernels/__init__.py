@@ -171,7 +171,7 @@ class TreeKernels(Protocol):
         first: NDArray[np.int64],
         stop: NDArray[np.int64],
         first_leaf: int,
-        links: NDArray[np.int32],
+        links: NDArray[np.uint32],
         rows: NDArray[np.float64],
         variances: NDArray[np.float64],
         cumulants: NDArray[np.float64],

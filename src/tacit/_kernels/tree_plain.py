@@ -1,11 +1,11 @@
 """The tree kernels in plain NumPy: what the compiled ones must equal, up to the last digits.
 
 A tree is two tables. ``links`` holds, for every node numbered from the root down, the number of its parent and a row;
-the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.tree_ranges` says of a node, in this
-order: s, its sum over the siblings before, 1 over its sum over all siblings, the gain k, the fourth cumulant K from
-below, its sum over the siblings before, its sum over all siblings, the weight gamma of z in x, the fourth cumulant of
-the measurement, the fourth cumulant of x from outside, the variance of x. Equal nodes share a row, so that the rows of
-a regular tree stay in cache.
+the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.tree_fusion.ranges` says of a node, in
+this order: s, its sum over the siblings before, 1 over its sum over all siblings, the gain k, the fourth cumulant K
+from below, its sum over the siblings before, its sum over the siblings after, the weight gamma of z in x, the fourth
+cumulant of the measurement, the fourth cumulant of x from outside, the variance of x. Equal nodes share a row, so that
+the rows of a regular tree stay in cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def range_moments(
     first: NDArray[np.int64],
     stop: NDArray[np.int64],
     first_leaf: int,
-    links: NDArray[np.int32],
+    links: NDArray[np.uint32],
     rows: NDArray[np.float64],
     variances: NDArray[np.float64],
     cumulants: NDArray[np.float64],
@@ -40,7 +40,7 @@ def _meet(
     left: NDArray[np.int64],
     right: NDArray[np.int64],
     here: NDArray[np.int64],
-    links: NDArray[np.int32],
+    links: NDArray[np.uint32],
     rows: NDArray[np.float64],
     variances: NDArray[np.float64],
     cumulants: NDArray[np.float64],
@@ -88,15 +88,14 @@ def _moments(
     variance = rest + square - total * share + share * share * above[10]
     drift = share * ((1 - above[3]) * above[7] - 1)
     cumulant = share**4 * above[9] + (above[3] * share * above[7]) ** 4 * above[8]
-    cumulant += drift**4 * (left[6] - right[5] - right[4] + left[5]) + (1 + drift) ** 4 * (right[5] - left[5] - left[4])
+    cumulant += drift**4 * (right[6] + left[5]) + (1 + drift) ** 4 * (right[5] - left[5] - left[4])
     for path, is_left in ((left_path, True), (right_path, False)):
         node, weight = path[-1]
         on_node = weight + drift
         for child, child_weight in path[-2::-1]:
             cumulant = cumulant + (node[3] * on_node) ** 4 * node[8]
             shift = (1 - node[3]) * on_node - weight
-            before, after = child[5], child[6] - child[5] - child[4]
-            outside, within = (before, after) if is_left else (after, before)
+            outside, within = (child[5], child[6]) if is_left else (child[6], child[5])
             cumulant = cumulant + shift**4 * outside + (1 + shift) ** 4 * within
             node, weight, on_node = child, child_weight, child_weight + shift
         cumulant = cumulant + on_node**4 * node[4]

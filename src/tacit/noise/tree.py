@@ -29,6 +29,7 @@ from tacit.noise.variance_gamma import quantile_factors
 from tacit.tree_fusion import TreeFusion
 
 _NUMBERS_AT_ONCE: Final = 1 << 22
+_RANGES_AT_ONCE: Final = 1 << 15  # stay in cache on their way from moments to limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,13 @@ class TreeNoise:
         O(height) for each, compiled: for millions of ranges at once. Leaves stand in the tree's order.
         """
         check_share(level=level)
-        return _limits(values, self._reach(*self.fusion.range_moments(first, stop), level))
+        values, first, stop = (array.ravel() for array in np.broadcast_arrays(values, first, stop))
+        lower, upper = np.empty(values.size), np.empty(values.size)
+        for start in range(0, values.size, _RANGES_AT_ONCE):
+            part = slice(start, start + _RANGES_AT_ONCE)
+            reach = self._reach(*self.fusion.range_moments(first[part], stop[part]), level)
+            lower[part], upper[part] = _limits(values[part], reach)
+        return lower, upper
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self, time_groups, place_groups, shape)

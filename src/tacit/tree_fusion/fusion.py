@@ -204,7 +204,7 @@ class TreeFusion:
         return Passes.over(self.hierarchy, self.level_variances)
 
     @cached_property
-    def _range_tables(self) -> tuple[NDArray[np.int32], FloatArray]:
+    def _range_tables(self) -> tuple[NDArray[np.uint32], FloatArray]:
         return range_tables(self.passes, self.node_variances, self._level_cumulants)
 
 

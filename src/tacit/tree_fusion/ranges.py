@@ -28,14 +28,14 @@ N_COLUMNS = 11
 
 def range_tables(
     passes: Passes, node_variances: FloatArray, level_cumulants: Sequence[float]
-) -> tuple[NDArray[np.int32], FloatArray]:
+) -> tuple[NDArray[np.uint32], FloatArray]:
     """The parent and the row of every node; and the rows, as :mod:`tacit._kernels.tree_plain` wants them."""
     tree = passes.hierarchy
     below = [np.full(tree.n_leaves, level_cumulants[-1])]
     for level in range(tree.height - 1, -1, -1):
         gains = passes.gains[level]
         below.insert(0, gains**4 * level_cumulants[level] + (1 - gains) ** 4 * passes.sum_children(level, below[0]))
-    links = np.zeros((tree.n_nodes, 2), np.int32)
+    links = np.zeros((tree.n_nodes, 2), np.uint32)
     root = np.zeros((N_COLUMNS, 1))
     root[[0, 3, 4, 7, 8, 10], 0] = (
         passes.from_below[0][0],
@@ -56,14 +56,14 @@ def range_tables(
         here[3] = passes.gains[level] if level < tree.height else 1.0
         here[4] = K
         here[5] = passes.sum_before(level - 1, K)
-        here[6] = passes.spread(level - 1, sum_K)
+        here[6] = np.maximum(passes.spread(level - 1, sum_K) - here[5] - K, 0.0)
         drift = (1 - above[3]) * above[7] - 1
         outside = above[9] + (above[3] * above[7]) ** 4 * above[8]
         share = passes.shares[level]
         drift = passes.spread(level - 1, drift)
         here[7] = 1 + share * drift
         here[8] = level_cumulants[level]
-        here[9] = share**4 * (passes.spread(level - 1, outside) + drift**4 * (here[6] - K))
+        here[9] = share**4 * (passes.spread(level - 1, outside) + drift**4 * (here[5] + here[6]))
         here[10] = node_variances[tree.level_slice(level)]
         part = tree.level_slice(level)
         start = tree.level_slice(level - 1).start
