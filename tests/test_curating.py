@@ -163,3 +163,17 @@ def test_other_events_under_an_unfinished_name_never_meet_its_noise(path, ledger
     assert not second.is_resumed
     assert second.spend.identifier != first.spend.identifier
     assert second.spend.prior.epsilon == 1.0
+
+
+def test_a_plan_without_delta_after_gaussian_noise_is_refused_before_it_is_paid(path, ledger):
+    gaussian = central_plan_for(DOMAIN, epsilon=1.0, delta=1e-6, mechanism="flat")
+    budget = Budget.approximate(3.0, 1e-6)
+    done = curate_events(events_of(path), gaussian, ledger=ledger, data_set="visits", budget=budget)
+    ledger.finish(done.spend)
+    pure = central_plan_for(DOMAIN, epsilon=0.5, mechanism="flat")
+    with pytest.raises(SettingError, match="--delta"):
+        curate_events(events_of(path), pure, ledger=ledger, data_set="visits")
+    assert len(ledger.history()) == 1
+    again = central_plan_for(DOMAIN, epsilon=0.5, delta=1e-6, mechanism="flat")
+    second = curate_events(events_of(path), again, ledger=ledger, data_set="visits")
+    assert Release.of(again, second.estimate).statement.prior_epsilon == pytest.approx(1.0, rel=1e-6)

@@ -94,6 +94,12 @@ def _paid(
         with suppress(DataError):
             taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=same)
             return taken, True
+    prior = ledger.spend(data_set=data_set, release=release, cost=cost, days=days, budget=budget, dry_run=True).prior
+    if prior.rho and not plan.delta:
+        raise SettingError(
+            "earlier releases of these events have Gaussian noise, whose sum with this one can only be stated at a "
+            "delta; this plan has none. Nothing was spent. Make a plan with --delta."
+        )
     bought = ledger.spend(data_set=data_set, release=release, cost=cost, days=days, budget=budget, input_digest=same)
     return bought, False
 
