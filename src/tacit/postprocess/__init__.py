@@ -1,5 +1,6 @@
 """Steps from estimate to estimate. They see no raw data and therefore cost no privacy; each is named in the release."""
 
-from tacit.postprocess.clipping import clip, clip_and_rescale
+from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
+from tacit.postprocess.simplex import project
 
-__all__ = ["clip", "clip_and_rescale"]
+__all__ = ["clip", "clip_and_rescale", "norm_cut", "project"]

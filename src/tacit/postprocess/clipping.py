@@ -1,7 +1,8 @@
-"""Steps that force estimates to look like counts. Both are biased, and both say so.
+"""Steps that force estimates to look like counts by cutting at zero. All are biased, and all say how.
 
-Clipping at zero raises every small count; rescaling afterwards lowers the large ones. They need no raw data and cost
-no privacy, but no honest interval survives them.
+They need no raw data and cost no privacy, but no honest interval survives them.
+
+Reference: Arcolezi2020 (clip and rescale); Wang2020 (Norm-Cut, and how they compare).
 """
 
 from __future__ import annotations
@@ -9,37 +10,74 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.noise import Unstated
+from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
 
 
 def clip(estimate: Estimate) -> Estimate:
-    """Replace negative estimates by zero: the paper's max(0, .), which inflates the counts of small cells."""
-    return replace(
-        estimate,
-        values=np.maximum(estimate.values, 0.0),
-        noise=Unstated("clipping at zero is biased upwards, so no honest interval can be stated"),
-        steps=(*estimate.steps, "clip"),
+    """Replace negative estimates by zero: the paper's max(0, .).
+
+    Biased upwards: errors below zero vanish and those above stay, so small cells and every sum come out too large.
+    """
+    return _biased(
+        estimate, np.maximum(estimate.values, 0.0), "clip", "clipping at zero is biased upwards, small counts most"
     )
 
 
 def clip_and_rescale(estimate: Estimate) -> Estimate:
     """Replace negative estimates by zero, then rescale so that the cells add up to the public number of reports.
 
-    Where nothing is left after clipping, the reports are spread evenly: the data say nothing about their cells.
+    Biased towards even counts: clipping raises small cells, and rescaling takes it from the large ones. Where nothing
+    is left after clipping, the reports are spread evenly: the data say nothing about their cells.
     """
-    if estimate.totals is None:
-        raise SettingError("rescaling needs a public number of reports, which this estimate lacks. Use clip.")
-    clipped = np.maximum(estimate.values, 0.0)
-    axes = tuple(axis for axis in (0, 1) if estimate.totals.shape[axis] == 1)
-    sums = clipped.sum(axis=axes, keepdims=True)
-    n_cells = clipped.size // sums.size
-    shares = np.divide(clipped, sums, out=np.full(clipped.shape, 1 / n_cells), where=sums > 0)
+    rows, totals = rows_with_totals(estimate)
+    clipped = np.maximum(rows, 0.0)
+    sums = clipped.sum(axis=1, keepdims=True)
+    shares = np.divide(clipped, sums, out=np.full(clipped.shape, 1 / clipped.shape[1]), where=sums > 0)
+    return _biased(
+        estimate,
+        cells_of_rows(shares * totals[:, None], estimate),
+        "clip and rescale",
+        "clipping and rescaling is biased towards even counts: small ones come out too large, large ones too small",
+    )
+
+
+def norm_cut(estimate: Estimate) -> Estimate:
+    """Replace negative estimates by zero, and the smallest positive ones too, until the sum is at most the public one.
+
+    Biased downwards where counts are small: they are cut to nothing, while large ones stay as they are. The cells may
+    add up to less than the public number of reports; equal counts stay or go together.
+    """
+    rows, totals = rows_with_totals(estimate)
+    return _biased(
+        estimate,
+        cells_of_rows(cut(rows, totals), estimate),
+        "Norm-Cut",
+        "cutting small counts is biased: they come out as nothing, whatever they are",
+    )
+
+
+def cut(values: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Keep of every row its largest positive entries as long as they add up to its total or less (Norm-Cut).
+
+    >>> cut(np.array([[5.0, 3.0, 1.0, -2.0], [2.0, 0.5, 0.25, 0.0]]), np.array([8, 4])).tolist()
+    [[5.0, 3.0, 0.0, 0.0], [2.0, 0.5, 0.25, 0.0]]
+    """
+    clipped = np.maximum(values, 0.0)
+    falling = -np.sort(-clipped, axis=1)
+    n_kept = np.count_nonzero(np.cumsum(falling, axis=1) <= totals[:, None], axis=1)
+    dropped = np.pad(falling, ((0, 0), (0, 1)), constant_values=-1.0)
+    largest_dropped = np.take_along_axis(dropped, n_kept[:, None], axis=1)
+    return np.where(clipped > largest_dropped, clipped, 0.0)
+
+
+def _biased(estimate: Estimate, values: NDArray[np.float64], step: str, bias: str) -> Estimate:
     return replace(
         estimate,
-        values=shares * estimate.totals,
-        noise=Unstated("clipping and rescaling is biased, so no honest interval can be stated"),
-        steps=(*estimate.steps, "clip and rescale"),
+        values=values,
+        noise=Unstated(f"{bias}, so no honest interval can be stated"),
+        steps=(*estimate.steps, step),
     )
