@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from counter_worlds import counter, counts, files
 from tacit.central.continual import CounterFiles, History
 from tacit.central.continual import state_file as state_files
-from tacit.central.continual.history_file import read_history
+from tacit.central.continual.history_file import first_check, read_history
 from tacit.central.continual.state_file import read_state
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
@@ -333,3 +334,12 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_made(tmp_
         files(Path(tmp_path / "missing"))
     assert state_files.FORMAT == 1
     assert isinstance(History.empty(counter().stream), History)
+
+
+def test_records_beyond_64_bits_with_right_checks_are_refused(tmp_path):
+    opened = files(tmp_path)
+    head = opened.history_path.read_bytes()
+    line = b"0,2018-01-01,%d,1,2," % 10**30
+    opened.history_path.write_bytes(head + line + b"%08x\n" % zlib.crc32(line, first_check(head)))
+    with pytest.raises(FormatError, match="Restore"):
+        read_history(opened.history_path)

@@ -126,7 +126,7 @@ def read_text(path: Path) -> HistoryText:
         return _records(stream, content, len(head), first_check(head))
     except FormatError:
         raise
-    except (TacitError, KeyError, TypeError, ValueError, IndexError, StopIteration, RecursionError):
+    except (TacitError, KeyError, TypeError, ValueError, IndexError, OverflowError, StopIteration, RecursionError):
         raise FormatError(f"{path} is not a counter history, or its head is damaged. Restore it from a copy.") from None
 
 

@@ -84,7 +84,7 @@ def read_state(path: Path) -> SavedState:
         raise FormatError(f"there is no counter at {path}. Start one with: tacit counter start") from None
     except FormatError:
         raise
-    except (TacitError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except (TacitError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise FormatError(
             f"{path} is not the state of a counter, or is damaged. Restore it from a copy that is as new as the "
             "history; nothing was counted."
