@@ -223,6 +223,50 @@ class BufferKernels(Protocol):
     ) -> None: ...
 
 
+class StateSpaceKernels(Protocol):
+    """Series that drift, seen with noise; ``state_space_plain`` says what each function does."""
+
+    def log_likelihoods(
+        self,
+        shares: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None: ...
+
+    def smooth(
+        self,
+        shares: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        means: NDArray[np.float64],
+        variances: NDArray[np.float64],
+    ) -> None: ...
+
+    def question_variances(
+        self,
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        damped: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        bounds: NDArray[np.int64],
+        out: NDArray[np.float64],
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -343,6 +387,17 @@ def buffer_kernels(n_bins: int) -> BufferKernels:
     from tacit._kernels import buffers_plain
 
     return buffers_plain
+
+
+def state_space_kernels(n_steps: int) -> StateSpaceKernels:
+    """The kernels for series that drift: a step is a time and series, as much work as a hundred bits for each term."""
+    if _is_worth_loading(n_steps << 7):
+        from tacit._kernels import state_space
+
+        return state_space
+    from tacit._kernels import state_space_plain
+
+    return state_space_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:

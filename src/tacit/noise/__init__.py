@@ -16,6 +16,7 @@ from tacit.noise.image import LinearImage, errors_of_questions, intervals_of_que
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
 from tacit.noise.oracle import OracleNoise
 from tacit.noise.sampled_tree import SampledTreeNoise
+from tacit.noise.state_space import StateSpaceNoise
 from tacit.noise.tree import TreeNoise
 from tacit.noise.unstated import Unstated
 
@@ -29,6 +30,7 @@ __all__ = [
     "OracleNoise",
     "Orientation",
     "SampledTreeNoise",
+    "StateSpaceNoise",
     "TreeNoise",
     "Unstated",
     "errors_of_questions",
@@ -54,6 +56,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "oracle": OracleNoise.from_dict,
     "linear image": _image_from_dict,
     "sampled tree": SampledTreeNoise.from_dict,
+    "state space": StateSpaceNoise.from_dict,
     "tree": TreeNoise.from_dict,
     "unstated": Unstated.from_dict,
 }

@@ -1,0 +1,78 @@
+"""How much shares vary, found from the private data themselves: the likelihood, with a prior that decides when it is flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.postprocess.smoothing.model import Setting, Variability
+
+FloatArray = NDArray[np.float64]
+
+_PRIOR_DEVIATION: Final = 1.0
+_MOST_PLACES: Final = 24
+_FIRST_STEP: Final = 1.2
+_LAST_STEP: Final = 0.25
+_MOST_SWEEPS: Final = 12
+_SMALLEST: Final = -9.0
+_LARGEST: Final = 7.0
+
+
+def fit(setting: Setting, start: Variability, *, prior: Variability, first_step: float = _FIRST_STEP) -> Variability:
+    """The variability of greatest penalized likelihood, searched one parameter after another.
+
+    Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
+    as is needed about habits that all share.
+    """
+    n_places = len(setting.base)
+    if n_places > _MOST_PLACES:
+        order = np.argsort(-setting.base)
+        chosen = np.sort(order[np.linspace(0, n_places - 1, _MOST_PLACES).astype(np.int64)])
+    else:
+        chosen = np.arange(n_places)
+    observed, centre = setting.observed[:, chosen], prior.logs()
+    whole = setting
+
+    def loss(logs: FloatArray) -> float:
+        model = whole.model(Variability.from_logs(logs), given_sum=True).of_places(chosen)
+        likelihood = float(model.log_likelihoods(observed).sum())
+        return 0.5 * float(np.square((logs - centre) / _PRIOR_DEVIATION).sum()) - likelihood
+
+    return Variability.from_logs(_descend(loss, start.logs(), first_step))
+
+
+def _descend(loss: Callable[[FloatArray], float], start: FloatArray, first_step: float) -> FloatArray:
+    """Minimize along one axis after another by parabolas through three points; steps shrink as they cease to help."""
+    here, lowest = start.copy(), loss(start)
+    steps = np.full(len(start), first_step)
+    for _ in range(_MOST_SWEEPS):
+        for axis in range(len(start)):
+            if steps[axis] < _LAST_STEP:
+                continue
+            here, lowest, steps[axis] = _along(loss, here, lowest, axis, float(steps[axis]))
+        if (steps < _LAST_STEP).all():
+            break
+    return here
+
+
+def _along(
+    loss: Callable[[FloatArray], float], here: FloatArray, lowest: float, axis: int, step: float
+) -> tuple[FloatArray, float, float]:
+    def at(shift: float) -> tuple[FloatArray, float]:
+        there = here.copy()
+        there[axis] = min(max(there[axis] + shift, _SMALLEST), _LARGEST)
+        return there, loss(there)
+
+    up, down = at(step), at(-step)
+    bend = up[1] + down[1] - 2 * lowest
+    candidates = [(here, lowest), up, down]
+    if bend > 0:
+        shift = 0.5 * step * (down[1] - up[1]) / bend
+        if abs(shift) < 1.5 * step:
+            candidates.append(at(shift))
+    best = min(candidates, key=lambda pair: pair[1])
+    moved = abs(float(best[0][axis] - here[axis]))
+    return best[0], best[1], step if moved >= step else max(0.4 * step, min(step, moved))

@@ -1,0 +1,104 @@
+r"""What is known of the counts before smoothing: exposures, unbiased values, and the variance of their noise.
+
+Where the number of reports of each time bin is public, counts are shares of it. Their noise and their sampling are then
+those of independent places *given* that all add up: multinomial counts are Poisson counts given their sum, and noise that
+cancels over all cells is independent noise given that it cancels. So variances here are those of the independent places,
+
+.. math:: D_r - D_r^2 / \textstyle\sum_q D_q = V_r,
+
+with the stated variance V of a cell; the smoother puts the sum back in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import NoInterval, SettingError
+from tacit.estimate import Estimate
+from tacit.noise import OracleNoise
+
+FloatArray = NDArray[np.float64]
+
+_LARGEST_SHARE: Final = 0.9
+_ROUNDS: Final = 12
+_SLACK: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Unbiased counts (times x places), their exposures, and what of their noise's variance is known.
+
+    ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
+    ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
+    of all places did so from the start, so that its stated variances are those given the sum.
+    """
+
+    exposures: FloatArray
+    counts: FloatArray
+    unit_errors: FloatArray
+    slopes: FloatArray
+    is_shared: bool
+    cancels: bool
+
+    def errors(self, shares: FloatArray) -> FloatArray:
+        """The variance of the noise of every count."""
+        units = self.unit_errors + self.slopes * np.clip(shares, 0.0, 1.0)
+        if self.cancels:
+            units = independent_variances(units)
+        return np.asarray(self.exposures[:, None] * units, np.float64)
+
+
+def measured(estimate: Estimate) -> Measured:
+    """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
+
+    Variances of other noise than a frequency oracle's are taken cell by cell; that cells of a tree hang together is
+    left out.
+    """
+    values, totals = np.asarray(estimate.values, np.float64), estimate.totals
+    n_times, n_places = estimate.domain.shape
+    is_shared = totals is not None and totals.shape == (n_times, 1)
+    noise = estimate.noise
+    if is_shared and isinstance(noise, OracleNoise) and noise.private == ("place",):
+        assert totals is not None
+        p, q = float(noise.law.p), float(noise.law.q)
+        unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
+        exposures = totals[:, 0].astype(np.float64)
+        errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)
+        counts = _added_up(values, exposures, 1.0)
+        return Measured(exposures, counts, errors, slopes, True, _adds_up(values, exposures))
+    try:
+        variances = np.square(noise.standard_errors())
+    except NoInterval:
+        raise SettingError(
+            "smoothing needs unbiased estimates whose noise is known; "
+            f"got steps={', '.join(estimate.steps) or 'none'}. Smooth before clipping or shrinking."
+        ) from None
+    exposures = np.ones(n_times) if not is_shared or totals is None else totals[:, 0].astype(np.float64)
+    units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
+    counts = _added_up(values, exposures, np.maximum(units, 1e-12)) if is_shared else values
+    cancels = is_shared and _adds_up(values, exposures)
+    return Measured(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
+
+
+def independent_variances(variances: FloatArray) -> FloatArray:
+    """The variances of independent numbers that have these once their sum is known, row by row."""
+    found = np.asarray(variances, np.float64)
+    for _ in range(_ROUNDS):
+        total = np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+        found = variances / (1 - np.minimum(found / total, _LARGEST_SHARE))
+    return found
+
+
+def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
+    return bool((np.abs(values.sum(axis=1) - totals) <= _SLACK * (1 + totals)).all())
+
+
+def _added_up(values: FloatArray, totals: FloatArray, units: FloatArray | float) -> FloatArray:
+    """Make each row add up to its total: what is missing is dealt out as the noise is."""
+    weights = np.broadcast_to(np.asarray(units, np.float64), values.shape)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(values + weights * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)

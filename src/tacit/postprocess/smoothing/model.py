@@ -1,0 +1,125 @@
+"""The model of smoothing: how much shares vary, by which habits, and what that makes of the variances of counts."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.noise.state_space import StateSpace
+from tacit.postprocess.smoothing.measured import Measured
+from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR
+
+FloatArray = NDArray[np.float64]
+
+_LEAST_FRACTION: Final = 0.05
+_BURST_WINDOW: Final = 43
+_BURST_SCORE: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variability:
+    """How shares vary: deviations relative to the share.
+
+    ``drift`` of the level in a year; ``wander`` around it, forgotten in about ``memory`` days; ``weekday`` and ``season``
+    the usual size of their terms. ``overdispersion`` is what a day varies more than chance, as in Dirichlet-multinomial
+    counts: a share's variance is s (1/N + overdispersion). ``burst`` is the same for the part of a day's total that is out
+    of the ordinary.
+    """
+
+    drift: float = 0.05
+    wander: float = 0.08
+    memory: float = 10.0
+    weekday: float = 0.04
+    season: float = 0.06
+    overdispersion: float = 0.002
+    burst: float = 0.2
+
+    def logs(self) -> FloatArray:
+        return np.log(np.array(astuple(self)))
+
+    @classmethod
+    def from_logs(cls, logs: FloatArray) -> Variability:
+        return cls(*np.exp(logs).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All of the model but its variability: what was measured, when, and where shares are about."""
+
+    measured: Measured
+    basis: FloatArray
+    kinds: tuple[str, ...]
+    step_days: float
+    bursts: FloatArray
+    base: FloatArray
+    start: FloatArray
+    start_variances: FloatArray
+    shares: FloatArray
+    scales: FloatArray
+    shocks: FloatArray
+
+    def model(self, variability: Variability, *, given_sum: bool = False) -> StateSpace:
+        """The model of independent places, or (``given_sum``) what each place follows on its own, the sum being known."""
+        measured = self.measured
+        errors, deviations = measured.errors(self.shares), self.deviations(variability)
+        scales = np.square(self.base * self.scales)
+        starts = self.start_variances
+        if given_sum and measured.is_shared:
+            errors, deviations = _given_sum(errors), _given_sum(deviations)
+            starts, scales = _given_sum(starts[None])[0], _given_sum(scales[None])[0]
+        series = np.stack(
+            [
+                starts,
+                scales * variability.drift**2 * self.step_days / DAYS_A_YEAR,
+                scales * variability.wander**2,
+            ],
+            axis=1,
+        )
+        of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
+        coefficients = scales[:, None] * np.array([of_kind[kind] for kind in self.kinds])[None, :]
+        return StateSpace(
+            exposures=measured.exposures,
+            deviations=deviations,
+            errors=errors,
+            basis=self.basis,
+            series=series,
+            memory=float(np.exp(-self.step_days / variability.memory)),
+            coefficients=coefficients,
+            shocks=self.shocks,
+        )
+
+    def deviations(self, variability: Variability) -> FloatArray:
+        """The variance of realized counts around their expectation, places independent."""
+        exposures = self.measured.exposures[:, None]
+        spread = variability.overdispersion + variability.burst * np.square(self.bursts)[:, None]
+        factor = exposures if self.measured.is_shared else self.shares
+        return np.asarray(exposures * self.shares * (1 + factor * spread), np.float64)
+
+    @property
+    def observed(self) -> FloatArray:
+        """Observed shares less the prior means of their levels; 0 where nothing was seen."""
+        exposures = self.measured.exposures[:, None]
+        shares = np.divide(
+            self.measured.counts, exposures, out=np.zeros(self.measured.counts.shape), where=exposures > 0
+        )
+        return shares - self.start
+
+
+def _given_sum(variances: FloatArray) -> FloatArray:
+    """The variances of independent numbers once their sum is known, row by row."""
+    total = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(variances * np.maximum(1 - variances / total, _LEAST_FRACTION), np.float64)
+
+
+def bursts(totals: FloatArray) -> FloatArray:
+    """The part of each public total that is out of the ordinary: above the median of the weeks around it, and chance."""
+    n_times = len(totals)
+    half = min(_BURST_WINDOW, n_times) // 2
+    padded = np.pad(totals, half, mode="reflect") if half else totals
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    usual = np.median(windows, axis=1)
+    excess = totals - usual - _BURST_SCORE * np.sqrt(usual)
+    return np.divide(np.maximum(excess, 0.0), totals, out=np.zeros(n_times), where=totals > 0)

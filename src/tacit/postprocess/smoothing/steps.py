@@ -1,0 +1,130 @@
+"""Smoothing over time as a step from estimate to estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import TimeAxis
+from tacit.estimate import Estimate
+from tacit.noise.state_space import StateSpace, StateSpaceNoise, rounded
+from tacit.postprocess.simplex import projected
+from tacit.postprocess.smoothing.fitting import fit
+from tacit.postprocess.smoothing.measured import Measured, measured
+from tacit.postprocess.smoothing.model import Setting, Variability, bursts
+from tacit.postprocess.smoothing.seasons import seasons
+from tacit.postprocess.smoothing.shares import long_run_shares
+
+FloatArray = NDArray[np.float64]
+
+SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
+SHOWN: Final = "negative counts shown as 0, the others lowered to keep the total"
+SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
+
+_LEAST_SHARE: Final = 0.1
+_REVISIONS: Final = 2
+
+
+def smooth(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
+    r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
+
+    Each place's share of the public totals (or its rate, where there are none) is a level that drifts, a wander around
+    it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more where the public total is
+    out of the ordinary. How much is estimated from the private data themselves unless ``variability`` says it. The
+    realized count is the share's expectation and a part of what the day itself says,
+
+    .. math:: \hat c = N s + \frac{\sigma^2}{\sigma^2 + v} (y - N s),
+
+    and places add up to the public total. Below an epsilon of about 1.7 that part is so small that a day's answer is
+    essentially the smoothed share: it cannot show that day's anomaly, and its interval says so.
+
+    The noise is the model's posterior law, for days, months, years and any other sum. With ``non_negative`` what is
+    shown is moved to where counts can be; intervals stay those of the values before.
+
+    Reference: Harvey1990; Durbin2012.
+    """
+    known = measured(estimate)
+    extra = bursts(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
+    found = fitted(known, estimate.domain.time, extra, variability)
+    model = found.setting.model(found.variability)
+    model = replace(model, deviations=rounded(model.deviations), errors=rounded(model.errors))
+    shares, variances = model.smooth(found.setting.observed)
+    shares = shares + found.setting.start
+    noise = StateSpaceNoise(model, *_weights(known, model, variances))
+    values = _counts(known, noise, shares)
+    steps = (*estimate.steps, SMOOTHED)
+    if non_negative:
+        shown = shown_as_counts(values, known)
+        offsets = rounded(shown - values)
+        values, noise = values + offsets, replace(noise, offsets=offsets if offsets.any() else None)
+        values = np.maximum(values, 0.0)
+        steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)
+    return replace(estimate, values=values, noise=noise, steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What was learned from a series: how much it varies, and where its shares are about."""
+
+    setting: Setting
+    variability: Variability
+
+
+def fitted(known: Measured, time: TimeAxis, extra: FloatArray, variability: Variability | None) -> Fitted:
+    """Find the variability of a series, and the shares that the variances of its counts hang on."""
+    basis, kinds, lengths = seasons(time)
+    base, start, start_variances = long_run_shares(known, extra)
+    setting = Setting(
+        measured=known,
+        basis=basis,
+        kinds=kinds,
+        step_days=float(np.median(lengths)),
+        bursts=extra,
+        base=base,
+        start=start,
+        start_variances=start_variances,
+        shares=np.broadcast_to(base, known.counts.shape),
+        scales=np.ones(len(base)),
+        shocks=np.zeros((1, 1)),
+    )
+    prior = Variability()
+    chosen = fit(setting, prior, prior=prior) if variability is None else variability
+    for _ in range(_REVISIONS):
+        shares = setting.model(chosen).smooth(setting.observed)[0] + start
+        setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * base))
+        if variability is None:
+            chosen = fit(setting, chosen, prior=prior, first_step=0.5)
+    return Fitted(setting, chosen)
+
+
+def _weights(known: Measured, model: StateSpace, variances: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
+    """How what is missing of a total is dealt out: as much as is open, on average over time."""
+    if not known.is_shared:
+        return None, None
+    of_shares = np.square(known.exposures) @ variances
+    of_days = model.day_variances.sum(axis=0)
+    if not of_days.sum() > 0:
+        of_days = np.ones_like(of_days)
+    if not of_shares.sum() > 0:
+        of_shares = np.ones_like(of_shares)
+    return of_shares / of_shares.sum(), of_days / of_days.sum()
+
+
+def _counts(known: Measured, noise: StateSpaceNoise, shares: FloatArray) -> FloatArray:
+    """The posterior means of the realized counts."""
+    exposures = known.exposures[:, None]
+    days = noise.model.gains * (known.counts - exposures * shares)
+    if noise.share_weights is not None and noise.day_weights is not None:
+        shares = shares + noise.share_weights * (1 - shares.sum(axis=1, keepdims=True))
+        days = days - noise.day_weights * days.sum(axis=1, keepdims=True)
+    return np.asarray(exposures * shares + days, np.float64)
+
+
+def shown_as_counts(values: FloatArray, known: Measured) -> FloatArray:
+    """The nearest values that counts can have."""
+    if known.is_shared:
+        return projected(values, known.exposures.astype(np.int64))
+    return np.maximum(values, 0.0)
