@@ -25,6 +25,7 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/rappor.py
 	$(VENV)-bench/bin/python benchmarks/oracles.py
 	$(VENV)-bench/bin/python benchmarks/central_noise.py
+	$(VENV)-bench/bin/python benchmarks/central_trees.py
 	$(VENV)-bench/bin/python benchmarks/continual.py
 	$(VENV)-bench/bin/python benchmarks/reading.py
 	$(VENV)-bench/bin/python benchmarks/bounding.py

@@ -253,6 +253,7 @@ def test_questions_outside_the_tree_are_refused():
         {"n_leaves": 4, "levels": [3]},
         {"n_leaves": 4, "levels": [[0, 2**80, 4]]},
         {"n_leaves": 4, "levels": [[[0, 2, 4]]]},
+        {"n_leaves": 1 << 60, "levels": []},
     ],
 )
 def test_damaged_trees_are_refused(content):

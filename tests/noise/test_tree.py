@@ -88,6 +88,15 @@ def test_ranges_at_once_equal_single_questions():
         assert_allclose((lower[i], upper[i]), noise.interval(values[i], weights, 0.95))
 
 
+def test_what_is_known_has_no_error():
+    flat = TreeNoise(Hierarchy.of_levels([], 8), (None, LAPLACE), (8, 1))
+    assert flat.interval(0.0, np.zeros((8, 1)), 0.95) == (0.0, 0.0)
+    total = np.zeros((3, 20))
+    total[1] = 1
+    lower, upper = over_places().interval(77.0, total, 0.95)
+    assert_allclose((lower, upper), (77, 77), atol=1e-5)
+
+
 def test_limits_of_counts_are_never_below_zero():
     noise, cell = over_time(n_places=1), np.eye(20)[:, :1]
     lower, upper = noise.interval(2.0, cell, 0.95)
@@ -120,6 +129,8 @@ def test_settings_that_do_not_fit_are_refused():
         lambda: TreeNoise(UNEVEN, (None, LAPLACE), (20, 1)),
         lambda: TreeNoise(UNEVEN, (None, None, None, LAPLACE), (19, 1)),
         lambda: TreeNoise(UNEVEN, (None, None, None, LAPLACE), (1, 20), "place", np.zeros(20, int)),
+        lambda: TreeNoise(UNEVEN, (None, LAPLACE, LAPLACE, None), (20, 1)),
+        lambda: TreeNoise(UNEVEN, (None, LAPLACE, LAPLACE, LAPLACE), (20, 1), known=(4,)),
         lambda: over_time().variance(np.ones((20, 5))),
         lambda: over_time().interval(1.0, np.ones((20, 4)), 1.0),
     ):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ Node = tuple[int, int]
 
 
 IntArray = NDArray[np.int64]
+
+MOST_LEAVES: Final = 1 << 28
+"""No file holds a larger tree: its boundaries alone take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -319,6 +322,8 @@ class Hierarchy:
         True
         """
         try:
+            if content["n_leaves"] > MOST_LEAVES:  # of a damaged file, before memory is asked for
+                raise ValueError("n_leaves")
             return cls.of_levels(content["levels"], content["n_leaves"])
         except (KeyError, TypeError, ValueError, OverflowError):
             raise FormatError("the hierarchy is damaged or newer than this version. Make it anew.") from None

@@ -55,6 +55,12 @@ class TreeNoise:
                 f"a tree of {n_leaves} leaves and {self.hierarchy.n_levels} levels must stand over as many bins and "
                 f"have as many laws; got shape={self.shape}, {len(self.laws)} laws."
             )
+        if any(not 0 <= level < self.hierarchy.n_levels for level in self.known):
+            raise SettingError(f"known must list levels from 0 to {self.hierarchy.height}; got known={self.known}.")
+        if self.laws[-1] is None and self.hierarchy.height not in self.known:
+            raise SettingError(
+                "laws must name one for the leaves; got None. Measure the leaves, or cut the tree above."
+            )
         if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(n_leaves)):
             raise SettingError(f"order must hold each of the {n_leaves} leaves once.")
 
@@ -215,7 +221,7 @@ class TreeNoise:
     def _reach(
         self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
     ) -> FloatArray:
-        is_whole = is_whole and self.is_flat
+        is_whole, is_exact = is_whole and self.is_flat, variances == 0
         if is_whole or self._is_grainy:
             # spread the noise over a unit, U: a continuous law, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
             variances, cumulants = variances + 1 / 12, cumulants - 1 / 120
@@ -223,8 +229,10 @@ class TreeNoise:
         kurtosis = np.divide(cumulants, squares, out=np.zeros_like(squares), where=squares > 0)
         reach = quantile_factors(kurtosis, level) * np.sqrt(variances)
         if is_whole:
-            return np.ceil(reach - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
-        return reach + 0.5 if self._is_grainy else reach
+            reach = np.ceil(reach - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
+        elif self._is_grainy:
+            reach = reach + 0.5
+        return np.where(is_exact, 0.0, reach)
 
 
 def _limits(values: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
