@@ -28,10 +28,11 @@ STEPS = {
 }
 
 
-def reports_from(source, path) -> ReportFile:
+def reports_from(source, path, day) -> ReportFile:
+    """Four reports; each file has one on a day of its own, since two equal files are not tallied together."""
     with ReportWriter(path, Provenance(PLAN.fingerprint, source.is_simulation), MECHANISM.report_bytes) as writer:
         cells = np.array([0, 1, 2, 2])
-        writer.add(np.array([0, 3, 3, 40]), MECHANISM.randomize(cells, randomness=source))
+        writer.add(np.array([0, 3, 3, 40 + day]), MECHANISM.randomize(cells, randomness=source))
     return ReportFile.open(path)
 
 
@@ -48,7 +49,7 @@ def test_one_seeded_part_labels_all_that_comes_of_it(tmp_path_factory, simulated
     paths = []
     for number, is_simulation in enumerate(simulated):
         path = folder / f"{number}.reports"
-        file = reports_from(SeededRandomness(number) if is_simulation else SecureRandomness(), path)
+        file = reports_from(SeededRandomness(number) if is_simulation else SecureRandomness(), path, number)
         assert file.provenance.is_simulation == is_simulation
         paths.append(path)
     tally = tally_reports(paths, PLAN)
