@@ -11,8 +11,8 @@ Given y the day's deviation is known up to :math:`\sigma^2 v / (\sigma^2 + v) = 
 share up to a Gaussian process whose precision is banded but for the few coefficients :math:`\beta`. With its factors
 (:math:`x_t = J_t x_{t+1} + \xi_t`, backwards in time) the variance of any question takes one pass over the series.
 
-Counts of all places add up to the public total. What is missing is dealt out in proportion to what is open: weights k
-for shares, m for deviations,
+Counts of all places add up to the public total. What is missing is dealt out by weights that add up to 1: k for what
+shares lack, m for what deviations do,
 
 .. math:: \hat c = N (\hat s + k (1 - \mathbf 1^\top \hat s)) + \hat d - m \mathbf 1^\top \hat d,
           \qquad \hat d = g (y - N \hat s),
@@ -42,6 +42,9 @@ from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
 from tacit.two_binomials import normal_quantile
 
 _DIGITS: Final = 1 << 12
+_HEAVIER: Final = 0.5
+_MOST_SKEWED: Final = 1.5
+_MOST_PEAKED: Final = 5.0
 _ARRAYS: Final = ("exposures", "deviations", "errors", "basis", "series", "coefficients", "shocks")
 
 
@@ -53,7 +56,7 @@ class StateSpace:
     counts. ``series`` has for each place the variance of the first level, of a step of the level, and of the wander a;
     ``memory`` is its :math:`\\rho`, ``coefficients`` are the prior variances of :math:`\\beta` (places x terms) and
     ``basis`` (times x terms) its regressors. ``shocks`` is further variance of single steps of the level (times x
-    places, or one 0).
+    places, or one 0). ``error_skew`` is the third cumulant of y - c, in parts of its variance.
     """
 
     exposures: FloatArray
@@ -64,6 +67,7 @@ class StateSpace:
     memory: float
     coefficients: FloatArray
     shocks: FloatArray
+    error_skew: float = 0.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,6 +85,18 @@ class StateSpace:
         return self.gains * self.errors
 
     @cached_property
+    def day_cumulants(self) -> tuple[FloatArray, FloatArray]:
+        """The third and fourth cumulants of counts around their estimates.
+
+        Chance is as in Poisson counts, whose cumulants are all the same; noise as in scaled ones. Days of which it is
+        unknown how much they vary are a little heavier in the tails.
+        """
+        rest, skew = 1 - self.gains, self.error_skew
+        third = rest**3 * self.deviations - self.gains**3 * (skew * self.errors)
+        fourth = rest**4 * self.deviations + self.gains**4 * (skew**2 * self.errors)
+        return third, fourth + _HEAVIER * np.square(self.day_variances)
+
+    @cached_property
     def share_errors(self) -> FloatArray:
         """The variance of each observed share around the model's, places x times; infinite where nothing was seen."""
         spread = (self.deviations + self.errors).T
@@ -89,7 +105,7 @@ class StateSpace:
         return np.ascontiguousarray(np.divide(spread, square, out=out, where=(square > 0) & (spread > 0)))
 
     @cached_property
-    def _law(self) -> tuple[Any, ...]:
+    def _law(self) -> tuple[FloatArray, FloatArray, float, FloatArray, FloatArray]:
         return self.basis, self.series, self.memory, self.coefficients, np.ascontiguousarray(self.shocks.T)
 
     def log_likelihoods(self, shares: FloatArray) -> FloatArray:
@@ -141,16 +157,19 @@ class StateSpace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: _packed(getattr(self, name)) for name in _ARRAYS} | {"memory": self.memory}
+        return {name: _packed(getattr(self, name)) for name in _ARRAYS} | {
+            "memory": self.memory,
+            "error_skew": self.error_skew,
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
         arrays = {name: unpack_array(content[name]).astype(np.float64) for name in _ARRAYS}
-        return cls(memory=float(content["memory"]), **arrays)
+        return cls(memory=float(content["memory"]), error_skew=float(content["error_skew"]), **arrays)
 
     @property
     def _work(self) -> int:
-        return self.errors.size * (1 + self.basis.shape[1])
+        return math.prod(self.shape) * (1 + self.basis.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +178,8 @@ class StateSpaceNoise:
 
     ``share_weights`` (k) and ``day_weights`` (m) say how counts were made to add up to the public totals; None where
     there are none. ``offsets`` are what values were moved by to be shown (negative ones to 0, say): intervals are those
-    of the values before. Limits are the normal law's, cut to what counts can be.
+    of the values before. Limits are those of a law with the variance and the skewness of the answer, for a whole number
+    spread over its unit; then they are cut to what counts can be.
     """
 
     model: StateSpace
@@ -172,63 +192,56 @@ class StateSpaceNoise:
         return self.model.shape
 
     def variance(self, weights: FloatArray) -> float:
-        asked = np.asarray(weights, np.float64)
-        if asked.shape != self.shape:
-            raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
-        of_shares, of_days = asked - asked @ self._k[:, None], asked - asked @ self._m[:, None]
-        model = self.model
-        on_shares = model.exposures[:, None] * (of_shares - model.gains * of_days)
-        groups = np.where(on_shares.any(axis=1), 0, -1)
-        variance = 0.0
-        if not groups.all():
-            variance = float(model.question_variances(on_shares, np.zeros(self.shape), groups, 1)[:, 0, 0].sum())
-        return variance + float((np.square(of_days) * model.day_variances).sum())
+        return self._moments(weights)[0]
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
         asked = np.asarray(weights, np.float64)
+        moments = (np.array(moment) for moment in self._moments(asked))
         if self.offsets is not None:
             value = value - float((asked * self.offsets).sum())
-        reach = normal_quantile(level) * math.sqrt(self.variance(asked))
+        is_whole = bool((asked % 1 == 0).all())
+        lower, upper = _limits(np.array(value), *moments, level, is_whole=is_whole)
         if asked.min() < 0:
-            return value - reach, value + reach
-        largest = self._largest(asked)
-        return min(max(value - reach, 0.0), largest), min(max(value + reach, 0.0), largest)
+            return float(lower), float(upper)
+        largest = float((asked.max(axis=1) * self.model.exposures).sum()) if self._is_shared else math.inf
+        return min(max(float(lower), 0.0), largest), min(max(float(upper), 0.0), largest)
 
     def standard_errors(self) -> FloatArray:
-        return self._cell_errors
+        return np.sqrt(self._cell_moments[0])
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self.limits(values, level)
+        largest = self.model.exposures[:, None] if self._is_shared else np.inf
+        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+
+    def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Limits for every cell, not yet cut to what counts can be."""
         check_share(level=level)
         centre = values if self.offsets is None else values - self.offsets
-        largest = self.model.exposures[:, None] if self._is_shared else np.inf
-        return _limits(centre, normal_quantile(level) * self._cell_errors, largest)
+        return _limits(centre, *self._cell_moments, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
-        model = self.model
-        if len(np.unique(image.time_groups)) == len(image.time_groups):
-            parts = self._cell_parts
-            parts = [sum_groups(part, image.time_groups, n_groups=image.shape[0]) for part in parts]
-        else:
-            exposures = np.broadcast_to(model.exposures[:, None], self.shape)
-            found = model.question_variances(exposures, exposures * model.gains, image.time_groups, image.shape[0])
-            days = sum_groups(model.day_variances, image.time_groups, n_groups=image.shape[0])
-            parts = [*found.transpose(2, 1, 0), days]
-        return self._errors(parts, image.place_groups, image.shape[1])
+        return np.sqrt(self._image_moments(image)[0])
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self.image_limits(values, image, level)
+        largest: Any = np.inf
+        if self._is_shared:
+            largest = sum_groups(self.model.exposures, image.time_groups, n_groups=image.shape[0])[:, None]
+        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+
+    def image_limits(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        """Limits for sums of cells, not yet cut to what counts can be."""
         check_share(level=level)
         centre = values
         if self.offsets is not None:
             moved = sum_groups(self.offsets, image.time_groups, n_groups=image.shape[0])
             centre = values - sum_groups(moved, image.place_groups, n_groups=image.shape[1], axis=1)
-        largest: Any = np.inf
-        if self._is_shared:
-            largest = sum_groups(self.model.exposures, image.time_groups, n_groups=image.shape[0])[:, None]
-        return _limits(centre, normal_quantile(level) * self.image_errors(image), largest)
+        return _limits(centre, *self._image_moments(image), level)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -256,30 +269,64 @@ class StateSpaceNoise:
     def _m(self) -> FloatArray:
         return np.zeros(self.shape[1]) if self.day_weights is None else self.day_weights
 
-    def _largest(self, asked: FloatArray) -> float:
-        return float((asked.max(axis=1) * self.model.exposures).sum()) if self._is_shared else math.inf
+    def _moments(self, weights: FloatArray) -> tuple[float, float, float]:
+        """The variance, the third and the fourth cumulant of a question."""
+        asked = np.asarray(weights, np.float64)
+        if asked.shape != self.shape:
+            raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
+        of_shares, of_days = asked - asked @ self._k[:, None], asked - asked @ self._m[:, None]
+        model = self.model
+        on_shares = model.exposures[:, None] * (of_shares - model.gains * of_days)
+        groups = np.where(on_shares.any(axis=1), 0, -1)
+        variance = float((np.square(of_days) * model.day_variances).sum())
+        if not groups.all():
+            variance += float(model.question_variances(on_shares, np.zeros(self.shape), groups, 1)[:, 0, 0].sum())
+        third, fourth = model.day_cumulants
+        return variance, float((of_days**3 * third).sum()), float((of_days**4 * fourth).sum())
 
     @cached_property
     def _cell_parts(self) -> list[FloatArray]:
-        """For single cells, the three moments of N s and N g s, and what stays open of days."""
+        """For single cells, the three moments of N s and N g s, and the cumulants of what stays open of days."""
         model = self.model
         variances = model.smooth(np.zeros(self.shape))[1] * np.square(model.exposures)[:, None]
-        return [variances, variances * model.gains, variances * np.square(model.gains), model.day_variances]
+        squares = [variances, variances * model.gains, variances * np.square(model.gains)]
+        return [*squares, model.day_variances, *model.day_cumulants]
 
     @cached_property
-    def _cell_errors(self) -> FloatArray:
-        return self._errors(self._cell_parts, np.arange(self.shape[1]), self.shape[1])
+    def _cell_moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._of_groups(self._cell_parts, np.arange(self.shape[1]), self.shape[1])
 
-    def _errors(self, parts: Sequence[FloatArray], places: IntArray, n_places: int) -> FloatArray:
-        """Standard errors of sums of places, from the moments of each: all places share what is missing."""
+    def _image_moments(self, image: Grouping) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The variances, third and fourth cumulants of sums of cells."""
+        model, times, n_times = self.model, image.time_groups, image.shape[0]
+        if len(np.unique(times)) == len(times):
+            parts = [sum_groups(part, times, n_groups=n_times) for part in self._cell_parts]
+        else:
+            exposures = np.broadcast_to(model.exposures[:, None], self.shape)
+            found = model.question_variances(exposures, exposures * model.gains, times, n_times)
+            of_days = (model.day_variances, *model.day_cumulants)
+            days = [sum_groups(part, times, n_groups=n_times) for part in of_days]
+            parts = [*found.transpose(2, 1, 0), *days]
+        return self._of_groups(parts, image.place_groups, image.shape[1])
+
+    def _of_groups(self, parts: Sequence[FloatArray], places: IntArray, n_places: int) -> tuple[FloatArray, FloatArray]:
+        """Moments of sums of places, from those of each: all places share what is missing of a total."""
         k = sum_groups(self._k, places, n_groups=n_places)
         m = sum_groups(self._m, places, n_groups=n_places)
-        factors = ((1 - 2 * k, k * k), (1 - k - m, k * m), (1 - 2 * m, m * m), (1 - 2 * m, m * m))
-        variances = np.zeros((len(parts[0]), n_places))
-        for part, sign, (own, all_of_them) in zip(parts, (1, -2, 1, 1), factors, strict=True):
+        factors = (
+            (1 - 2 * k, k * k),
+            (1 - k - m, k * m),
+            (1 - 2 * m, m * m),
+            (1 - 2 * m, m * m),
+            ((1 - m) ** 3 + m**3, -(m**3)),
+            ((1 - m) ** 4 - m**4, m**4),
+        )
+        signed = []
+        for part, (own, all_of_them) in zip(parts, factors, strict=True):
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
-            variances += sign * (own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
-        return np.sqrt(np.maximum(variances, 0.0))
+            signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
+        variances = signed[0] - 2 * signed[1] + signed[2] + signed[3]
+        return np.maximum(variances, 0.0), signed[4], signed[5]
 
 
 def rounded(values: FloatArray) -> FloatArray:
@@ -292,8 +339,31 @@ def rounded(values: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents), np.float64)
 
 
-def _limits(centre: FloatArray, reach: FloatArray, largest: Any) -> tuple[FloatArray, FloatArray]:
-    return np.clip(centre - reach, 0.0, largest), np.clip(centre + reach, 0.0, largest)
+def _limits(
+    centre: FloatArray,
+    variances: FloatArray,
+    third: FloatArray,
+    fourth: FloatArray,
+    level: float,
+    *,
+    is_whole: bool = True,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Quantiles of a law with these cumulants, by the expansion of Cornish and Fisher.
+
+    .. math:: z + \frac{z^2 - 1}{6} \gamma + \frac{z^3 - 3z}{24} \kappa - \frac{2z^3 - 5z}{36} \gamma^2
+
+    with the skewness and the excess kurtosis.
+    """
+    is_open = variances > 0
+    spread = np.sqrt(variances + (is_open / 12 if is_whole else 0.0))  # a whole number, spread over its unit
+    skewness = np.divide(third, spread**3, out=np.zeros_like(spread), where=is_open)
+    skewness = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED)
+    kurtosis = np.divide(fourth, spread**4, out=np.zeros_like(spread), where=is_open)
+    kurtosis = np.clip(kurtosis, 0.0, _MOST_PEAKED)
+    z = normal_quantile(level)
+    shift = (z * z - 1) / 6 * skewness
+    reach = z + (z**3 - 3 * z) / 24 * kurtosis - (2 * z**3 - 5 * z) / 36 * np.square(skewness)
+    return centre + (shift - reach) * spread, centre + (shift + reach) * spread
 
 
 def _packed(array: FloatArray | None) -> dict[str, Any] | None:

@@ -2,5 +2,6 @@
 
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.simplex import project
+from tacit.postprocess.smoothing import smooth
 
-__all__ = ["clip", "clip_and_rescale", "norm_cut", "project"]
+__all__ = ["clip", "clip_and_rescale", "norm_cut", "project", "smooth"]

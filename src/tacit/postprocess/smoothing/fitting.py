@@ -1,8 +1,9 @@
-"""How much shares vary, found from the private data themselves: the likelihood, with a prior that decides when it is flat."""
+"""How much shares vary, found from the private data themselves by likelihood; where that is flat, a prior decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,8 @@ _LAST_STEP: Final = 0.25
 _MOST_SWEEPS: Final = 12
 _SMALLEST: Final = -9.0
 _LARGEST: Final = 7.0
+_SCALES: Final = (0.4, 0.55, 0.75, 1.0, 1.35, 1.8, 2.5)
+_SCALE_DEVIATION: Final = 0.35
 
 
 def fit(setting: Setting, start: Variability, *, prior: Variability, first_step: float = _FIRST_STEP) -> Variability:
@@ -42,6 +45,21 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
         return 0.5 * float(np.square((logs - centre) / _PRIOR_DEVIATION).sum()) - likelihood
 
     return Variability.from_logs(_descend(loss, start.logs(), first_step))
+
+
+def fit_scales(setting: Setting, variability: Variability) -> FloatArray:
+    """How much more or less than others each place varies: the mean, on a log scale, of what its own data say.
+
+    The prior is that most are within a third of the others; where noise hides how much a place varies, it stays.
+    """
+    observed = setting.observed
+    logs = np.log(np.array(_SCALES))
+    scores = np.empty((len(logs), len(setting.base)))
+    for row, scale in enumerate(_SCALES):
+        model = replace(setting, scales=np.full(len(setting.base), scale)).model(variability, given_sum=True)
+        scores[row] = model.log_likelihoods(observed) - 0.5 * (logs[row] / _SCALE_DEVIATION) ** 2
+    weights = np.exp(scores - scores.max(axis=0))
+    return np.asarray(np.exp(logs @ weights / weights.sum(axis=0)), np.float64)
 
 
 def _descend(loss: Callable[[FloatArray], float], start: FloatArray, first_step: float) -> FloatArray:

@@ -1,8 +1,9 @@
 r"""What is known of the counts before smoothing: exposures, unbiased values, and the variance of their noise.
 
 Where the number of reports of each time bin is public, counts are shares of it. Their noise and their sampling are then
-those of independent places *given* that all add up: multinomial counts are Poisson counts given their sum, and noise that
-cancels over all cells is independent noise given that it cancels. So variances here are those of the independent places,
+those of independent places *given* that all add up: multinomial counts are Poisson counts given their sum, and noise
+that cancels over all cells is independent noise given that it cancels. So variances here are those of the independent
+places,
 
 .. math:: D_r - D_r^2 / \textstyle\sum_q D_q = V_r,
 
@@ -34,7 +35,8 @@ class Measured:
 
     ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
     ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
-    of all places did so from the start, so that its stated variances are those given the sum.
+    of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the third
+    cumulant of the noise, in parts of its variance.
     """
 
     exposures: FloatArray
@@ -43,6 +45,7 @@ class Measured:
     slopes: FloatArray
     is_shared: bool
     cancels: bool
+    error_skew: float = 0.0
 
     def errors(self, shares: FloatArray) -> FloatArray:
         """The variance of the noise of every count."""
@@ -69,7 +72,7 @@ def measured(estimate: Estimate) -> Measured:
         exposures = totals[:, 0].astype(np.float64)
         errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)
         counts = _added_up(values, exposures, 1.0)
-        return Measured(exposures, counts, errors, slopes, True, _adds_up(values, exposures))
+        return Measured(exposures, counts, errors, slopes, True, _adds_up(values, exposures), _skew(p, q, n_places))
     try:
         variances = np.square(noise.standard_errors())
     except NoInterval:
@@ -91,6 +94,14 @@ def independent_variances(variances: FloatArray) -> FloatArray:
         total = np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
         found = variances / (1 - np.minimum(found / total, _LARGEST_SHARE))
     return found
+
+
+def _skew(p: float, q: float, n_places: int) -> float:
+    """The third cumulant of (supports - expected) / (p - q) over its variance, for a cell of average share."""
+    share = 1 / n_places
+    second = share * p * (1 - p) + (1 - share) * q * (1 - q)
+    third = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
+    return third / (p - q) / second
 
 
 def _adds_up(values: FloatArray, totals: FloatArray) -> bool:

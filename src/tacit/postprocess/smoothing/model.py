@@ -23,22 +23,22 @@ _BURST_SCORE: Final = 2.0
 class Variability:
     """How shares vary: deviations relative to the share.
 
-    ``drift`` of the level in a year; ``wander`` around it, forgotten in about ``memory`` days; ``weekday`` and ``season``
-    the usual size of their terms. ``overdispersion`` is what a day varies more than chance, as in Dirichlet-multinomial
-    counts: a share's variance is s (1/N + overdispersion). ``burst`` is the same for the part of a day's total that is out
-    of the ordinary.
+    ``drift`` of the level in a year; ``wander`` around it, forgotten in about ``memory`` days; ``weekday`` and
+    ``season`` the usual size of their terms. ``overdispersion`` is what a day varies more than chance, as in
+    Dirichlet-multinomial counts: a share's variance is s (1/N + overdispersion). ``burst`` is the same for the part of
+    a day's total that is out of the ordinary.
     """
 
-    drift: float = 0.05
-    wander: float = 0.08
+    drift: float = 0.04
+    wander: float = 0.05
     memory: float = 10.0
     weekday: float = 0.04
-    season: float = 0.06
-    overdispersion: float = 0.002
+    season: float = 0.04
+    overdispersion: float = 0.0004
     burst: float = 0.2
 
     def logs(self) -> FloatArray:
-        return np.log(np.array(astuple(self)))
+        return np.asarray(np.log(np.array(astuple(self))), np.float64)
 
     @classmethod
     def from_logs(cls, logs: FloatArray) -> Variability:
@@ -62,7 +62,7 @@ class Setting:
     shocks: FloatArray
 
     def model(self, variability: Variability, *, given_sum: bool = False) -> StateSpace:
-        """The model of independent places, or (``given_sum``) what each place follows on its own, the sum being known."""
+        """The model of independent places, or (``given_sum``) what each one follows when their sum is known."""
         measured = self.measured
         errors, deviations = measured.errors(self.shares), self.deviations(variability)
         scales = np.square(self.base * self.scales)
@@ -89,6 +89,7 @@ class Setting:
             memory=float(np.exp(-self.step_days / variability.memory)),
             coefficients=coefficients,
             shocks=self.shocks,
+            error_skew=measured.error_skew,
         )
 
     def deviations(self, variability: Variability) -> FloatArray:
@@ -115,7 +116,7 @@ def _given_sum(variances: FloatArray) -> FloatArray:
 
 
 def bursts(totals: FloatArray) -> FloatArray:
-    """The part of each public total that is out of the ordinary: above the median of the weeks around it, and chance."""
+    """The part of each public total that is out of the ordinary: above the median of the weeks around, and chance."""
     n_times = len(totals)
     half = min(_BURST_WINDOW, n_times) // 2
     padded = np.pad(totals, half, mode="reflect") if half else totals

@@ -12,7 +12,7 @@ from tacit.domain import TimeAxis
 from tacit.estimate import Estimate
 from tacit.noise.state_space import StateSpace, StateSpaceNoise, rounded
 from tacit.postprocess.simplex import projected
-from tacit.postprocess.smoothing.fitting import fit
+from tacit.postprocess.smoothing.fitting import fit, fit_scales
 from tacit.postprocess.smoothing.measured import Measured, measured
 from tacit.postprocess.smoothing.model import Setting, Variability, bursts
 from tacit.postprocess.smoothing.seasons import seasons
@@ -97,11 +97,16 @@ def fitted(known: Measured, time: TimeAxis, extra: FloatArray, variability: Vari
         setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * base))
         if variability is None:
             chosen = fit(setting, chosen, prior=prior, first_step=0.5)
+        setting = replace(setting, scales=fit_scales(setting, chosen))
     return Fitted(setting, chosen)
 
 
 def _weights(known: Measured, model: StateSpace, variances: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
-    """How what is missing of a total is dealt out: as much as is open, on average over time."""
+    """How what is missing of a total is dealt out: as much as is open, on average over time.
+
+    Missing shares go to shares, but a place whose days speak for themselves (gain 1) needs none of them: the deviations
+    of its days would take them back.
+    """
     if not known.is_shared:
         return None, None
     of_shares = np.square(known.exposures) @ variances
@@ -110,7 +115,10 @@ def _weights(known: Measured, model: StateSpace, variances: FloatArray) -> tuple
         of_days = np.ones_like(of_days)
     if not of_shares.sum() > 0:
         of_shares = np.ones_like(of_shares)
-    return of_shares / of_shares.sum(), of_days / of_days.sum()
+    of_shares, of_days = of_shares / of_shares.sum(), of_days / of_days.sum()
+    total = max(float(known.exposures.sum()), 1.0)
+    gains = known.exposures @ model.gains / total
+    return of_shares * (1 - gains) + of_days * (of_shares @ gains), of_days
 
 
 def _counts(known: Measured, noise: StateSpaceNoise, shares: FloatArray) -> FloatArray:
