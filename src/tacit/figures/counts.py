@@ -13,7 +13,7 @@ from tacit.domain import TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.release import Release
-from tacit.release.release import LARGEST_RELATIVE_ERROR
+from tacit.release.release import ANOTHER_REFINEMENT, LARGEST_RELATIVE_ERROR
 from tacit.tally import ExactTally
 
 FloatArray = NDArray[np.float64]
@@ -121,7 +121,7 @@ def coarser_steps(axis: TimeAxis) -> Iterator[str]:
 
 def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
-    added = Release.of(release.plan, release.unbiased, by=step, level=release.level)
+    added = release.coarsen(time=step) if release.refinement != ANOTHER_REFINEMENT else _clipped(release, step)
     estimate, axis = added.unbiased, added.domain.time
     lower, upper = estimate.noise.intervals(estimate.values, release.level)
     return Counts(
@@ -137,6 +137,11 @@ def counts_by(release: Release, step: str) -> Counts:
         reliable=added.reliable(),
         level=release.level,
     )
+
+
+def _clipped(release: Release, step: str) -> Release:
+    """A release refined in a way that cannot be repeated, added up and refined in the simplest one."""
+    return Release.of(release.plan, release.unbiased, by=step, level=release.level, refine="clip", rules=release.rules)
 
 
 def counts_in_all(release: Release) -> Counts:

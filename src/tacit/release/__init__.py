@@ -1,6 +1,8 @@
 """What leaves for the public: a table with its statement."""
 
 from tacit.release.release import Release
+from tacit.release.rules import Rule, Rules
 from tacit.release.statement import PrivacyStatement
+from tacit.release.versions import Version
 
-__all__ = ["PrivacyStatement", "Release"]
+__all__ = ["PrivacyStatement", "Release", "Rule", "Rules", "Version"]

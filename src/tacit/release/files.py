@@ -20,21 +20,37 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit._files import write_whole
+from tacit._packing import pack_array, unpack_array
 from tacit.domain import Domain
 from tacit.errors import FormatError, MissingExtra, SettingError
 from tacit.estimate import Estimate
 from tacit.noise import noise_from_dict
 from tacit.plan import Plan
 from tacit.provenance import Provenance
-from tacit.release.release import Release
+from tacit.release.release import BLANKED, Release
+from tacit.release.rules import NO_RULES, Rules
 from tacit.release.statement import PrivacyStatement
+from tacit.release.versions import Version
 
 FORMAT: Final = 1
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _VALUES: Final = ("unbiased", "refined")
 _LABELS: Final = ("period", "place")
-_NUMBERS: Final = ("unbiased", "standard_error", "lower", "upper", "refined", "reliable", "reports")
+_NUMBERS: Final = (
+    "unbiased",
+    "standard_error",
+    "lower",
+    "upper",
+    "refined",
+    "reliable",
+    "reports",
+    "refined_lower",
+    "refined_upper",
+)
+_STATUS: Final = "status"
+_FIRST_REFINEMENT: Final = "clip"
+"""How releases were refined before files said how."""
 
 
 def write(release: Release, path: Path) -> None:
@@ -75,8 +91,21 @@ def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, A
         "totals": None if totals is None else totals.tolist(),
         "noise": {name: getattr(release, name).noise.to_dict() for name in _VALUES},
         "steps": {name: list(getattr(release, name).steps) for name in _VALUES},
+        "refinement": release.refinement,
     }
+    if release.version.number > 1:
+        about["version"] = {"number": release.version.number, "revises": release.version.revises}
+    if not release.rules.are_none:
+        # a table leaves suppressed cells blank; sums are still sums of all cells
+        is_blank = release.blank()
+        about["rules"] = release.rules.to_dict()
+        about["withheld"] = {name: pack_array(getattr(release, name).values[is_blank]) for name in _VALUES}
     return about | {"checksum": _checksum(about, columns)}
+
+
+def checksum_of(release: Release) -> str:
+    """The checksum that a release's file has."""
+    return str(_about(release, release.columns())["checksum"])
 
 
 def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> str:
@@ -87,7 +116,10 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
         digest.update("\n".join(columns[name].tolist()).encode())
     for name in _NUMBERS:
         if name in columns:  # not every release has a public number of reports
-            digest.update(np.ascontiguousarray(columns[name], "<f8").tobytes())
+            numbers = np.ascontiguousarray(columns[name], "<f8")
+            digest.update(np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes())  # one kind of NaN
+    if _STATUS in columns:
+        digest.update("\n".join(columns[_STATUS].tolist()).encode())
     return digest.hexdigest()
 
 
@@ -100,14 +132,17 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it anew.")
     plan, provenance = Plan.from_dict(about["plan"]), Provenance.from_dict(about["provenance"])
     steps = {name: tuple(about["steps"][name]) for name in _VALUES}
-    statement = PrivacyStatement.of(plan, provenance, unbiased_steps=steps["unbiased"], refined_steps=steps["refined"])
+    version = Version(**about.get("version", {}))
+    statement = PrivacyStatement.of(
+        plan, provenance, unbiased_steps=steps["unbiased"], refined_steps=steps["refined"], version=version
+    )
     if statement != PrivacyStatement.from_dict(about["statement"]):
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
     totals = None if about["totals"] is None else np.array(about["totals"], np.int64)
     unbiased, refined = (
         Estimate(
             domain=domain,
-            values=np.array(columns[name], np.float64).reshape(domain.shape),
+            values=_whole(np.array(columns[name], np.float64), about.get("withheld"), name).reshape(domain.shape),
             noise=noise_from_dict(about["noise"][name]),
             totals=totals,
             steps=steps[name],
@@ -115,7 +150,25 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         )
         for name in _VALUES
     )
-    return Release(plan, unbiased, refined, statement, float(about["level"]), str(about["created_at"]))
+    return Release(
+        plan,
+        unbiased,
+        refined,
+        statement,
+        float(about["level"]),
+        str(about["created_at"]),
+        str(about.get("refinement", _FIRST_REFINEMENT)),
+        Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES,
+        version,
+        str(about["checksum"]),
+    )
+
+
+def _whole(values: NDArray[np.float64], withheld: Mapping[str, Any] | None, name: str) -> NDArray[np.float64]:
+    """Values with those that the table leaves blank."""
+    if withheld is not None:
+        values[np.isnan(values)] = unpack_array(withheld[name])
+    return values
 
 
 def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, NDArray[Any]]:
@@ -134,7 +187,8 @@ def _parquet_bytes(release: Release) -> bytes:
     pa = require("pyarrow", extra="events")
     pq = require("pyarrow.parquet", extra="events")
     columns = release.columns()
-    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    blanks = () if release.rules.are_none else BLANKED
+    table = pa.table({name: pa.array(column, from_pandas=name in blanks) for name, column in columns.items()})
     metadata = {
         _KEY: json.dumps(_about(release, columns), ensure_ascii=False).encode(),
         b"privacy": release.statement.text().encode(),
@@ -152,7 +206,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except pa.ArrowException:
         raise ValueError("parquet") from None
     about = json.loads((table.schema.metadata or {})[_KEY])
-    known = [name for name in (*_LABELS, *_NUMBERS) if name in table.column_names]
+    known = [name for name in (*_LABELS, *_NUMBERS, _STATUS) if name in table.column_names]
     return {name: table.column(name).to_numpy(zero_copy_only=False) for name in known}, about
 
 
@@ -168,7 +222,11 @@ def _csv_bytes(release: Release) -> bytes:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     # tolist gives Python numbers, whose shortest form reads back to the same bits
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    if release.rules.are_none:
+        writer.writerows(rows)
+    else:
+        writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)  # NaN
     return out.getvalue().encode()
 
 
@@ -194,7 +252,7 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
     columns: dict[str, NDArray[Any]] = {}
-    for name in (*_LABELS, *_NUMBERS):
+    for name in (*_LABELS, *_NUMBERS, _STATUS):
         if name in names:
             texts = [row[names.index(name)] for row in rows]
             columns[name] = np.array([_number(t) for t in texts]) if name in _NUMBERS else np.array(texts, object)
@@ -202,4 +260,4 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 
 def _number(text: str) -> float:
-    return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
+    return {"True": 1.0, "False": 0.0, "": float("nan")}[text] if text in ("True", "False", "") else float(text)

@@ -12,6 +12,7 @@ from tacit.plan import CENTRAL, Plan
 from tacit.provenance import Provenance
 from tacit.release.central_words import central_paragraphs
 from tacit.release.local_words import local_paragraphs
+from tacit.release.versions import FIRST, Version
 
 _SIMULATION: Final = (
     "SIMULATION: the noise came from a known seed. Whoever knows the seed can undo it, so this release protects nobody "
@@ -36,6 +37,7 @@ class PrivacyStatement:
     most: int = 1
     rho: float = 0.0
     delta: float = 0.0
+    version: Version = FIRST
 
     @classmethod
     def of(
@@ -45,6 +47,7 @@ class PrivacyStatement:
         *,
         unbiased_steps: tuple[str, ...],
         refined_steps: tuple[str, ...],
+        version: Version = FIRST,
     ) -> PrivacyStatement:
         return cls(
             epsilon=plan.epsilon,
@@ -60,6 +63,7 @@ class PrivacyStatement:
             most=plan.most,
             rho=plan.rho,
             delta=plan.delta,
+            version=version,
         )
 
     @property
@@ -90,14 +94,21 @@ class PrivacyStatement:
     def paragraphs(self) -> list[tuple[str, str]]:
         """Headings and plain sentences, in reading order."""
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
-        return parts + (central_paragraphs(self) if self.is_central else local_paragraphs(self))
+        parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
+        if self.version.number > 1:
+            words = self.version.words(is_central=self.is_central, prior_epsilon=self.prior_epsilon)
+            parts.append(("Version", words))
+        return parts
 
     def text(self) -> str:
         """The statement as lines of plain text."""
         return "\n".join(f"{heading}: {sentence}" for heading, sentence in self.paragraphs())
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"text": self.text()}
+        content = asdict(self) | {"text": self.text()}
+        if self.version == FIRST:  # as files of releases had it before there were versions
+            del content["version"]
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> PrivacyStatement:
@@ -109,6 +120,8 @@ class PrivacyStatement:
             }
             for name in ("private", "unbiased_steps", "refined_steps"):
                 fields[name] = tuple(fields[name])
+            if "version" in fields:
+                fields["version"] = Version(**fields["version"])
             return cls(**fields)
         except (KeyError, TypeError):
             raise FormatError("the privacy statement is damaged. Ask for the release anew.") from None

@@ -1,0 +1,72 @@
+"""The ways to refine a release, by name: what its column ``refined`` holds.
+
+>>> sorted(REFINEMENTS)
+['clip', 'likelihood', 'norm-cut', 'project', 'raw', 'smooth']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tacit.errors import SettingError
+from tacit.estimate import Estimate
+from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
+from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
+from tacit.postprocess.simplex import project
+
+ENOUGH_PERIODS: Final = 60
+"""From so many periods on there is enough to learn how much counts vary from one to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined anew from sums."""
+
+    name: str
+    words: str
+    refine: Callable[[Estimate], Estimate]
+    adds_up: bool = False
+
+
+def refinement_named(name: str) -> Refinement:
+    """Find a refinement by its name."""
+    if name not in REFINEMENTS:
+        raise SettingError(f"refine must be one of {', '.join(REFINEMENTS)}; got refine={name}.")
+    return REFINEMENTS[name]
+
+
+def best_refinement(estimate: Estimate) -> Refinement:
+    """The best refinement that needs no tuning.
+
+    Smoothing where there are periods enough and their numbers of reports are public; else projection onto what counts
+    can be; where no number is public, clipping.
+    """
+    totals, (n_times, _) = estimate.totals, estimate.domain.shape
+    if totals is None:
+        return REFINEMENTS["clip"]
+    return REFINEMENTS["smooth" if totals.shape[0] == n_times >= ENOUGH_PERIODS else "project"]
+
+
+def _clipped(estimate: Estimate) -> Estimate:
+    return clip(estimate) if estimate.totals is None else clip_and_rescale(estimate)
+
+
+def _smoothed(estimate: Estimate) -> Estimate:
+    from tacit.postprocess.smoothing import smooth  # costs a moment to load, which few releases need
+
+    return smooth(estimate)
+
+
+REFINEMENTS: Final[Mapping[str, Refinement]] = {
+    entry.name: entry
+    for entry in (
+        Refinement("raw", "as estimated, without bias", lambda estimate: estimate, adds_up=True),
+        Refinement("clip", "negative counts to zero, rescaled to the public total (the paper's way)", _clipped),
+        Refinement("norm-cut", "the smallest counts to zero until the public total is reached", norm_cut),
+        Refinement("project", "the nearest counts that can be", project),
+        Refinement("likelihood", "the most likely counts", maximize_normal_likelihood),
+        Refinement("smooth", "periods borrow strength from one another; with intervals", _smoothed, adds_up=True),
+    )
+}

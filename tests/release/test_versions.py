@@ -1,0 +1,60 @@
+"""A release that replaces another says which, and what that cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from small_worlds import days_and_places, simulated
+from tacit.errors import PlanMismatch
+from tacit.mechanisms import plan_for
+from tacit.provenance import Provenance
+from tacit.release import Release, Version
+from tacit.tally import Tally
+from tacit.tallying import estimate_tally
+
+COUNTS = np.random.default_rng(3).poisson(8, (10, 4))
+PLAN, EARLY = simulated(COUNTS)
+_, LATE = simulated(np.random.default_rng(4).poisson(1, (10, 4)), seed=2)
+
+
+def released(tally, **settings):
+    return Release.of(PLAN, estimate_tally(tally, PLAN), **settings)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_late_reports_make_a_second_version_that_names_the_first(tmp_path, ending):
+    first = released(EARLY)
+    first.write(tmp_path / f"1{ending}")
+    former = Release.read(tmp_path / f"1{ending}")
+    second = released(EARLY + LATE, revises=former)
+    second.write(tmp_path / f"2{ending}")
+    again = Release.read(tmp_path / f"2{ending}")
+    assert again.version == second.version == Version(2, first.checksum)
+    assert again.checksum == second.checksum
+    text = again.statement.text()
+    assert "This is version 2. It replaces version 1" in text
+    assert first.checksum[:12] in text
+    assert "nothing more" in text
+    assert again.statement.total_epsilon == first.statement.total_epsilon
+    assert released(EARLY, revises=again).version.number == 3
+    assert again.coarsen(time="month").version == again.version
+    assert "version 2" in again.coarsen(time="month").statement.text()
+
+
+def test_the_first_version_speaks_of_none():
+    assert "ersion" not in released(EARLY).statement.text()
+    assert released(EARLY).version == Version(1, "")
+
+
+def test_a_release_of_another_plan_is_not_revised():
+    other = plan_for(days_and_places(10, 4), f=0.4)
+    tally = Tally(Provenance(other.fingerprint), EARLY.statistics, EARLY.reports)
+    with pytest.raises(PlanMismatch, match="another plan"):
+        Release.of(other, estimate_tally(tally, other), revises=released(EARLY))
+
+
+def test_a_curators_revision_says_that_it_was_paid_for_anew():
+    version = Version(2, "ab" * 32)
+    assert "paid for anew" in version.words(is_central=True, prior_epsilon=1.0)
+    assert "add what that one cost" in version.words(is_central=True, prior_epsilon=0.0)
