@@ -6,7 +6,10 @@ import inspect
 import json
 import math
 import re
+import sqlite3
 import tomllib
+from contextlib import closing
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,19 +21,26 @@ import typer.main
 import tacit
 from small_worlds import simulated, simulated_estimate
 from tacit import errors, noise
+from tacit.central.continual import Counter, CounterFiles
+from tacit.central.continual import compare as stream_laws_for
+from tacit.central.continual import pick as pick_stream_law
+from tacit.central.table import CENTRAL_MECHANISMS
 from tacit.cli.app import app
+from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.events import Reason
 from tacit.local.unary import UnaryEncoding
 from tacit.mechanisms import MECHANISMS, plan_for
-from tacit.noise.node_laws import DiscreteLaplace
+from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
 from tacit.plan import Plan
 from tacit.planner import choose
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.spend import Spend
 from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement, Release
 from tacit.rounding import at_most, percent_at_most
-from tacit.stream_laws import KaryTree
+from tacit.stream_laws import STREAM_LAWS, KaryTree
 from tacit.support_laws import LAWS
 from tacit.wire import ReportWriter
 
@@ -279,6 +289,61 @@ def test_the_noise_models_and_their_fields_are_listed():
     assert listed.keys() == noise._READERS.keys() | LAWS.keys()
     for kind, law in LAWS.items():
         assert listed[kind] == list(inspect.signature(law).parameters)
+
+
+def test_the_laws_of_central_noise_and_their_fields_are_listed():
+    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Laws of central noise"))}
+    nodes = [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))]
+    pure, gaussian = Cost.pure(1.0), Cost.zcdp(0.5)
+    streams = [one.law for one in stream_laws_for(pure, 64, reacts=False)]
+    streams += [pick_stream_law(pure), pick_stream_law(gaussian)]
+    assert {law.kind for law in streams} == STREAM_LAWS.keys()
+    content = [law.to_dict() for law in (*nodes, *streams)]
+    assert {law["kind"] for law in content} == listed.keys()
+    for law in content:
+        assert ["kind", *listed[law["kind"]]] == list(law)
+
+
+def test_the_mechanisms_of_a_curators_plan_are_listed():
+    rows = rows_of(section(FORMATS, "A curator's plan"))
+    assert [code_spans(row[0])[0] for row in rows] == list(CENTRAL_MECHANISMS)
+    listed = {code_spans(row[0])[0]: row for row in rows_of(section(NOTATION, "Names of a curator's mechanisms"))}
+    assert listed.keys() == CENTRAL_MECHANISMS.keys()
+    for name, entry in CENTRAL_MECHANISMS.items():
+        assert set(code_spans(listed[name][1])) == {entry.name, *entry.aliases}
+
+
+def test_the_tables_of_the_ledger_are_those_documented(tmp_path):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.set_budget("visits", epsilon=1.0)
+    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Ledger"))}
+    with closing(sqlite3.connect(book.path)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names}
+    assert listed == columns
+
+
+def test_the_files_of_a_counter_have_the_keys_documented(tmp_path):
+    time = TimeAxis.between("2025-01-01", "2025-01-31")
+    counter = Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), Domain(time, PlaceAxis.of(["north"])))
+    CounterFiles(tmp_path / "a.counter").create(counter, spend="simulation")
+    state = json.loads((tmp_path / "a.counter").read_text(encoding="utf-8"))
+    named = set(code_spans(section(FORMATS, "A counter's state").split("```")[0]))
+    assert state.keys() <= named
+    assert state["stream"].keys() <= set(code_spans(section(FORMATS, "A counter's history").split("```")[0]))
+
+
+def test_the_parts_of_a_statement_are_listed():
+    named = set(code_spans(section(FORMATS, "Release")))
+    assert {field.name for field in fields(PrivacyStatement)} - {"unbiased_steps", "refined_steps"} <= named
+
+
+def test_every_benchmark_has_a_section_that_begins_with_its_command():
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py")} - {"measure.py"}
+    assert set(re.findall(r"^## .+: `python benchmarks/(\w+\.py)`$", text, re.MULTILINE)) == scripts
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert set(re.findall(r"benchmarks/(\w+\.py)", makefile)) == scripts
 
 
 def test_every_decision_is_listed_and_has_its_four_parts():
