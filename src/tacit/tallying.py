@@ -112,6 +112,8 @@ def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Callable[[Estimate]
         coarse = histogram.coarsen(groups, n_bins)
         totals = plan.totals_by_domain(coarse.reports, domain)
         blank = Estimate(domain, np.zeros(domain.shape), estimate.noise, totals, estimate.steps, estimate.provenance)
+        if estimate.totals is None or not np.array_equal(totals, estimate.totals):
+            raise SettingError("the report files must hold the same reports as the tally. Name all of them.")
         likely = maximize_likelihood(blank, coarse)
         return likely.coarsen(
             time=None if is_public["time"] else time,

@@ -22,6 +22,7 @@ from tacit.cli import (
     release,
     simulate,
     summary,
+    synthetic,
     tally,
 )
 from tacit.errors import TacitError
@@ -37,7 +38,7 @@ app = typer.Typer(
     epilog="A first look: [bold]tacit demo[/bold]. Your own events: check, plan, randomize, tally, release, page.",
 )
 
-for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page, ledger):
+for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page, synthetic, ledger):
     name = module.__name__.rsplit(".", 1)[-1]
     app.command(name, no_args_is_help=module not in (demo, ledger))(getattr(module, name))
 app.add_typer(counter.app)

@@ -9,12 +9,14 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
+from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
-from tacit.release import Release
+from tacit.postprocess.refinements import REFINEMENTS
+from tacit.release import Release, Rules
 from tacit.rounding import epsilon_at_most
 from tacit.tally import Tally
-from tacit.tallying import estimate_tally
+from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 
 
 def release(
@@ -27,6 +29,34 @@ def release(
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How to make the column to look at: {', '.join(REFINEMENTS)} (default: smooth where at least 60 "
+            "periods have a public number of reports, else project)."
+        ),
+    ] = None,
+    reports: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Report files behind the tally, all of them: --refine likelihood then uses the reports themselves.",
+            metavar="FILE",
+        ),
+    ] = None,
+    suppress: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave cells blank in the table: 'relative error > 0.5' or 'count < 10'.", metavar="RULE"),
+    ] = None,
+    grey: Annotated[
+        list[str] | None, typer.Option(help="Mark cells as greyed, by a rule of the same kind.", metavar="RULE")
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(help="Days without data, which is not zero: 2018-03-01/2018-03-31.", metavar="DAYS"),
+    ] = None,
+    revises: Annotated[
+        Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
         "release.parquet"
     ),
@@ -42,12 +72,29 @@ def release(
     for path in (out, *((statement,) if statement is not None else ())):
         console.check_new(path, force=force)
     agreed = Plan.read(plan)
+    rules = Rules.parse(suppress=tuple(suppress or ()), grey=tuple(grey or ()), missing=tuple(missing or ()))
+    former = None if revises is None else Release.read(revises)
+    if reports and refine != "likelihood":
+        raise SettingError("report files are for --refine likelihood alone. Leave --reports out, or refine so.")
     with console.progress("Estimating counts"):
-        made = Release.of(agreed, estimate_tally(Tally.read(tally), agreed), by=by, place=place, level=level)
+        made = Release.of(
+            agreed,
+            estimate_tally(Tally.read(tally), agreed),
+            by=by,
+            place=place,
+            level=level,
+            refine=likelihood_of(histogram_reports(reports, agreed), agreed) if reports else refine,
+            rules=rules,
+            revises=former,
+        )
         made.write(out)
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
     console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per event.")
+    if former is not None:
+        console.say(
+            f"Version {made.version.number}: it replaces {revises}, and costs events counted there nothing more."
+        )
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     if statement is not None:

@@ -1,0 +1,208 @@
+r"""Synthetic rows: a table of events that nobody had, for programs that need rows.
+
+Refined counts become whole numbers by controlled rounding: with one random u for every public bin and the sums
+:math:`S_j = x_1 + \dots + x_j`, cell j gets :math:`\lfloor S_j + u \rfloor - \lfloor S_{j-1} + u \rfloor`, which is
+:math:`x_j` rounded up or down, has it as its mean, and adds up to the public number of reports exactly. The rows see
+the release alone, so they cost no privacy, and its statement is theirs.
+
+Reference: Cox1987.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit._files import write_whole
+from tacit._validate import check_one_of
+from tacit.domain import PlaceAxis
+from tacit.errors import SettingError
+from tacit.estimate import Estimate
+from tacit.postprocess import clip, project
+from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
+from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
+from tacit.release.release import Release
+
+IntArray = NDArray[np.int64]
+
+TOWNS: Final = ("none", "even", "population")
+PREFIX: Final = "synthetic-"
+WARNING: Final = (
+    "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per period and place are those of a "
+    "private release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
+)
+_UNIT: Final = 1 << 40
+_SLACK: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticRows:
+    """Synthetic events: how many in every period and place, and the town of each where towns are drawn."""
+
+    release: Release
+    counts: IntArray
+    towns: NDArray[np.object_] | None
+    steps: tuple[str, ...]
+
+    @classmethod
+    def of(cls, release: Release, *, towns: str = "none", seed: int | None = None) -> SyntheticRows:
+        """Draw rows from a release's refined counts; ``towns`` evenly or by population within each place.
+
+        Counts that are negative, or do not add up to the public numbers, are projected first. The same ``seed`` gives
+        the same rows; it says nothing about anyone, because a release is all the rows are made of.
+        """
+        check_one_of(TOWNS, towns=towns)
+        randomness: Randomness = SecureRandomness() if seed is None else SeededRandomness(seed)
+        ready = _ready(release.refined)
+        counts = rounded_counts(ready, randomness)
+        named = None if towns == "none" else _towns(release.domain.place, counts, towns, randomness)
+        return cls(release, counts, named, (*ready.steps, "controlled rounding"))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.counts.sum())
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The table: an identifier that says synthetic, the period, the place, and the town where it was drawn."""
+        domain, per_cell = self.release.domain, self.counts.ravel()
+        n_times, n_places = domain.shape
+        width = max(6, len(str(self.n_rows)))
+        columns: dict[str, NDArray[Any]] = {
+            "id": np.array([f"{PREFIX}{number:0{width}}" for number in range(1, self.n_rows + 1)], object),
+            "time": np.repeat(np.repeat(np.array(domain.time.labels(), object), n_places), per_cell),
+            domain.place.level: np.repeat(np.tile(np.array(domain.place.cells, object), n_times), per_cell),
+        }
+        if self.towns is not None:
+            assert domain.place.gazetteer is not None
+            columns[domain.place.gazetteer.levels[0]] = self.towns
+        return columns
+
+    def text(self) -> str:
+        """What the rows are, what was done, and the statement of the release."""
+        steps = f"How the rows were made: {', then '.join(self.steps)}. This cost no further privacy."
+        return "\n".join((WARNING, steps, self.release.statement.text()))
+
+    def write(self, path: str | Path) -> None:
+        """Write the rows as Parquet or CSV, by the path's ending."""
+        path = Path(path)
+        writers = {".parquet": self._parquet_bytes, ".csv": self._csv_bytes}
+        if path.suffix not in writers:
+            raise SettingError(f"rows are written as .parquet or .csv; got path={path}.")
+        write_whole(path, writers[path.suffix]())
+
+    def _about(self) -> str:
+        return json.dumps(
+            {
+                "format": 1,
+                "kind": "synthetic rows",
+                "release": self.release.checksum,
+                "steps": list(self.steps),
+                "statement": self.release.statement.to_dict(),
+            },
+            ensure_ascii=False,
+        )
+
+    def _csv_bytes(self) -> bytes:
+        out = io.StringIO()
+        for line in self.text().splitlines():
+            out.write(f"# {line}\n")
+        out.write(f"# tacit: {self._about()}\n")
+        writer = csv.writer(out, lineterminator="\n")
+        columns = self.columns()
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        return out.getvalue().encode()
+
+    def _parquet_bytes(self) -> bytes:
+        pa = require("pyarrow", extra="events")
+        pq = require("pyarrow.parquet", extra="events")
+        table = pa.table({name: pa.array(column, pa.string()) for name, column in self.columns().items()})
+        metadata = {b"tacit": self._about().encode(), b"privacy": self.text().encode()}
+        sink = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+        return sink.getvalue()
+
+
+def rounded_counts(estimate: Estimate, randomness: Randomness) -> IntArray:
+    """Whole numbers, each its count rounded up or down, that add up to every public number of reports exactly."""
+    if estimate.totals is None:
+        return _rounded(estimate.values, None, randomness)
+    rows, totals = rows_with_totals(estimate)
+    return cells_of_rows(_rounded(rows, totals, randomness).astype(np.float64), estimate).astype(np.int64)
+
+
+def _rounded(rows: NDArray[np.float64], totals: IntArray | None, randomness: Randomness) -> IntArray:
+    """Whole numbers in units of 2**-40, so that nothing is lost to rounding on the way."""
+    lower = np.floor(rows)
+    parts = np.rint((rows - lower) * _UNIT).astype(np.int64)
+    whole = lower.astype(np.int64) + parts // _UNIT
+    parts %= _UNIT
+    if totals is not None:
+        _fit(parts, (totals - whole.sum(axis=1)) * _UNIT)
+    u = (randomness.words(len(rows)) >> np.uint64(24)).astype(np.int64)
+    steps = (np.cumsum(parts, axis=1) + u[:, None]) // _UNIT
+    return whole + np.diff(steps, axis=1, prepend=0)
+
+
+def _fit(parts: IntArray, wanted: IntArray) -> None:
+    """Let the parts of every row add up to what is wanted, by moving those that can move most; a hair at most."""
+    lacking = wanted - parts.sum(axis=1)
+    for row in np.flatnonzero(lacking):
+        for cell in np.argsort(-np.minimum(parts[row], _UNIT - 1 - parts[row])):
+            moved = min(max(int(lacking[row]), -int(parts[row, cell])), _UNIT - 1 - int(parts[row, cell]))
+            if parts[row, cell]:  # a whole number stays
+                parts[row, cell] += moved
+                lacking[row] -= moved
+            if not lacking[row]:
+                break
+
+
+def _ready(estimate: Estimate) -> Estimate:
+    """Counts that can be rounded: not negative, adding up to what is public."""
+    if estimate.totals is None:
+        return estimate if estimate.values.min(initial=0.0) >= 0 else clip(estimate)
+    rows, totals = rows_with_totals(estimate)
+    adds_up = np.abs(rows.sum(axis=1) - totals).max(initial=0.0) <= _SLACK
+    if rows.min(initial=0.0) < 0 or not adds_up:
+        estimate = project(estimate)
+        rows, totals = rows_with_totals(estimate)
+    # what floats leave over is given to the largest cell, so that sums are exact
+    exact = rows.copy()
+    at = np.arange(len(rows)), rows.argmax(axis=1)
+    exact[at] += totals - rows.sum(axis=1)
+    values = cells_of_rows(exact, estimate)
+    return Estimate(estimate.domain, values, estimate.noise, estimate.totals, estimate.steps, estimate.provenance)
+
+
+def _towns(axis: PlaceAxis, counts: IntArray, by: str, randomness: Randomness) -> NDArray[np.object_]:
+    table = axis.gazetteer
+    if table is None:
+        raise SettingError("towns need the table of towns with which the plan was made. Leave --towns out.")
+    if table.depth(axis.level) == 0:
+        raise SettingError(f"the release counts by {axis.level} already. Leave --towns out.")
+    finest, population = table.levels[0], table.population(table.levels[0])
+    places = np.repeat(np.tile(np.arange(axis.n_cells), len(counts)), counts.ravel())
+    drawn = np.empty(len(places), object)
+    for number, cell in enumerate(axis.cells):
+        names = [
+            table.name_at(row, finest)
+            for row in table.rows
+            if not row.is_outside and table.name_at(row, axis.level) == cell
+        ]
+        weights = np.array([population[name] for name in names], np.float64)
+        if by == "even" or not weights.any():
+            weights = np.ones(len(names))
+        at = np.flatnonzero(places == number)
+        edges = np.cumsum(weights) / weights.sum()
+        shares = (randomness.words(at.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        chosen = np.minimum(np.searchsorted(edges, shares, side="right"), len(names) - 1)
+        drawn[at] = np.array(names, object)[chosen]
+    return drawn

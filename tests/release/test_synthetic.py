@@ -1,0 +1,134 @@
+"""Synthetic rows keep the public numbers exactly, stay within one of the refined counts, and say what they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from small_worlds import simulated_estimate
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.errors import SettingError
+from tacit.randomness import SeededRandomness
+from tacit.release import Release
+from tacit.release.synthetic import PREFIX, SyntheticRows, rounded_counts
+
+COUNTS = np.random.default_rng(3).poisson([9, 4, 1, 0.2], (40, 4))
+COUNTS[5] = 0
+PLAN, ESTIMATE = simulated_estimate(COUNTS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 9), st.integers(0, 30))
+def test_rounded_counts_add_up_and_stay_within_one(seed, k, total):
+    rng = np.random.default_rng(seed)
+    values = rng.dirichlet(np.full(k, 0.4), 1) * total
+    if rng.random() < 0.3:
+        values = np.rint(values)
+        total = int(values.sum())
+    _, estimate = simulated_estimate(np.ones((1, max(k, 2)), int))
+    domain = Domain(estimate.domain.time, PlaceAxis.of([f"p{i}" for i in range(k)]))
+    one = replace(estimate, domain=domain, values=values, totals=np.array([[total]]))
+    found = rounded_counts(one, SeededRandomness(seed))
+    assert found.sum() == total
+    assert (np.abs(found - values) < 1 + 1e-9).all()
+    whole = values == np.rint(values)
+    np.testing.assert_array_equal(found[whole], values[whole])
+
+
+def test_rounding_has_no_bias():
+    values = np.array([[0.25, 1.5, 0.0, 2.25]])
+    _, estimate = simulated_estimate(np.array([[1, 1, 1, 1]]))
+    one = replace(estimate, values=values, totals=np.array([[4]]))
+    source = SeededRandomness(1)
+    mean = np.mean([rounded_counts(one, source) for _ in range(4000)], axis=0)
+    np.testing.assert_allclose(mean, values, atol=6 * 0.5 / np.sqrt(4000))
+
+
+@pytest.mark.parametrize("refine", ["project", "clip", "smooth", "raw", "norm-cut", "likelihood"])
+def test_rows_have_the_public_numbers_and_the_refined_ones_within_one(refine):
+    release = Release.of(PLAN, ESTIMATE, refine=refine)
+    rows = SyntheticRows.of(release, seed=1)
+    np.testing.assert_array_equal(rows.counts.sum(axis=1), COUNTS.sum(axis=1))
+    assert rows.n_rows == COUNTS.sum() == len(rows.columns()["id"])
+    if refine in ("project", "clip", "likelihood"):
+        assert (np.abs(rows.counts - release.refined.values) < 1 + 1e-6).all()
+    else:
+        assert (rows.counts >= 0).all()
+
+
+def test_private_periods_keep_the_numbers_of_their_places():
+    private = replace(ESTIMATE, totals=COUNTS.sum(axis=0, keepdims=True))
+    rows = SyntheticRows.of(Release.of(PLAN, private, refine="project"), seed=1)
+    np.testing.assert_array_equal(rows.counts.sum(axis=0), COUNTS.sum(axis=0))
+
+
+def test_without_public_numbers_every_count_is_rounded():
+    release = Release.of(PLAN, replace(ESTIMATE, totals=None), refine="clip")
+    rows = SyntheticRows.of(release, seed=1)
+    assert (np.abs(rows.counts - release.refined.values) < 1).all()
+
+
+def test_a_seed_gives_the_same_rows_and_no_seed_others():
+    release = Release.of(PLAN, ESTIMATE, refine="project")
+    first, again = (SyntheticRows.of(release, seed=7).counts for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    others = [SyntheticRows.of(release).counts for _ in range(2)]
+    assert not np.array_equal(*others)
+
+
+def test_towns_lie_in_their_places():
+    table = Gazetteer.builtin("doubs")
+    axis = PlaceAxis.from_gazetteer(table)
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), axis)
+    plan, estimate = simulated_estimate(np.random.default_rng(1).poisson(20, domain.shape), domain=domain)
+    release = Release.of(plan, estimate, refine="project")
+    shares = {}
+    for towns in ("even", "population"):
+        columns = SyntheticRows.of(release, towns=towns, seed=1).columns()
+        assert list(columns) == ["id", "time", "region", "town"]
+        assert [axis.cells[n] for n in axis.match(columns["town"].tolist())] == columns["region"].tolist()
+        inside = columns["town"][columns["region"] == "CA du Grand Besançon"]
+        shares[towns] = np.mean(inside == "Besançon")
+    assert shares["population"] > 0.4 > shares["even"]
+
+
+def test_a_plain_list_of_places_has_no_towns():
+    with pytest.raises(SettingError, match="table of towns"):
+        SyntheticRows.of(Release.of(PLAN, ESTIMATE, refine="project"), towns="even")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_the_file_says_synthetic_and_carries_the_statement(tmp_path, ending):
+    release = Release.of(PLAN, ESTIMATE, refine="project")
+    rows = SyntheticRows.of(release, seed=1)
+    path = tmp_path / f"rows{ending}"
+    rows.write(path)
+    table = pd.read_csv(path, comment="#") if ending == ".csv" else pd.read_parquet(path)
+    assert len(table) == rows.n_rows
+    assert table["id"].str.startswith(PREFIX).all()
+    assert table["id"].is_unique
+    if ending == ".csv":
+        head = path.read_text(encoding="utf-8")
+        (line,) = (line for line in head.splitlines() if line.startswith("# tacit: "))
+        about = json.loads(line.removeprefix("# tacit: "))
+    else:
+        metadata = pq.read_schema(path).metadata
+        head, about = metadata[b"privacy"].decode(), json.loads(metadata[b"tacit"])
+    assert "SYNTHETIC: no row is an event" in head
+    assert "What is protected" in head
+    assert "SIMULATION" in head
+    assert about["kind"] == "synthetic rows"
+    assert about["release"] == release.checksum
+    assert about["statement"]["epsilon"] == PLAN.epsilon
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(SettingError, match=r"\.parquet or \.csv"):
+        SyntheticRows.of(Release.of(PLAN, ESTIMATE, refine="project")).write(tmp_path / "rows.xlsx")
