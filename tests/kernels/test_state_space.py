@@ -71,6 +71,19 @@ def test_means_variances_and_likelihoods_are_those_of_dense_algebra(kernels: Any
 
 
 @pytest.mark.parametrize("kernels", _kernels())
+def test_following_a_series_knows_nothing_of_the_future(kernels: Any) -> None:
+    shares, law = _world(1)
+    means, variances = np.empty(shares.shape), np.empty(shares.shape)
+    kernels.follow(shares, *law, means, variances)
+    for r in range(N_SERIES):
+        for t in range(N_TIMES):
+            errors = law[0].copy()
+            errors[:, t + 1 :] = np.inf
+            mean, covariance, _ = _posterior(r, shares, (errors, *law[1:]))
+            np.testing.assert_allclose([means[r, t], variances[r, t]], [mean[t], covariance[t, t]], atol=1e-10)
+
+
+@pytest.mark.parametrize("kernels", _kernels())
 @pytest.mark.parametrize("seed", range(3))
 def test_moments_of_weighted_sums_are_those_of_dense_algebra(kernels: Any, seed: int) -> None:
     shares, law = _world(seed)

@@ -251,6 +251,19 @@ class StateSpaceKernels(Protocol):
         variances: NDArray[np.float64],
     ) -> None: ...
 
+    def follow(
+        self,
+        shares: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        means: NDArray[np.float64],
+        variances: NDArray[np.float64],
+    ) -> None: ...
+
     def question_variances(
         self,
         errors: NDArray[np.float64],

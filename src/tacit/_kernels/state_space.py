@@ -168,6 +168,58 @@ def smooth(
 
 
 @compiled
+def follow(
+    shares: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    series: NDArray[np.float64],
+    memory: Any,
+    coefficients: NDArray[np.float64],
+    shocks: NDArray[np.float64],
+    means: NDArray[np.float64],
+    variances: NDArray[np.float64],
+) -> None:
+    n_series, n_times = shares.shape
+    size = basis.shape[1] + 2
+    state, asked, moved = np.empty(size), np.ones(size), np.empty(size)
+    spread = np.empty((size, size))
+    for r in range(n_series):
+        state[:] = 0.0
+        spread[:] = 0.0
+        spread[0, 0], spread[1, 1] = series[r, 0], series[r, 2]
+        for j in range(size - 2):
+            spread[j + 2, j + 2] = coefficients[r, j]
+        for t in range(n_times):
+            if t > 0:
+                state[1] *= memory
+                for j in range(size):
+                    spread[1, j] *= memory
+                    spread[j, 1] *= memory
+                spread[0, 0] += series[r, 1]
+                spread[1, 1] += series[r, 2] * (1 - memory * memory)
+            spread[0, 0] += shocks[r % shocks.shape[0], t % shocks.shape[1]]
+            mean, variance = 0.0, 0.0
+            for j in range(size - 2):
+                asked[j + 2] = basis[t, j]
+            for j in range(size):
+                moved[j] = 0.0
+                for i in range(size):
+                    moved[j] += spread[j, i] * asked[i]
+                mean += asked[j] * state[j]
+                variance += asked[j] * moved[j]
+            if np.isfinite(errors[r, t]):
+                total = variance + errors[r, t]
+                residual = (shares[r, t] - mean) / total
+                for j in range(size):
+                    state[j] += moved[j] * residual
+                    for i in range(size):
+                        spread[j, i] -= moved[j] * moved[i] / total
+                mean += variance * residual
+                variance -= variance * variance / total
+            means[r, t], variances[r, t] = mean, variance
+
+
+@compiled
 def question_variances(
     errors: NDArray[np.float64],
     basis: NDArray[np.float64],

@@ -65,6 +65,41 @@ def smooth(
         variances[:, t] = spread.sum(axis=(1, 2)) + np.einsum("ri,rij,rj->r", rest, covariance, rest)
 
 
+def follow(
+    shares: FloatArray,
+    errors: FloatArray,
+    basis: FloatArray,
+    series: FloatArray,
+    memory: float,
+    coefficients: FloatArray,
+    shocks: FloatArray,
+    means: FloatArray,
+    variances: FloatArray,
+) -> None:
+    """Write the mean and the variance of every x, given the observations up to its time."""
+    n_series, n_terms = len(shares), basis.shape[1]
+    decay = np.concatenate([[1.0, memory], np.ones(n_terms)])
+    fresh = np.zeros((n_series, n_terms + 2))
+    fresh[:, 0], fresh[:, 1] = series[:, 1], series[:, 2] * (1 - memory * memory)
+    state = np.zeros((n_series, n_terms + 2))
+    diagonal = np.concatenate([series[:, [0, 2]], coefficients], axis=1)
+    spread = np.eye(n_terms + 2) * diagonal[:, None, :]
+    shocks = np.broadcast_to(shocks, errors.shape)
+    for t in range(shares.shape[1]):
+        if t > 0:
+            state = state * decay
+            spread = spread * decay[:, None] * decay + np.eye(n_terms + 2) * fresh[:, None, :]
+        spread[:, 0, 0] += shocks[:, t]
+        asked = np.concatenate([[1.0, 1.0], basis[t]])
+        moved = spread @ asked
+        variance = moved @ asked
+        gain = moved / (variance + errors[:, t])[:, None]  # an infinite error teaches nothing
+        residual = shares[:, t] - state @ asked
+        state = state + gain * residual[:, None]
+        spread = spread - gain[:, :, None] * moved[:, None, :]
+        means[:, t], variances[:, t] = state @ asked, variance - variance * (gain @ asked)
+
+
 def question_variances(
     errors: FloatArray,
     basis: FloatArray,

@@ -42,7 +42,7 @@ from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
 from tacit.two_binomials import normal_quantile
 
 _DIGITS: Final = 1 << 12
-_HEAVIER: Final = 0.5
+_HEAVIER: Final = 0.8
 _MOST_SKEWED: Final = 1.5
 _MOST_PEAKED: Final = 5.0
 _ARRAYS: Final = ("exposures", "deviations", "errors", "basis", "series", "coefficients", "shocks")
@@ -124,6 +124,14 @@ class StateSpace:
         )
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
+    def follow(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The means and variances of the shares given what was observed up to each time (times x places)."""
+        means, variances = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
+        state_space_kernels(self._work).follow(
+            np.ascontiguousarray(shares.T), self.share_errors, *self._law, means, variances
+        )
+        return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
+
     def question_variances(
         self, weights: FloatArray, damped: FloatArray, groups: IntArray, n_groups: int
     ) -> FloatArray:
@@ -169,7 +177,7 @@ class StateSpace:
 
     @property
     def _work(self) -> int:
-        return math.prod(self.shape) * (1 + self.basis.shape[1])
+        return math.prod(self.shape) * (1 + int(self.basis.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +186,8 @@ class StateSpaceNoise:
 
     ``share_weights`` (k) and ``day_weights`` (m) say how counts were made to add up to the public totals; None where
     there are none. ``offsets`` are what values were moved by to be shown (negative ones to 0, say): intervals are those
-    of the values before. Limits are those of a law with the variance and the skewness of the answer, for a whole number
+    of the values before. ``inflation`` multiplies the variance of shares, for a model that was itself estimated. Limits
+    are those of a law with the variance and the skewness of the answer, for a whole number
     spread over its unit; then they are cut to what counts can be.
     """
 
@@ -186,6 +195,7 @@ class StateSpaceNoise:
     share_weights: FloatArray | None = None
     day_weights: FloatArray | None = None
     offsets: FloatArray | None = None
+    inflation: float = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -197,11 +207,11 @@ class StateSpaceNoise:
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
         asked = np.asarray(weights, np.float64)
-        moments = (np.array(moment) for moment in self._moments(asked))
+        variance, third, fourth = (np.array(moment) for moment in self._moments(asked))
         if self.offsets is not None:
             value = value - float((asked * self.offsets).sum())
         is_whole = bool((asked % 1 == 0).all())
-        lower, upper = _limits(np.array(value), *moments, level, is_whole=is_whole)
+        lower, upper = limits_of(np.array(value), variance, third, fourth, level, is_whole=is_whole)
         if asked.min() < 0:
             return float(lower), float(upper)
         largest = float((asked.max(axis=1) * self.model.exposures).sum()) if self._is_shared else math.inf
@@ -219,7 +229,7 @@ class StateSpaceNoise:
         """Limits for every cell, not yet cut to what counts can be."""
         check_share(level=level)
         centre = values if self.offsets is None else values - self.offsets
-        return _limits(centre, *self._cell_moments, level)
+        return limits_of(centre, *self._cell_moments, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self, time_groups, place_groups, shape)
@@ -241,7 +251,7 @@ class StateSpaceNoise:
         if self.offsets is not None:
             moved = sum_groups(self.offsets, image.time_groups, n_groups=image.shape[0])
             centre = values - sum_groups(moved, image.place_groups, n_groups=image.shape[1], axis=1)
-        return _limits(centre, *self._image_moments(image), level)
+        return limits_of(centre, *self._image_moments(image), level)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -250,12 +260,18 @@ class StateSpaceNoise:
             "share_weights": _packed(self.share_weights),
             "day_weights": _packed(self.day_weights),
             "offsets": _packed(self.offsets),
+            "inflation": self.inflation,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpaceNoise:
-        names = ("share_weights", "day_weights", "offsets")
-        return cls(StateSpace.from_dict(content["model"]), *(_unpacked(content[name]) for name in names))
+        return cls(
+            StateSpace.from_dict(content["model"]),
+            _unpacked(content["share_weights"]),
+            _unpacked(content["day_weights"]),
+            _unpacked(content["offsets"]),
+            float(content["inflation"]),
+        )
 
     @property
     def _is_shared(self) -> bool:
@@ -280,7 +296,8 @@ class StateSpaceNoise:
         groups = np.where(on_shares.any(axis=1), 0, -1)
         variance = float((np.square(of_days) * model.day_variances).sum())
         if not groups.all():
-            variance += float(model.question_variances(on_shares, np.zeros(self.shape), groups, 1)[:, 0, 0].sum())
+            of_places = model.question_variances(on_shares, np.zeros(self.shape), groups, 1)[:, 0, 0]
+            variance += self.inflation * float(of_places.sum())
         third, fourth = model.day_cumulants
         return variance, float((of_days**3 * third).sum()), float((of_days**4 * fourth).sum())
 
@@ -288,7 +305,7 @@ class StateSpaceNoise:
     def _cell_parts(self) -> list[FloatArray]:
         """For single cells, the three moments of N s and N g s, and the cumulants of what stays open of days."""
         model = self.model
-        variances = model.smooth(np.zeros(self.shape))[1] * np.square(model.exposures)[:, None]
+        variances = model.smooth(np.zeros(self.shape))[1] * (self.inflation * np.square(model.exposures)[:, None])
         squares = [variances, variances * model.gains, variances * np.square(model.gains)]
         return [*squares, model.day_variances, *model.day_cumulants]
 
@@ -306,10 +323,12 @@ class StateSpaceNoise:
             found = model.question_variances(exposures, exposures * model.gains, times, n_times)
             of_days = (model.day_variances, *model.day_cumulants)
             days = [sum_groups(part, times, n_groups=n_times) for part in of_days]
-            parts = [*found.transpose(2, 1, 0), *days]
+            parts = [*(self.inflation * found.transpose(2, 1, 0)), *days]
         return self._of_groups(parts, image.place_groups, image.shape[1])
 
-    def _of_groups(self, parts: Sequence[FloatArray], places: IntArray, n_places: int) -> tuple[FloatArray, FloatArray]:
+    def _of_groups(
+        self, parts: Sequence[FloatArray], places: IntArray, n_places: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Moments of sums of places, from those of each: all places share what is missing of a total."""
         k = sum_groups(self._k, places, n_groups=n_places)
         m = sum_groups(self._m, places, n_groups=n_places)
@@ -339,7 +358,7 @@ def rounded(values: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents), np.float64)
 
 
-def _limits(
+def limits_of(
     centre: FloatArray,
     variances: FloatArray,
     third: FloatArray,

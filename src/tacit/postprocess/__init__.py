@@ -2,6 +2,6 @@
 
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.simplex import project
-from tacit.postprocess.smoothing import smooth
+from tacit.postprocess.smoothing import filtered, smooth
 
-__all__ = ["clip", "clip_and_rescale", "norm_cut", "project", "smooth"]
+__all__ = ["clip", "clip_and_rescale", "filtered", "norm_cut", "project", "smooth"]

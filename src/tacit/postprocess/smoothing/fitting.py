@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,9 @@ from tacit.postprocess.smoothing.model import Setting, Variability
 
 FloatArray = NDArray[np.float64]
 
-_PRIOR_DEVIATION: Final = 1.0
+_PRIOR_DEVIATIONS: Final = Variability(
+    drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.0, burst=1.0
+)
 _MOST_PLACES: Final = 24
 _FIRST_STEP: Final = 1.2
 _LAST_STEP: Final = 0.25
@@ -37,12 +39,12 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
     else:
         chosen = np.arange(n_places)
     observed, centre = setting.observed[:, chosen], prior.logs()
-    whole = setting
+    deviations = np.array(astuple(_PRIOR_DEVIATIONS))
 
     def loss(logs: FloatArray) -> float:
-        model = whole.model(Variability.from_logs(logs), given_sum=True).of_places(chosen)
+        model = setting.model(Variability.from_logs(logs), given_sum=True).of_places(chosen)
         likelihood = float(model.log_likelihoods(observed).sum())
-        return 0.5 * float(np.square((logs - centre) / _PRIOR_DEVIATION).sum()) - likelihood
+        return 0.5 * float(np.square((logs - centre) / deviations).sum()) - likelihood
 
     return Variability.from_logs(_descend(loss, start.logs(), first_step))
 

@@ -12,7 +12,7 @@ with the stated variance V of a cell; the smoother puts the sum back in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -35,8 +35,8 @@ class Measured:
 
     ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
     ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
-    of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the third
-    cumulant of the noise, in parts of its variance.
+    of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the
+    third cumulant of the noise, in parts of its variance.
     """
 
     exposures: FloatArray
@@ -46,6 +46,16 @@ class Measured:
     is_shared: bool
     cancels: bool
     error_skew: float = 0.0
+
+    def until(self, n_times: int) -> Measured:
+        """The same up to a time."""
+        return replace(
+            self,
+            exposures=self.exposures[:n_times],
+            counts=self.counts[:n_times],
+            unit_errors=self.unit_errors[:n_times],
+            slopes=self.slopes[:n_times],
+        )
 
     def errors(self, shares: FloatArray) -> FloatArray:
         """The variance of the noise of every count."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.noise.state_space import StateSpace
 from tacit.postprocess.smoothing.measured import Measured
-from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR
+from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR, Seasons
 
 FloatArray = NDArray[np.float64]
 
@@ -50,9 +50,7 @@ class Setting:
     """All of the model but its variability: what was measured, when, and where shares are about."""
 
     measured: Measured
-    basis: FloatArray
-    kinds: tuple[str, ...]
-    step_days: float
+    calendar: Seasons
     bursts: FloatArray
     base: FloatArray
     start: FloatArray
@@ -73,20 +71,20 @@ class Setting:
         series = np.stack(
             [
                 starts,
-                scales * variability.drift**2 * self.step_days / DAYS_A_YEAR,
+                scales * variability.drift**2 * self.calendar.step_days / DAYS_A_YEAR,
                 scales * variability.wander**2,
             ],
             axis=1,
         )
         of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
-        coefficients = scales[:, None] * np.array([of_kind[kind] for kind in self.kinds])[None, :]
+        coefficients = scales[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
         return StateSpace(
             exposures=measured.exposures,
             deviations=deviations,
             errors=errors,
-            basis=self.basis,
+            basis=self.calendar.basis,
             series=series,
-            memory=float(np.exp(-self.step_days / variability.memory)),
+            memory=float(np.exp(-self.calendar.step_days / variability.memory)),
             coefficients=coefficients,
             shocks=self.shocks,
             error_skew=measured.error_skew,
@@ -115,12 +113,20 @@ def _given_sum(variances: FloatArray) -> FloatArray:
     return np.asarray(variances * np.maximum(1 - variances / total, _LEAST_FRACTION), np.float64)
 
 
-def bursts(totals: FloatArray) -> FloatArray:
-    """The part of each public total that is out of the ordinary: above the median of the weeks around, and chance."""
+def bursts(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
+    """The part of each public total that is out of the ordinary: above the median of the weeks around, and chance.
+
+    With ``from_past`` the weeks are those up to each time. Where the series begins, it is mirrored, or its first total
+    repeated.
+    """
     n_times = len(totals)
     half = min(_BURST_WINDOW, n_times) // 2
-    padded = np.pad(totals, half, mode="reflect") if half else totals
+    if from_past:
+        padded = np.concatenate([np.repeat(totals[:1], 2 * half), totals])
+    else:
+        padded = np.pad(totals, half, mode="reflect") if half else totals
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
     usual = np.median(windows, axis=1)
     excess = totals - usual - _BURST_SCORE * np.sqrt(usual)
-    return np.divide(np.maximum(excess, 0.0), totals, out=np.zeros(n_times), where=totals > 0)
+    parts = np.divide(np.maximum(excess, 0.0), totals, out=np.zeros(n_times), where=totals > 0)
+    return np.asarray(parts, np.float64)

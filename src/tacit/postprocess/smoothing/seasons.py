@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,8 +17,20 @@ DAYS_A_YEAR: Final = 365.25
 _HARMONICS: Final = (1, 2)
 
 
-def seasons(time: TimeAxis) -> tuple[FloatArray, tuple[str, ...], FloatArray]:
-    """A row of terms for every time bin, what each term belongs to, and the lengths of bins in days.
+@dataclass(frozen=True, slots=True)
+class Seasons:
+    """A row of terms for every time bin, what each term belongs to, and the length of a bin in days."""
+
+    basis: FloatArray
+    kinds: tuple[str, ...]
+    step_days: float
+
+    def until(self, n_times: int) -> Seasons:
+        return Seasons(np.ascontiguousarray(self.basis[:n_times]), self.kinds, self.step_days)
+
+
+def seasons(time: TimeAxis) -> Seasons:
+    """The terms of an axis.
 
     Six contrasts of weekdays where bins are days or hours, two harmonics of the year where they are no longer than a
     month, two of the day where they are hours. Terms of one kind have the same mean square.
@@ -42,7 +55,7 @@ def seasons(time: TimeAxis) -> tuple[FloatArray, tuple[str, ...], FloatArray]:
         parts.append(_waves((seconds / SECONDS_A_DAY + lengths / 2) / DAYS_A_YEAR))
         kinds += ["season"] * 4
     basis = np.concatenate(parts, axis=1) if parts else np.zeros((len(seconds), 0))
-    return np.ascontiguousarray(basis), tuple(kinds), lengths
+    return Seasons(np.ascontiguousarray(basis), tuple(kinds), length)
 
 
 def _waves(turns: FloatArray) -> FloatArray:

@@ -8,14 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import TimeAxis
 from tacit.estimate import Estimate
 from tacit.noise.state_space import StateSpace, StateSpaceNoise, rounded
 from tacit.postprocess.simplex import projected
 from tacit.postprocess.smoothing.fitting import fit, fit_scales
 from tacit.postprocess.smoothing.measured import Measured, measured
 from tacit.postprocess.smoothing.model import Setting, Variability, bursts
-from tacit.postprocess.smoothing.seasons import seasons
+from tacit.postprocess.smoothing.seasons import Seasons, seasons
 from tacit.postprocess.smoothing.shares import long_run_shares
 
 FloatArray = NDArray[np.float64]
@@ -26,6 +25,7 @@ SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
 
 _LEAST_SHARE: Final = 0.1
 _REVISIONS: Final = 2
+_INFLATION: Final = 1.06
 
 
 def smooth(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
@@ -48,12 +48,12 @@ def smooth(estimate: Estimate, *, variability: Variability | None = None, non_ne
     """
     known = measured(estimate)
     extra = bursts(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
-    found = fitted(known, estimate.domain.time, extra, variability)
+    found = fitted(known, seasons(estimate.domain.time), extra, variability)
     model = found.setting.model(found.variability)
     model = replace(model, deviations=rounded(model.deviations), errors=rounded(model.errors))
     shares, variances = model.smooth(found.setting.observed)
     shares = shares + found.setting.start
-    noise = StateSpaceNoise(model, *_weights(known, model, variances))
+    noise = StateSpaceNoise(model, *_weights(known, model, variances), inflation=_INFLATION)
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
@@ -73,15 +73,12 @@ class Fitted:
     variability: Variability
 
 
-def fitted(known: Measured, time: TimeAxis, extra: FloatArray, variability: Variability | None) -> Fitted:
+def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: Variability | None) -> Fitted:
     """Find the variability of a series, and the shares that the variances of its counts hang on."""
-    basis, kinds, lengths = seasons(time)
     base, start, start_variances = long_run_shares(known, extra)
     setting = Setting(
         measured=known,
-        basis=basis,
-        kinds=kinds,
-        step_days=float(np.median(lengths)),
+        calendar=calendar,
         bursts=extra,
         base=base,
         start=start,

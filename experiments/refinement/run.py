@@ -1,0 +1,240 @@
+"""Measure how far below the paper's error post-processing gets at the same epsilon, and what each part contributes.
+
+    python experiments/refinement/run.py
+
+Leaves with 1 if smoothing misses a target, if a figure is far from expected.csv, or if intervals of smoothed counts
+cover too little or too much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.datasets import doubs
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
+from tacit.estimate import Estimate
+from tacit.evaluate import error_rates
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.noise import LinearImage, StateSpaceNoise
+from tacit.plan import Plan
+from tacit.planner import choose
+from tacit.postprocess import clip_and_rescale, project, smooth
+from tacit.provenance import Provenance
+from tacit.randomness import Randomness, SeededRandomness
+from tacit.tally import ExactTally, Tally
+from tacit.tallying import estimate_tally
+
+HERE = Path(__file__).parent
+PERIODS = ("year", "month", "day")
+LEVELS = (0.80, 0.95)
+F_OF_EPSILON = {0.40: 0.9, 0.81: 0.8, 1.69: 0.6, 2.20: 0.5, 4.39: 0.2, 5.89: 0.1}
+TARGETS = {
+    0.40: (0.40, 0.25, 0.32),
+    0.81: (0.42, 0.27, 0.34),
+    1.69: (0.46, 0.34, 0.42),
+    2.20: (0.47, 0.38, 0.46),
+    4.39: (0.42, 0.38, 0.45),
+    5.89: (0.30, 0.30, 0.28),
+}
+SMOOTHED = "oracle + smoothing"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method at one epsilon: its error rates, as shares of the paper's in the same run."""
+
+    epsilon: float
+    method: str
+    shares: tuple[float, float, float]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--params", type=Path, default=HERE / "params.toml")
+    parser.add_argument("--expected", type=Path, default=HERE / "expected.csv")
+    parser.add_argument("--result", type=Path, default=HERE.parents[1] / "out" / "refinement.csv")
+    chosen = parser.parse_args(arguments)
+    params = tomllib.loads(chosen.params.read_text(encoding="utf-8"))
+    data, seeds = doubs.interventions(params["data"]["seed"]), params["run"]["randomness_seeds"]
+    lines, covered = measure(data, seeds)
+    write_result(chosen.result, lines)
+    expected = read_expected(chosen.expected)
+    n_missed = show(lines, expected, params["tolerance"]["relative"])
+    n_uncovered = show_coverage(covered, params["coverage"])
+    print(f"\n{data}\nMean of {len(seeds)} randomizations. Written to {chosen.result}")
+    print(f"{n_missed} figures miss their target or what is expected; {n_uncovered} coverages are outside.")
+    return 1 if n_missed or n_uncovered else 0
+
+
+def measure(
+    data: doubs.DoubsInterventions, seeds: Sequence[int]
+) -> tuple[list[Line], dict[float, NDArray[np.float64]]]:
+    """Error rates of every method as shares of the paper's; and the coverage of smoothed counts by epsilon."""
+    days = TimeAxis.between(str(data.days[0]), str(data.days[-1]), zone="Europe/Paris")
+    domain = Domain(days, PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
+    lines, covered = [], {}
+    for epsilon, f in F_OF_EPSILON.items():
+        exact = 2 * math.log((1 - f / 2) / (f / 2))
+        rappor = plan_for(domain, f=f)
+        oracle = plan_for(domain, mechanism=choose(len(domain.place.cells), exact).candidate.name, epsilon=exact)
+        sums: dict[str, NDArray[np.float64]] = {}
+        coverage = []
+        for seed in seeds:
+            randomness = SeededRandomness(seed)
+            paper = simulated_estimate(rappor, data.counts, randomness)
+            ours = simulated_estimate(oracle, data.counts, randomness)
+            smoothed = smooth(ours)
+            coverage.append(coverages(data.counts, smoothed))
+            rates = {
+                "paper: RAPPOR, clip and rescale": rates_of_each(data.counts, paper, clip_and_rescale),
+                "oracle, clip and rescale": rates_of_each(data.counts, ours, clip_and_rescale),
+                "oracle + projection": rates_of_each(data.counts, ours, project),
+                "RAPPOR + smoothing": rates_of_sums(data.counts, smooth(paper)),
+                SMOOTHED: rates_of_sums(data.counts, smoothed),
+            }
+            for method, rate in rates.items():
+                sums[method] = sums.get(method, np.zeros(3)) + rate
+        paper_rates = sums["paper: RAPPOR, clip and rescale"]
+        for method, total in sums.items():
+            year, month, day = (total / paper_rates).tolist()
+            lines.append(Line(epsilon, method, (year, month, day)))
+        covered[epsilon] = np.mean(coverage, axis=0)
+    return lines, covered
+
+
+def simulated_estimate(plan: Plan, counts: NDArray[np.int64], randomness: Randomness) -> Estimate:
+    """One report for every intervention, counted by day."""
+    mechanism = mechanism_of(plan)
+    n_days, n_regions = counts.shape
+    regions = np.repeat(np.tile(np.arange(n_regions), n_days), counts.ravel())
+    per_day = counts.sum(axis=1)
+    statistics = mechanism.statistics(mechanism.randomize(regions, randomness=randomness), per_day)
+    provenance = Provenance(plan.fingerprint, is_simulation=randomness.is_simulation)
+    return estimate_tally(Tally(provenance, statistics, per_day), plan)
+
+
+def rates_of_each(
+    counts: NDArray[np.int64], estimate: Estimate, refine: Callable[[Estimate], Estimate]
+) -> NDArray[np.float64]:
+    """Error rates by period where each period's counts are refined on their own, as the paper does."""
+    return np.array([_rate(counts, estimate, refine(added_up(estimate, period)), period) for period in PERIODS])
+
+
+def rates_of_sums(counts: NDArray[np.int64], refined: Estimate) -> NDArray[np.float64]:
+    """Error rates by period of sums of refined days."""
+    return np.array([_rate(counts, refined, added_up(refined, period), period) for period in PERIODS])
+
+
+def _rate(counts: NDArray[np.int64], fine: Estimate, coarse: Estimate, period: str) -> float:
+    return float(error_rates(ExactTally(true_sums(counts, fine, period)), coarse.values).mean())
+
+
+def added_up(estimate: Estimate, period: str) -> Estimate:
+    return estimate if period == "day" else estimate.coarsen(time=period)
+
+
+def true_sums(counts: NDArray[np.int64], fine: Estimate, period: str) -> NDArray[np.int64]:
+    if period == "day":
+        return counts
+    domain, bins, _ = fine.domain.coarsen(time=period)
+    return sum_groups(counts, bins, n_groups=domain.shape[0], axis=0)
+
+
+def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float64]:
+    """For every period and level the share of cells covered: with counts spread over their unit, and as they are.
+
+    The first is what the level means for whole numbers (an end of the interval inside a count's unit covers a part of
+    it); for it limits are not yet cut at 0. The second can only be larger, but for chance.
+    """
+    found = []
+    for period in PERIODS:
+        estimate, truth = added_up(smoothed, period), true_sums(counts, smoothed, period)
+        for level in LEVELS:
+            lower, upper = uncut_limits(estimate, level)
+            spread = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0.0, 1.0)
+            lower, upper = estimate.noise.intervals(estimate.values, level)
+            found.append((spread.mean(), ((lower <= truth) & (truth <= upper)).mean()))
+    return np.array(found).reshape(len(PERIODS), len(LEVELS), 2)
+
+
+def uncut_limits(estimate: Estimate, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    noise = estimate.noise
+    if isinstance(noise, LinearImage) and isinstance(noise.base, StateSpaceNoise):
+        return noise.base.image_limits(estimate.values, noise.grouping, level)
+    assert isinstance(noise, StateSpaceNoise)
+    return noise.limits(estimate.values, level)
+
+
+def show(lines: Sequence[Line], expected: Mapping[tuple[float, str], Sequence[float]], tolerance: float) -> int:
+    """Print the parts of the gain; count figures that miss a target or what is expected."""
+    print("Error rates on the synthetic interventions, as shares of the paper's method in the same run.\n")
+    print("eps   method                             year / month / day       expected             target")
+    n_missed = 0
+    for line in lines:
+        known = expected.get((line.epsilon, line.method))
+        target = TARGETS[line.epsilon] if line.method == SMOOTHED else None
+        # written so that NaN fails too
+        pairs = [] if known is None else list(zip(line.shares, known, strict=True))
+        is_near = bool(pairs) and all(abs(a / b - 1) <= tolerance for a, b in pairs)
+        is_reached = target is None or all(a <= b for a, b in zip(line.shares, target, strict=True))
+        n_missed += not (is_near and is_reached)
+        verdict = "ok" if is_near and is_reached else "OUTSIDE" if is_reached else "MISSED"
+        print(
+            f"{line.epsilon:.2f}  {line.method:<32}  {_three(line.shares)}   {_three(known):<18}   "
+            f"{_three(target):<18}  {verdict}"
+        )
+    return n_missed
+
+
+def _three(shares: Sequence[float] | None) -> str:
+    return "-" if shares is None else " / ".join(f"{share:.3f}" for share in shares)
+
+
+def show_coverage(covered: Mapping[float, NDArray[np.float64]], limits: Mapping[str, Any]) -> int:
+    print("\nCoverage of the intervals of smoothed counts: counts spread over their unit (as they are)\n")
+    print("eps    " + "".join(f"{period} {level:.0%}".ljust(18) for period in PERIODS for level in LEVELS))
+    n_outside = 0
+    for epsilon, found in covered.items():
+        cells = []
+        for period, of_period in zip(PERIODS, found.tolist(), strict=True):
+            slack = limits["years_may_exceed"] if period == "year" else 0.0
+            for level, (spread, plain) in zip(LEVELS, of_period, strict=True):
+                low, high = limits[f"{level:.2f}"]
+                is_inside = low - slack <= spread <= high + slack
+                n_outside += not is_inside
+                cells.append(f"{spread:.3f} ({plain:.3f}){'' if is_inside else ' !'}".ljust(18))
+        print(f"{epsilon:.2f}   {''.join(cells)}")
+    return n_outside
+
+
+def read_expected(path: Path) -> dict[tuple[float, str], tuple[float, ...]]:
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            (float(line["epsilon"]), line["method"]): tuple(float(line[period]) for period in PERIODS)
+            for line in csv.DictReader(file)
+        }
+
+
+def write_result(path: Path, lines: Sequence[Line]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["epsilon", "method", *PERIODS])
+        writer.writerows([line.epsilon, line.method, *(f"{share:.4f}" for share in line.shares)] for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Filtering: each time bin with what was known by its end, nothing from the future."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.estimate import Estimate
+from tacit.noise.filtered import FilteredNoise
+from tacit.noise.state_space import StateSpace, rounded
+from tacit.postprocess.smoothing.measured import Measured, measured
+from tacit.postprocess.smoothing.model import Setting, Variability, bursts
+from tacit.postprocess.smoothing.seasons import Seasons, seasons
+from tacit.postprocess.smoothing.steps import SHOWN, SHOWN_WITHOUT_TOTAL, fitted, shown_as_counts
+
+FloatArray = NDArray[np.float64]
+
+FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
+
+_FIRST_FIT: Final = 28
+
+
+def filtered(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
+    """Estimate each time bin from itself and what came before: what could have been published on its day.
+
+    The model is that of ``smooth``. How much shares vary is found from the past alone, anew whenever the series has
+    doubled: no value changes when later bins are added or altered. Intervals are exact for questions about one bin; for
+    sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an epsilon
+    of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
+
+    Reference: Harvey1990; Durbin2012.
+    """
+    known = measured(estimate)
+    calendar, n_times = seasons(estimate.domain.time), len(known.exposures)
+    extra = bursts(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
+    parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
+    first = 0
+    while first < n_times:
+        stop = min(max(2 * first, _FIRST_FIT), n_times)
+        setting, chosen = _learned(known, calendar, extra, first, stop, variability)
+        model = setting.model(chosen)
+        shares, variances = model.follow(setting.observed)
+        parts.append((model, shares + setting.start, variances, slice(first, stop)))
+        first = stop
+    shares, noise = _joined(known, parts)
+    values = _counts(known, noise, shares)
+    steps = (*estimate.steps, FILTERED)
+    if non_negative:
+        offsets = rounded(shown_as_counts(values, known) - values)
+        values = np.maximum(values + offsets, 0.0)
+        noise = replace(noise, offsets=offsets if offsets.any() else None)
+        steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)
+    return replace(estimate, values=values, noise=noise, steps=steps)
+
+
+def _learned(
+    known: Measured, calendar: Seasons, extra: FloatArray, first: int, stop: int, variability: Variability | None
+) -> tuple[Setting, Variability]:
+    """The setting of all bins before ``stop``, of which only those before ``first`` were looked at."""
+    shown, n_places = known.until(stop), known.counts.shape[1]
+    if first > 0:
+        found = fitted(known.until(first), calendar.until(first), extra[:first], variability)
+        later = np.broadcast_to(found.setting.shares[-1], (stop - first, n_places))
+        shares = np.concatenate([found.setting.shares, later])
+        whole = replace(
+            found.setting, measured=shown, calendar=calendar.until(stop), bursts=extra[:stop], shares=shares
+        )
+        return whole, found.variability
+    base = np.full(n_places, 1 / n_places)
+    if not known.is_shared:
+        base = np.full(n_places, max(float(np.abs(known.counts[0]).mean()), 1.0))
+    setting = Setting(
+        measured=shown,
+        calendar=calendar.until(stop),
+        bursts=extra[:stop],
+        base=base,
+        start=base,
+        start_variances=base * np.maximum(base, 1 - base),
+        shares=np.broadcast_to(base, shown.counts.shape),
+        scales=np.ones(n_places),
+        shocks=np.zeros((1, 1)),
+    )
+    return setting, variability or Variability()
+
+
+def _joined(
+    known: Measured, parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]]
+) -> tuple[FloatArray, FilteredNoise]:
+    def join(arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([array[part[3]] for array, part in zip(arrays, parts, strict=True)])
+
+    models = [part[0] for part in parts]
+    noise = FilteredNoise(
+        exposures=known.exposures,
+        gains=rounded(join([model.gains for model in models])),
+        share_variances=rounded(join([part[2] for part in parts])),
+        day_variances=rounded(join([model.day_variances for model in models])),
+        day_skews=rounded(join([model.day_cumulants[0] for model in models])),
+        is_shared=known.is_shared,
+    )
+    return join([part[1] for part in parts]), noise
+
+
+def _counts(known: Measured, noise: FilteredNoise, shares: FloatArray) -> FloatArray:
+    exposures = known.exposures[:, None]
+    days = noise.gains * (known.counts - exposures * shares)
+    if known.is_shared:
+        k, m = noise.weights
+        shares = shares + k * (1 - shares.sum(axis=1, keepdims=True))
+        days = days - m * days.sum(axis=1, keepdims=True)
+    return np.asarray(exposures * shares + days, np.float64)
