@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.central.mechanism import input_digest_of
 from tacit.central.table import central_mechanism_of
 from tacit.counting import CountedEvents, count_events
 from tacit.errors import DataError, PlanMismatch, SettingError
@@ -88,7 +87,7 @@ def _paid(
 ) -> tuple[Spend, bool]:
     """The right to draw noise: that of a run that was interrupted, or a new one."""
     days, release = days_of(plan, counted.days), plan.fingerprint
-    same = hmac.digest(ledger.key, counted.tally.reveal().tobytes(), hashlib.sha256)
+    same = input_digest_of(counted.tally)
     if _is_unfinished(ledger, data_set, release):
         # what is unfinished may be a release of other events: this one is then paid anew
         with suppress(DataError):

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.central.mechanism import input_digest_of
 from tacit.central.table import central_mechanism_of, central_plan_for
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
@@ -169,14 +170,20 @@ class _Series:
 
 
 def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | None, seed: int | None) -> RangeCounts:
-    mechanism = central_mechanism_of(plan)
+    mechanism, counts = central_mechanism_of(plan), ExactTally(series.counts[:, None])
     name = _check_record(ledger, data_set, seed)
     if ledger is None:
         spend = Spend.simulation(mechanism.cost, seed=seed or 0)
     else:
         days = series.digests(ledger.key)
-        spend = ledger.spend(data_set=name, release=plan.fingerprint, cost=mechanism.cost, days=days)
-    estimate = mechanism.release(ExactTally(series.counts[:, None]), plan, spend=spend)
+        spend = ledger.spend(
+            data_set=name,
+            release=plan.fingerprint,
+            cost=mechanism.cost,
+            days=days,
+            input_digest=input_digest_of(counts),
+        )
+    estimate = mechanism.release(counts, plan, spend=spend)
     if ledger is not None:
         ledger.finish(spend)
     return RangeCounts(plan, estimate)

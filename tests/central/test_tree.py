@@ -15,7 +15,7 @@ from tacit.errors import PlanError, SettingError
 from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Spend
+from tacit.privacy.ledger import Ledger, Spend
 from tacit.tally import ExactTally
 
 
@@ -133,7 +133,28 @@ def test_counts_that_do_not_fit_are_refused_before_noise_is_drawn():
     assert "17" not in str(refused.value)
     with pytest.raises(SettingError, match="epsilon 2"):
         mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=Spend.simulation(Cost.pure(2.0), seed=1))
-    assert spend.randomness.words(1) == Spend.simulation(mechanism.cost, seed=1).randomness.words(1)
+    mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=spend)  # nothing was drawn for the others
+
+
+def test_a_spend_releases_one_table_of_counts_under_one_plan(tmp_path):
+    domain = days_and_places(4, 2)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    other_plan = central_plan_for(domain, epsilon=1.0, mechanism="tree")
+    mechanism, counts = central_mechanism_of(plan), ExactTally(np.full((4, 2), 9))
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    paid = ledger.spend(
+        data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"events"}
+    )
+    for spend in (paid, Spend.simulation(mechanism.cost, seed=5)):
+        first, again = (mechanism.release(counts, plan, spend=spend) for _ in range(2))
+        assert np.array_equal(first.values, again.values)
+        with pytest.raises(SettingError, match="other counts"):
+            mechanism.release(ExactTally(np.full((4, 2), 8)), plan, spend=spend)
+    with pytest.raises(SettingError, match="pays for release"):
+        central_mechanism_of(other_plan).release(counts, other_plan, spend=paid)
+    ledger.finish(paid)
+    with pytest.raises(SettingError, match="finished"):
+        mechanism.release(counts, plan, spend=paid)
 
 
 def test_settings_that_promise_nothing_are_refused():

@@ -101,7 +101,7 @@ class TestTheFirstFormat:
     def test_it_is_migrated_by_the_first_entry_and_keeps_what_it_knows(self, first_format):
         ledger = Ledger(first_format)
         ledger.set_budget("fires", epsilon=3.0)
-        assert format_of(first_format) == ledger_file.FORMAT == 2
+        assert format_of(first_format) == ledger_file.FORMAT == 3
         assert spend(ledger).prior_local_epsilon == 2.0
         assert ledger.key == bytes(32)
         assert len(ledger.history()) == 2
@@ -202,11 +202,11 @@ class TestFaults:
         ledger = Ledger(path)
         spend(ledger)
         connection = sqlite3.connect(path, isolation_level=None)
-        connection.execute("UPDATE about SET format = 3")
+        connection.execute("UPDATE about SET format = 4")
         connection.close()
         before = path.read_bytes()
         for use in (lambda: Ledger(path), lambda: spend(ledger), ledger.history):
-            with pytest.raises(FormatError, match="has format 3"):
+            with pytest.raises(FormatError, match="has format 4"):
                 use()
         assert path.read_bytes() == before
 
@@ -218,7 +218,7 @@ class TestFaults:
         assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
         connection.close()
         paid = spend(ledger)
-        key = paid.randomness._key
+        key = paid.draw("first", b"counts")._key
         ledger.finish(paid)
         assert [file.name for file in path.parent.iterdir()] == ["ledger.sqlite"]
         assert key not in path.read_bytes()

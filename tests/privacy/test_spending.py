@@ -51,8 +51,9 @@ def test_a_spend_is_written_down_and_carries_its_noise(ledger):
     assert (entry.first_day, entry.last_day, entry.n_days, entry.is_finished) == ("2018-01-01", "2018-01-02", 2, False)
     assert paid.prior == Cost()
     assert not paid.is_simulation
-    assert len(set(paid.randomness.words(100).tolist())) == 100
-    assert (spend(ledger, release="second", days=OTHER_DAYS).randomness.words(5) != paid.randomness.words(5)).any()
+    assert len(set(paid.draw("first", b"counts").words(100).tolist())) == 100
+    other = spend(ledger, release="second", days=OTHER_DAYS)
+    assert (other.draw("second", b"counts").words(5) != paid.draw("first", b"counts").words(5)).any()
 
 
 class TestBudgets:
@@ -290,7 +291,7 @@ class TestDryRuns:
     def test_a_dry_run_draws_no_noise_and_has_nothing_to_finish(self, ledger):
         tried = spend(ledger, dry_run=True)
         with pytest.raises(SettingError, match="draws no noise"):
-            _ = tried.randomness
+            tried.draw("first", b"counts")
         with pytest.raises(SettingError, match="nothing to finish"):
             ledger.finish(tried)
 
@@ -298,12 +299,14 @@ class TestDryRuns:
 class TestResuming:
     def test_an_unfinished_spend_is_taken_up_with_the_same_noise(self, ledger):
         paid = spend(ledger, 1.0)
-        noise = paid.randomness.words(50)
+        noise = paid.draw("first", b"counts").words(50)
         again = Ledger(ledger.path).resume(data_set="fires", release="first", days=DAYS, cost=Cost.pure(1.0))
         assert again.identifier == paid.identifier
         assert (again.cost, again.prior) == (paid.cost, paid.prior)
-        np.testing.assert_array_equal(again.randomness.words(50), noise)
-        np.testing.assert_array_equal(ledger.resume(paid.identifier, days=DAYS).randomness.words(50), noise)
+        np.testing.assert_array_equal(again.draw("first", b"counts").words(50), noise)
+        np.testing.assert_array_equal(
+            ledger.resume(paid.identifier, days=DAYS).draw("first", b"counts").words(50), noise
+        )
         assert len(ledger.history()) == 1
 
     def test_a_killed_release_is_spent_and_resumed_never_redrawn(self, ledger):
@@ -313,7 +316,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 paid = Ledger(sys.argv[1]).spend(
     data_set="fires", release="first", cost=Cost.pure(1.0), days={"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16})
-print(*paid.randomness.words(20).tolist(), flush=True)
+print(*paid.draw("first", b"counts").words(20).tolist(), flush=True)
 time.sleep(60)
 """
         with subprocess.Popen([sys.executable, "-c", script, ledger.path], stdout=subprocess.PIPE) as process:
@@ -322,7 +325,7 @@ time.sleep(60)
         with pytest.raises(BudgetExhausted, match="paid before and never finished: resume it"):
             spend(ledger, 1.0)
         again = ledger.resume(data_set="fires", release="first", days=DAYS)
-        assert again.randomness.words(20).tolist() == drawn
+        assert again.draw("first", b"counts").words(20).tolist() == drawn
 
     def test_a_finished_release_is_never_drawn_again(self, ledger):
         paid = spend(ledger)
@@ -337,7 +340,7 @@ time.sleep(60)
         monkeypatch.setattr(ledger_file, "_SYNCHRONOUS", "OFF")  # faster; the power will not fail
         ledger.set_budget("fires", epsilon=30.0)
         paid = [spend(ledger, 0.01, release=str(number) * 20) for number in range(150)]
-        keys = [one.randomness._key for one in paid]
+        keys = [one.draw(one.release, b"counts")._key for one in paid]
         content = ledger.path.read_bytes()
         assert all(key in content for key in keys)
         for one in paid:
@@ -380,6 +383,51 @@ time.sleep(60)
             Ledger(tmp_path / "other.sqlite").finish(paid)
 
 
+class TestOneReleaseOfOneInput:
+    def test_drawing_again_gives_the_same_noise(self, ledger):
+        for paid in (spend(ledger), Spend.simulation(Cost.pure(1.0), seed=3)):
+            one, same = paid.draw("first", b"counts"), paid.draw("first", b"counts")
+            np.testing.assert_array_equal(one.words(50), same.words(50))
+
+    def test_another_release_is_not_paid_for(self, ledger):
+        with pytest.raises(SettingError, match="pays for release first, not for second"):
+            spend(ledger).draw("second", b"counts")
+        Spend.simulation(Cost.pure(1.0), seed=3).draw("second", b"counts")
+
+    def test_other_counts_never_meet_the_same_noise(self, ledger):
+        for paid in (spend(ledger), Spend.simulation(Cost.pure(1.0), seed=3)):
+            paid.draw("first", b"counts")
+            for other in (b"other counts", b""):
+                with pytest.raises(SettingError, match="other counts"):
+                    paid.draw("first", other)
+
+    def test_nor_do_they_through_a_copy_of_the_spend_in_another_process(self, ledger):
+        spend(ledger).draw("first", b"")
+        copy = Ledger(ledger.path).resume(data_set="fires", release="first", days=DAYS)
+        with pytest.raises(SettingError, match="other counts"):
+            copy.draw("first", b"counts")
+        copy.draw("first", b"")
+
+    def test_counts_named_when_paying_are_the_only_ones(self, ledger):
+        paid = spend(ledger, input_digest=b"counts")
+        with pytest.raises(SettingError, match="other counts"):
+            paid.draw("first", b"other counts")
+        paid.draw("first", b"counts")
+        assert b"counts" not in ledger.path.read_bytes()  # the ledger holds keyed digests only
+
+    def test_nothing_is_drawn_once_it_is_finished(self, ledger):
+        paid, copy = spend(ledger), ledger.resume(data_set="fires", release="first", days=DAYS)
+        paid.draw("first", b"counts")
+        ledger.finish(paid)
+        for one in (paid, copy):
+            with pytest.raises(SettingError, match="never drawn again"):
+                one.draw("first", b"counts")
+
+    def test_an_input_is_known_by_bytes(self, ledger):
+        with pytest.raises(SettingError, match="must be bytes"):
+            spend(ledger).draw("first", "counts")
+
+
 class TestSpends:
     def test_only_a_ledger_or_a_simulation_makes_one(self):
         with pytest.raises(SettingError, match=r"Call Ledger\.spend"):
@@ -388,13 +436,15 @@ class TestSpends:
     def test_a_simulation_costs_nothing_and_is_labelled(self, ledger):
         one, same = Spend.simulation(Cost.pure(1.0), seed=3), Spend.simulation(Cost.pure(1.0), seed=3)
         assert one.is_simulation
-        np.testing.assert_array_equal(one.randomness.words(9), same.randomness.words(9))
+        np.testing.assert_array_equal(one.draw("any", b"counts").words(9), same.draw("any", b"counts").words(9))
         ledger.finish(one)
         assert not ledger.path.exists()
+        with pytest.raises(SettingError, match="finished"):
+            one.draw("any", b"counts")
 
     def test_neither_key_nor_digest_is_shown(self, ledger):
         paid = spend(ledger)
-        assert paid.randomness._key.hex() not in repr(paid)
+        assert paid.draw("first", b"counts")._key.hex() not in repr(paid)
         assert "aaaa" not in repr(paid) + repr(ledger) + repr(ledger.history())
 
     @pytest.mark.parametrize("name", ["", "  ", None, 7])

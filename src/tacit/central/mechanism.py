@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Protocol
+
+import numpy as np
 
 from tacit.domain import Domain
 from tacit.errors import SettingError
@@ -18,7 +21,7 @@ class CentralMechanism(Protocol):
 
     Formal guarantee: for two inputs that differ by one unit (an event, or all events of one person on one day), the
     laws of the output differ by at most ``cost``. Nothing is drawn before the ledger has written the cost down, and
-    all noise comes from the spend's own randomness: the same spend gives the same noise.
+    all noise comes from the spend: the same spend gives the same noise, for the same plan and counts only.
     """
 
     @property
@@ -41,3 +44,9 @@ def check_release(mechanism: CentralMechanism, counts: ExactTally, domain: Domai
         raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={shape}.")
     if (counts.reveal() < 0).any():
         raise SettingError("counts must not be negative. Count events, or correct the table of counts.")
+
+
+def input_digest_of(counts: ExactTally) -> bytes:
+    """What a spend knows exact counts by: the same for the same counts on every platform. Keep it from the public."""
+    cells = counts.reveal()
+    return hashlib.sha256(repr(cells.shape).encode() + cells.astype(np.dtype("<i8"), order="C").tobytes()).digest()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import check_at_least, check_one_of
-from tacit.central.mechanism import check_release
+from tacit.central.mechanism import check_release, input_digest_of
 from tacit.domain import Hierarchy
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
@@ -74,12 +74,13 @@ class NoisyTree:
         leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
         leaves = leaves if self.order is None else leaves[self.order]
         nodes = self.hierarchy.sum_leaves(leaves)
+        randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
         for level, law in enumerate(self.laws):
             here = nodes[self.hierarchy.level_slice(level)]
             if law is None:
                 here[...] = 0  # what is not measured is not known to anyone downstream
             else:
-                here += law.draw(here.size, randomness=spend.randomness).reshape(here.shape)
+                here += law.draw(here.size, randomness=randomness).reshape(here.shape)
         provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior.epsilon_at(plan.delta))
         return fuse(
             self.hierarchy,

@@ -22,8 +22,8 @@ from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted
 from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
 from tacit.privacy.ledger_file import LedgerFile
 from tacit.privacy.ledger_links import Past, Touched, touched
-from tacit.privacy.spend import Spend, sealed
-from tacit.randomness.source import KeyedRandomness
+from tacit.privacy.ledger_noise import LedgerNoise, keyed
+from tacit.privacy.spend import SimulatedNoise, Spend, sealed
 from tacit.rounding import epsilon_at_most
 
 __all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
@@ -69,8 +69,8 @@ class Ledger:
         keyed digest of the events of every day the release covers, empty for a day without events; ``None`` is the
         whole data set for ever. Releases that touch the same day add up, those of other days do not; the day that
         cost most counts. ``budget`` declares the budget of a data set that has none; without any the first release is
-        all there may be. ``input_digest`` may stand for the exact counts: only the same are resumed. A dry run returns
-        the same, writes nothing and draws no noise.
+        all there may be. ``input_digest`` stands for the exact counts: the noise is drawn for these only, and resumed
+        only with the same. A dry run returns the same, writes nothing and draws no noise.
         """
         _check_names(data_set=data_set, release=release)
         if cost == Cost():
@@ -90,14 +90,16 @@ class Ledger:
                 prior=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
                 prior_local_epsilon=max((past_costs.local_epsilon(past) for past in pasts), default=0.0),
                 what_remains=str(room_in(pasts, past_costs, binding, [cost])),
-                source=None if dry_run else KeyedRandomness(key),
+                source=None if dry_run else LedgerNoise(self._file, identifier),
             )
-            _write(connection, spend, days, key, input_digest)
+            bound = keyed(self._file.key, input_digest) if input_digest else b""
+            _write(connection, spend, days, key, bound)
         return spend
 
     def finish(self, spend: Spend) -> None:
         """Wipe the key of a spend whose release is written: its noise can never be drawn again."""
-        if spend.is_simulation:
+        if isinstance(spend.source, SimulatedNoise):
+            spend.source.finish()
             return
         if spend.is_dry_run:
             raise SettingError("a dry run has nothing to finish. Spend for real first.")
@@ -121,10 +123,12 @@ class Ledger:
         """Take up a spend whose release was never written, with the same randomness and at no further cost.
 
         It is found by its identifier, or by its data set and release. Only the same events may meet the same noise:
-        other ``days`` or another ``input_digest`` are refused, and so is another ``cost`` if one is given.
+        other ``days`` are refused, another ``input_digest`` than was given to :meth:`spend` or none where one was, and
+        another ``cost`` if one is given.
         """
         with self._file.snapshot() as connection:
-            row = _found(connection, identifier, data_set, release, days, input_digest)
+            bound = keyed(self._file.key, input_digest) if input_digest else b""
+            row = _found(connection, identifier, data_set, release, days, bound)
             key = connection.execute("SELECT key FROM spend_key WHERE spend = ?", (row["id"],)).fetchone()
         found = Cost(row["epsilon"], row["rho"])
         if key is None:
@@ -145,7 +149,7 @@ class Ledger:
             prior=Cost(row["prior_epsilon"], row["prior_rho"]),
             prior_local_epsilon=row["prior_local_epsilon"],
             what_remains="",
-            source=KeyedRandomness(key[0]),
+            source=LedgerNoise(self._file, row["identifier"]),
         )
 
     def extend(self, identifier: str, days: Mapping[str, bytes]) -> None:

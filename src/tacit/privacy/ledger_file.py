@@ -11,7 +11,7 @@ from typing import Final
 
 from tacit.errors import FormatError
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _KEY_BYTES: Final = 32
 _PATIENCE_SECONDS: Final = 60.0
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
@@ -39,6 +39,12 @@ CREATE TABLE budget (
     id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL,
     delta REAL NOT NULL, is_declared INTEGER NOT NULL);
 """
+_THIRD_SCHEMA: Final = """
+ALTER TABLE spend ADD COLUMN drawn BLOB;
+ALTER TABLE spend ADD COLUMN unit TEXT NOT NULL DEFAULT 'event';
+ALTER TABLE spend ADD COLUMN most INTEGER NOT NULL DEFAULT 1;
+"""
+_SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA)
 
 
 class LedgerFile:
@@ -170,15 +176,15 @@ _FAULTS: Final = {
 
 
 def _create(connection: sqlite3.Connection, key: bytes) -> None:
-    _run(connection, _FIRST_SCHEMA + _SECOND_SCHEMA)
+    _run(connection, "".join(_SCHEMAS))
     connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, key))
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a ledger of format 1 to today's, within the transaction that is open."""
+    """Bring a ledger of an earlier format to today's, within the transaction that is open."""
     found, _ = _about(connection, path)
-    if found == 1:
-        _run(connection, _SECOND_SCHEMA)
+    if 1 <= found < FORMAT:
+        _run(connection, "".join(_SCHEMAS[found:]))
         connection.execute("UPDATE about SET format = ?", (FORMAT,))
     elif found != FORMAT:
         raise FormatError(

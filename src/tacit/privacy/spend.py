@@ -1,9 +1,9 @@
-"""A spend: the right to draw the noise of one release, once."""
+"""A spend: the right to draw the noise of one release of one input."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
@@ -13,18 +13,31 @@ from tacit.rounding import epsilon_at_most
 _SEAL: Final = object()
 
 
+class NoiseSource(Protocol):
+    """Where a spend draws from: the same words every time, for one input and until it is finished."""
+
+    @property
+    def is_simulation(self) -> bool:
+        """Whether whoever knows the seed knows every word."""
+
+    def draw(self, release: str, input_digest: bytes) -> Randomness:
+        """The words from the first on, or a refusal."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What the ledger gives for a price that it has written down: an identifier and the randomness of the release.
+    """What the ledger gives for a price that it has written down: an identifier and the noise of the release.
 
-    Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. The randomness goes
-    on from draw to draw; a spend that is resumed after a crash starts it from the beginning, so that the same release
-    of the same events draws the same noise. ``prior`` is what earlier releases of the same events cost, on the day
-    that was spent most, local randomizations included; ``prior_local_epsilon`` is their part of it.
+    Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
+    release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused.
+    ``prior`` is what earlier releases of the same events cost, on the day that was spent most, local randomizations
+    included; ``prior_local_epsilon`` is their part of it.
 
     >>> spend = Spend.simulation(Cost.pure(1.0), seed=7)
     >>> spend.is_simulation, spend.cost
     (True, Cost(epsilon=1.0, rho=0.0))
+    >>> spend.draw("visits", b"counts").words(1) == spend.draw("visits", b"counts").words(1)
+    array([ True])
     """
 
     identifier: str
@@ -34,7 +47,7 @@ class Spend:
     prior: Cost = field(default_factory=Cost)
     prior_local_epsilon: float = 0.0
     what_remains: str = ""
-    source: Randomness | None = field(repr=False)
+    source: NoiseSource | None = field(repr=False, compare=False)
     seal: object = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -49,16 +62,24 @@ class Spend:
             data_set="simulation",
             release="simulation",
             cost=cost,
-            source=SeededRandomness(seed),
+            source=SimulatedNoise(seed),
             seal=_SEAL,
         )
 
-    @property
-    def randomness(self) -> Randomness:
-        """Where all noise of this release comes from."""
+    def draw(self, release: str, input_digest: bytes) -> Randomness:
+        """The noise of a release, from its first word on: the same at every call.
+
+        Refused for another release than was paid for (a simulation takes any), for another input than before (a
+        digest of the exact counts; empty for a counter, whose input is yet to come), and when it is finished.
+        """
         if self.source is None:
             raise SettingError("a dry run has paid nothing and draws no noise. Spend for real first.")
-        return self.source
+        return self.source.draw(release, input_digest)
+
+    @property
+    def randomness(self) -> Randomness:
+        """The noise of a release whose input is yet to come."""
+        return self.draw(self.release, b"")
 
     @property
     def is_dry_run(self) -> bool:
@@ -91,6 +112,39 @@ class Spend:
         return said
 
 
+class SimulatedNoise:
+    """What a simulation draws from: bound to its first input as a real spend is."""
+
+    __slots__ = ("_drawn", "_is_finished", "seed")
+
+    def __init__(self, seed: int) -> None:
+        SeededRandomness(seed)  # refuses a seed that is none
+        self.seed: Final = seed
+        self._drawn: bytes | None = None
+        self._is_finished = False
+
+    @property
+    def is_simulation(self) -> bool:
+        return True
+
+    def draw(self, release: str, input_digest: bytes) -> SeededRandomness:
+        if self._is_finished:
+            raise SettingError(
+                f"release {release} is finished: its noise is never drawn again. Use what was written, or spend anew."
+            )
+        if self._drawn not in (None, input_digest):
+            raise SettingError(
+                "this simulation was drawn for other counts. The same noise on two tables of counts would give their "
+                "difference away. Make another with another seed."
+            )
+        self._drawn = input_digest
+        return SeededRandomness(self.seed)
+
+    def finish(self) -> None:
+        """As when a ledger wipes the key."""
+        self._is_finished = True
+
+
 def sealed(
     *,
     identifier: str,
@@ -100,7 +154,7 @@ def sealed(
     prior: Cost,
     prior_local_epsilon: float,
     what_remains: str,
-    source: Randomness | None,
+    source: NoiseSource | None,
 ) -> Spend:
     """A spend as the ledger makes it."""
     return Spend(
