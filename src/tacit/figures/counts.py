@@ -14,6 +14,7 @@ from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.release import Release
 from tacit.release.release import ANOTHER_REFINEMENT, LARGEST_RELATIVE_ERROR
+from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
 from tacit.tally import ExactTally
 
 FloatArray = NDArray[np.float64]
@@ -27,7 +28,8 @@ class Counts:
     """Estimated counts per period and place, with limits for the true ones.
 
     ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
-    was counted. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
+    was counted. ``status`` is what the release's rules say of each count: shown, greyed, suppressed or missing; of the
+    last two no number is drawn. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
     """
 
     step: str
@@ -40,6 +42,7 @@ class Counts:
     upper: FloatArray
     standard_errors: FloatArray
     reliable: NDArray[np.bool_]
+    status: NDArray[np.object_]
     level: float
     is_exact: bool = False
 
@@ -74,8 +77,9 @@ class Counts:
         return {"place": list(self.places)} | self._columns((period, slice(None)))
 
     def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
+        is_hidden = self.is_hidden[part].tolist()
         columns: dict[str, list[Any]] = {
-            name: rounded(values[part], 1).tolist()
+            name: [None if hide else v for v, hide in zip(rounded(values[part], 1).tolist(), is_hidden, strict=True)]
             for name, values in (
                 ("estimate", self.values),
                 ("shown", self.shown),
@@ -83,10 +87,21 @@ class Counts:
                 ("upper", self.upper),
             )
         }
-        return columns | {"reliable": self.reliable[part].tolist()}
+        columns["reliable"] = self.reliable[part].tolist()
+        return columns | ({"status": self.status[part].tolist()} if self.has_rules else {})
+
+    @property
+    def is_hidden(self) -> NDArray[np.bool_]:
+        """Counts of which no number is drawn."""
+        return np.isin(self.status.astype(str), (SUPPRESSED, MISSING))
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any count is not simply shown."""
+        return bool((self.status != SHOWN).any())
 
 
-_ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable")
+_ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable", "status")
 
 
 def rounded(values: FloatArray, digits: int = 0) -> FloatArray:
@@ -124,6 +139,7 @@ def counts_by(release: Release, step: str) -> Counts:
     added = release.coarsen(time=step) if release.refinement != ANOTHER_REFINEMENT else _clipped(release, step)
     estimate, axis = added.unbiased, added.domain.time
     lower, upper = estimate.noise.intervals(estimate.values, release.level)
+    status = added.statuses()
     return Counts(
         step=axis.step,
         periods=tuple(axis.labels()),
@@ -134,7 +150,8 @@ def counts_by(release: Release, step: str) -> Counts:
         lower=lower,
         upper=upper,
         standard_errors=estimate.noise.standard_errors(),
-        reliable=added.reliable(),
+        reliable=_reliable(added.reliable(), status, release.rules),
+        status=status,
         level=release.level,
     )
 
@@ -160,7 +177,7 @@ def counts_in_all(release: Release) -> Counts:
     if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
         return _exact(estimate.totals.astype(np.float64), about)
     no_groups = np.zeros(n_times, np.int64), np.arange(n_places, dtype=np.int64)
-    return _summed(estimate, no_groups, (1, n_places), release.level, about)
+    return _summed(estimate, no_groups, (1, n_places), release, about)
 
 
 def totals_by(release: Release, step: str) -> Counts:
@@ -178,7 +195,7 @@ def totals_by(release: Release, step: str) -> Counts:
     if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
         return _exact(estimate.totals.astype(np.float64), about)
     groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
-    return _summed(estimate, groups, (n_times, 1), release.level, about)
+    return _summed(estimate, groups, (n_times, 1), release, about)
 
 
 def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[np.int64]:
@@ -199,21 +216,31 @@ def _summed(
     estimate: Estimate,
     groups: tuple[NDArray[np.int64], NDArray[np.int64]],
     shape: tuple[int, int],
-    level: float,
+    release: Release,
     about: Mapping[str, Any],
 ) -> Counts:
     noise = estimate.noise.coarsen(*groups, shape)
     values = sum_groups(sum_groups(estimate.values, groups[0], axis=0), groups[1], axis=1)
     errors = noise.standard_errors()
-    lower, upper = noise.intervals(values, level)
+    lower, upper = noise.intervals(values, release.level)
+    # sums over the whole time, or over all places, are never wholly without data
+    rules = replace(release.rules, missing=())
+    status = rules.statuses(values, errors, estimate.domain.time)
     return Counts(
         **about,
         values=values,
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=errors <= LARGEST_RELATIVE_ERROR * values,
+        reliable=_reliable(errors <= LARGEST_RELATIVE_ERROR * values, status, rules),
+        status=status,
     )
+
+
+def _reliable(usual: NDArray[np.bool_], status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
+    """Counts worth a number of their own: by the release's rules where it has any, else by the usual one."""
+    is_shown: NDArray[np.bool_] = np.equal(status.astype(str), SHOWN)
+    return is_shown if rules.suppress or rules.grey else usual & is_shown
 
 
 def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
@@ -224,6 +251,7 @@ def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
         upper=values,
         standard_errors=np.zeros_like(values),
         reliable=np.ones(values.shape, bool),
+        status=np.full(values.shape, SHOWN, object),
         is_exact=True,
     )
 

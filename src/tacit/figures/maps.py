@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from tacit.domain import PlaceAxis
 from tacit.figures.counts import Counts
+from tacit.release.rules import MISSING, SUPPRESSED
 
 N_SHADES: Final = 6
 UNSURE: Final = -1
+HIDDEN: Final = {SUPPRESSED: -2, MISSING: -3}
+"""What stands for a shade where rules leave a count out, or where there are no data."""
 _NICE: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _SHORT_WORD: Final = 3
 
@@ -63,9 +66,10 @@ def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
 
 
 def shades(counts: Counts, period: int, limits: Sequence[int]) -> list[int]:
-    """The shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` where the count says little."""
+    """The shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` where it says little, else :data:`HIDDEN`."""
     found = np.searchsorted(np.asarray(limits), np.round(counts.shown[period]), side="right") + first_shade(limits)
-    return [int(shade) for shade in np.where(counts.reliable[period], found, UNSURE)]
+    drawn = np.where(counts.reliable[period], found, UNSURE).tolist()
+    return [HIDDEN.get(status, shade) for shade, status in zip(drawn, counts.status[period], strict=True)]
 
 
 def first_shade(limits: Sequence[int]) -> int:

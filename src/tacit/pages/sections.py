@@ -29,9 +29,11 @@ from tacit.pages.embedding import csv_link
 from tacit.pages.selection import MOST_CELLS, Selection
 from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
 from tacit.release import PrivacyStatement, Release
+from tacit.release.rules import MISSING, SUPPRESSED
 from tacit.rounding import at_most, epsilon_at_most, percent
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
+_HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
 _LABELED_TILES: Final = 60
 _ERROR_STEPS: Final = ("day", "week", "month", "year")
 
@@ -135,7 +137,7 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
 
 def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
     columns = counts.places_columns(period)
-    return {name: columns[name] for name in ("estimate", "lower", "upper", "reliable")}
+    return {name: columns[name] for name in ("estimate", "lower", "upper", "reliable", "status") if name in columns}
 
 
 def series(counts: Counts) -> dict[str, Any]:
@@ -144,9 +146,16 @@ def series(counts: Counts) -> dict[str, Any]:
     content: dict[str, Any] = counts.period_columns()
     content["period"] = [period(label) for label in counts.periods]
     content["exact"] = counts.is_exact
-    content["estimate"] = rounded(counts.values.T, digits).tolist()
-    content["lower"] = rounded(counts.lower.T).tolist()
-    content["upper"] = rounded(counts.upper.T).tolist()
+    for name, values, n in (
+        ("estimate", counts.values, digits),
+        ("lower", counts.lower, 0),
+        ("upper", counts.upper, 0),
+    ):
+        numbers = rounded(values.T, n).astype(object)
+        numbers[counts.is_hidden.T] = None
+        content[name] = numbers.tolist()
+    if counts.has_rules:
+        content["status"] = counts.status.T.tolist()
     return content
 
 
@@ -210,7 +219,7 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     offered |= {step: c for step, c in selection.series.items() if c.values.size <= MOST_CELLS / 4}
     return [
         {
-            "href": csv_link(_TABLE, _table_rows(counts), remarks=remarks),
+            "href": csv_link((*_TABLE, "status") if counts.has_rules else _TABLE, _table_rows(counts), remarks=remarks),
             "file": f"counts-{'in-all' if step == 'all' else 'by-' + step.replace(' ', '-')}.csv",
             "words": "in all" if step == "all" else f"by {step}",
             "size": counted(counts.values.size, "row"),
@@ -221,16 +230,21 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
 
 def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
     values, errors = rounded(counts.values, 1), rounded(counts.standard_errors, 1)
+    is_hidden = counts.is_hidden
     for bin, label in enumerate(counts.periods):
         for cell, place in enumerate(counts.places):
-            yield (
-                label,
-                place,
+            numbers: tuple[Any, ...] = (
                 float(values[bin, cell]),
                 float(errors[bin, cell]),
                 round(float(counts.lower[bin, cell])),
                 round(float(counts.upper[bin, cell])),
+            )
+            yield (
+                label,
+                place,
+                *(("",) * len(numbers) if is_hidden[bin, cell] else numbers),
                 "yes" if counts.reliable[bin, cell] else "no",
+                *((counts.status[bin, cell],) if counts.has_rules else ()),
             )
 
 
@@ -249,6 +263,7 @@ def matrix(selection: Selection) -> dict[str, Any]:
                         "upper": number(counts.upper[bin, cell]),
                         "reliable": bool(counts.reliable[bin, cell]),
                         "exact": counts.is_exact,
+                        "hidden": _HIDDEN_WORDS.get(counts.status[bin, cell], ""),
                     }
                     for counts, bin in columns
                 ],

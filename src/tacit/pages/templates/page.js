@@ -25,8 +25,19 @@
     return `between ${number(lower)} and ${number(upper)} (${data.level} interval)`;
   }
 
+  const hiddenWords = { suppressed: "suppressed", missing: "no data" };
+
+  function hidden(period, place) {
+    return period.status ? hiddenWords[period.status[place]] : undefined;
+  }
+
+  function shadeClass(shade) {
+    return { "-1": "unsure", "-2": "suppressed", "-3": "missing" }[shade] || `shade-${shade}`;
+  }
+
   function placeSentence(place) {
     const period = data.maps.periods[state.period];
+    if (hidden(period, place)) return `${data.places[place]}, ${period.label}: ${hidden(period, place)}.`;
     const [count, lower, upper] = [period.estimate[place], period.lower[place], period.upper[place]];
     let what = `about ${number(count)} ${data.unit}, ${interval(lower, upper)}`;
     if (!period.reliable[place]) what = `too uncertain for one number; ${interval(lower, upper)}`;
@@ -38,6 +49,7 @@
     const part = row.partial ? " (counted in part)" : "";
     const truth = "truth" in row ? `; true count ${number(row.truth)}` : "";
     const period = row.period[0].toUpperCase() + row.period.slice(1);
+    if (row.estimate === null) return `${period}${part}: ${hiddenWords[row.status] || "no number"}.`;
     return row.exact
       ? `${period}${part}: ${number(row.estimate)}, exact.`
       : `${period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
@@ -78,6 +90,7 @@
   const shapes = all("[data-place]");
 
   function countText(period, place) {
+    if (hidden(period, place)) return hidden(period, place);
     return period.reliable[place]
       ? number(period.estimate[place])
       : `${number(period.lower[place])}–${number(period.upper[place])}`;
@@ -89,7 +102,7 @@
       const place = Number(shape.dataset.place);
       const kind = shape.tagName.toLowerCase() === "button" ? "tile" : "outline";
       const shade = period.shade[place];
-      shape.setAttribute("class", `${kind} ${shade < 0 ? "unsure" : `shade-${shade}`}`);
+      shape.setAttribute("class", `${kind} ${shadeClass(shade)}`);
       shape.setAttribute("aria-label", placeSentence(place));
       shape.setAttribute("aria-pressed", String(place === state.place));
       const count = shape.querySelector(".count");
@@ -99,7 +112,7 @@
     for (const label of all("[data-label]")) {
       const place = Number(label.dataset.label);
       label.textContent = countText(period, place);
-      label.setAttribute("class", period.shade[place] < 0 ? "unsure" : `shade-${period.shade[place]}`);
+      label.setAttribute("class", shadeClass(period.shade[place]));
     }
     for (const name of all(".period-name")) name.textContent = period.label;
     drawLegend(period);
@@ -113,6 +126,9 @@
           .concat([`${number(limits[limits.length - 1])} or more`])
       : ["any count"];
     const items = words.map((word, i) => [`shade-${i + data.maps.first_shades[period.limits]}`, word]).concat([["unsure", "too uncertain for one number"]]);
+    for (const [status, word] of Object.entries(hiddenWords)) {
+      if (period.status && period.status.includes(status)) items.push([status, word]);
+    }
     byId("legend").replaceChildren(...items.map(([kind, word]) => {
       const item = document.createElement("li");
       const swatch = document.createElement("i");
@@ -161,11 +177,12 @@
     const period = data.maps.periods[state.period];
     const truth = withTruth ? data.laboratory.periods[state.period] : null;
     return data.places
-      .map((place, i) => ({
+      .map((place, i) => period.estimate[i] === null ? null : ({
         place, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
         shown: clamp(period.estimate[i], period.lower[i], period.upper[i]), reliable: period.reliable[i],
         ...(truth ? { truth: truth[i] } : {}),
       }))
+      .filter((row) => row !== null)
       .sort((a, b) => b.estimate - a.estimate)
       .slice(0, data.charted);
   }
@@ -177,7 +194,8 @@
       const upper = columns.upper[place][i];
       return {
         start, period: columns.period[i], partial: columns.partial[i], exact: columns.exact, estimate, lower, upper,
-        shown: clamp(estimate, lower, upper), ...(truth ? { truth: truth[place][i] } : {}),
+        shown: estimate === null ? null : clamp(estimate, lower, upper),
+        ...(columns.status ? { status: columns.status[place][i] } : {}), ...(truth ? { truth: truth[place][i] } : {}),
       };
     });
   }
