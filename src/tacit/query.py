@@ -89,4 +89,5 @@ def answer_ranges(
         for a, b in zip(first.tolist(), stop.tolist(), strict=True)
     ]
     parts = np.array([(one.value, one.standard_error, one.lower, one.upper) for one in asked]).reshape(-1, 4)
-    return RangeAnswers(*parts.T, level, is_simulation)
+    values, errors, lower, upper = parts.T
+    return RangeAnswers(values, errors, lower, upper, level, is_simulation)
