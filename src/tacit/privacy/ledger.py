@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from tacit._validate import check_positive
 from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger_bins import note_bins
 from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted, declare, now, room_in
 from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
 from tacit.privacy.ledger_file import LedgerFile
@@ -175,6 +176,17 @@ class Ledger:
                 "(SELECT 1 FROM spend_day WHERE day = :day AND spend = :spend AND digest = :digest)",
                 ({"spend": number, "day": day, "digest": digest} for day, digest in days.items()),
             )
+
+    def note_bins(
+        self, identifier: str, bins: Mapping[int, bytes], *, called: Callable[[int], str] = "bin {}".format
+    ) -> None:
+        """Note keyed digests of what a release for ever is about to count, and wipe its key: it is written by then.
+
+        A bin that was noted with another digest is refused: its noise would show the difference. Noting the same again
+        is free, and noting none only wipes the key. ``called`` names a bin for people.
+        """
+        with self._file.transaction() as connection:
+            note_bins(connection, identifier, bins, called)
 
     def set_budget(
         self,
