@@ -20,6 +20,7 @@ check: $(VENV)/.test browser
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# those that take a minute or two each; the others are named at the end
 bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/imports.py
 	$(VENV)-bench/bin/python benchmarks/rappor.py
@@ -27,8 +28,11 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/central_noise.py
 	$(VENV)-bench/bin/python benchmarks/central_trees.py
 	$(VENV)-bench/bin/python benchmarks/continual.py
-	$(VENV)-bench/bin/python benchmarks/reading.py
-	$(VENV)-bench/bin/python benchmarks/bounding.py
+	$(VENV)-bench/bin/python benchmarks/local_ranges.py
+	@echo "Longer ones, each by $(VENV)-bench/bin/python:"
+	@echo "  benchmarks/planner.py    predicted beside simulated errors"
+	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
+	@echo "  benchmarks/bounding.py   bounding what a user's day adds, the same"
 
 $(VENV)/.desk: pyproject.toml
 	$(PYTHON) tools/environment.py $(VENV) desk
