@@ -123,3 +123,17 @@ def test_a_simulation_says_so_and_is_not_recorded(tacit, events, tmp_path, domai
     assert "SIMULATION" in ran.err
     assert not (tmp_path / "ledger.sqlite").exists()
     assert tacit("count", events, *COLUMNS, "--seed", "7", "--dry-run", "--force").code == 2
+
+
+def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_anew(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    assert tacit("count", events, *COLUMNS, "--out", "1.csv", "--budget", "3").code == 0
+    with events.open("a", encoding="utf-8") as file:
+        file.write("person-1,2018/01/05 10:10,Besançon\n")
+    again = tacit("count", events, *COLUMNS, "--out", "2.csv", "--budget", "3", "--revises", "1.csv")
+    assert again.code == 0, again.err
+    assert "Version 2: counting again drew new noise and was paid for anew." in again.out
+    first, second = Release.read(tmp_path / "1.csv"), Release.read(tmp_path / "2.csv")
+    assert second.version.revises == first.checksum
+    assert second.statement.total_epsilon == pytest.approx(2.0)
+    assert "the figures above count all versions" in second.statement.text()

@@ -18,7 +18,7 @@ from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.release import Release
+from tacit.release import Release, Version
 from tacit.rounding import epsilon_at_most
 
 
@@ -44,6 +44,13 @@ def count(
     statement: Annotated[
         Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
     ] = None,
+    revises: Annotated[
+        Path | None,
+        typer.Option(
+            help="The release that this one replaces, because data were late or corrected; it is paid for anew.",
+            metavar="RELEASE",
+        ),
+    ] = None,
     ledger: LedgerFile = None,
     seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
     force: Force = False,
@@ -62,6 +69,9 @@ def count(
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed_or_none(seed) is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
+    former = None if revises is None else Release.read(revises)
+    if former is not None:
+        Version.after(former, agreed)  # another plan's release is refused before anything is spent
     events = open_source(source, agreed.domain)
     name = data_set or data_set_name(source)
     allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
@@ -76,7 +86,7 @@ def count(
         console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
         return
-    made = Release.of(agreed, done.estimate, level=level)
+    made = Release.of(agreed, done.estimate, level=level, revises=former)
     made.write(out)
     if statement is not None:
         make_statement_page(made, statement)
@@ -93,6 +103,8 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
     delta = f" (delta {plan.delta:g})" if plan.delta else ""
     console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(plan.epsilon)}{delta} per {plan.protected_unit}.")
+    if made.version.number > 1:
+        console.say(f"Version {made.version.number}: counting again drew new noise and was paid for anew.")
     if done.is_resumed:
         console.say("An interrupted run was taken up again: the same noise, at no further cost.")
     if made.is_simulation:

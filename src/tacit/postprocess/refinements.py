@@ -1,7 +1,7 @@
 """The ways to refine a release, by name: what its column ``refined`` holds.
 
 >>> sorted(REFINEMENTS)
-['clip', 'likelihood', 'norm-cut', 'project', 'raw', 'smooth']
+['clip', 'coherent', 'likelihood', 'norm-cut', 'project', 'raw', 'smooth']
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
+from tacit.postprocess.coherence import add_up
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
 from tacit.postprocess.simplex import project
 
@@ -66,6 +67,7 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         Refinement("clip", "negative counts to zero, rescaled to the public total (the paper's way)", _clipped),
         Refinement("norm-cut", "the smallest counts to zero until the public total is reached", norm_cut),
         Refinement("project", "the nearest counts that can be", project),
+        Refinement("coherent", "projected so that days add up to months and years", add_up, adds_up=True),
         Refinement("likelihood", "the most likely counts", maximize_normal_likelihood),
         Refinement("smooth", "periods borrow strength from one another; with intervals", _smoothed, adds_up=True),
     )
