@@ -34,6 +34,7 @@ from tacit.mechanisms import MECHANISMS, plan_for
 from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
 from tacit.plan import Plan
 from tacit.planner import choose
+from tacit.postprocess import filtered, smooth
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
@@ -278,6 +279,8 @@ def test_the_noise_models_and_their_fields_are_listed():
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, law, law), (4, 1)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),
+            smooth(estimate).noise,
+            filtered(estimate).noise,
             noise.Unstated("why"),
         )
     ]
@@ -325,8 +328,9 @@ def test_the_tables_of_the_ledger_are_those_documented(tmp_path):
 
 def test_the_files_of_a_counter_have_the_keys_documented(tmp_path):
     time = TimeAxis.between("2025-01-01", "2025-01-31")
-    counter = Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), Domain(time, PlaceAxis.of(["north"])))
-    CounterFiles(tmp_path / "a.counter").create(counter, spend="simulation")
+    spend = Spend.simulation(Cost.pure(1.0), seed=1)
+    counter = Counter.start(spend, Domain(time, PlaceAxis.of(["north"])))
+    CounterFiles(tmp_path / "a.counter").create(counter, spend=spend)
     state = json.loads((tmp_path / "a.counter").read_text(encoding="utf-8"))
     named = set(code_spans(section(FORMATS, "A counter's state").split("```")[0]))
     assert state.keys() <= named

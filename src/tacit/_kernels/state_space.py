@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._kernels.banded import cholesky, fill_links, fill_precision, invert_root, outside, solve
 from tacit._kernels.compiling import compiled
 
 
@@ -66,7 +67,7 @@ def log_likelihoods(
         for j in range(n_terms):
             precision[j, j] += 1 / coefficients[r, j]
             total += np.log(coefficients[r, j])
-        _cholesky(precision)
+        cholesky(precision)
         for j in range(n_terms):
             value = loads[j]
             for i in range(j):
@@ -98,7 +99,7 @@ def smooth(
     loads = np.empty(n_terms)
     later = np.empty((n_terms + 1, 2))
     for r in range(n_series):
-        _links(errors, series, memory, shocks, r, links)
+        fill_links(errors, series, memory, shocks, r, links)
         precision[:] = 0.0
         loads[:] = 0.0
         a, b, c = series[r, 0], 0.0, series[r, 2]
@@ -135,9 +136,9 @@ def smooth(
                     precision[j, i] += scaled * residuals[i]
         for j in range(n_terms):
             precision[j, j] += 1 / coefficients[r, j]
-        _cholesky(precision)
-        _invert_root(precision, inverse_root)
-        _solve(inverse_root, loads)
+        cholesky(precision)
+        invert_root(precision, inverse_root)
+        solve(inverse_root, loads)
         a, b, c = links[n_times - 1, 4], links[n_times - 1, 5], links[n_times - 1, 6]
         for t in range(n_times - 1, -1, -1):
             if t == n_times - 1:
@@ -240,11 +241,11 @@ def question_variances(
     precision, inverse_root = np.empty((n_terms, n_terms)), np.empty((n_terms, n_terms))
     moved, rest = np.empty((n_times, 4)), np.empty((2, n_terms))
     for r in range(n_series):
-        _links(errors, series, memory, shocks, r, links)
-        _precision(errors, basis, series, memory, coefficients, shocks, r, precision)
-        _cholesky(precision)
-        _invert_root(precision, inverse_root)
-        _outside(errors, basis, links, r, smoothed, earlier, later)
+        fill_links(errors, series, memory, shocks, r, links)
+        fill_precision(errors, basis, series, memory, coefficients, shocks, r, precision)
+        cholesky(precision)
+        invert_root(precision, inverse_root)
+        outside(errors, basis, links, r, smoothed, earlier, later)
         for g in range(bounds.shape[0]):
             begin, end = bounds[g, 0], bounds[g, 1]
             out[r, g, :] = 0.0
@@ -301,159 +302,3 @@ def question_variances(
                 out[r, g, 0] += left * left
                 out[r, g, 1] += left * right
                 out[r, g, 2] += right * right
-
-
-@compiled
-def _outside(
-    errors: NDArray[np.float64],
-    basis: NDArray[np.float64],
-    links: NDArray[np.float64],
-    r: Any,
-    smoothed: NDArray[np.float64],
-    earlier: NDArray[np.float64],
-    later: NDArray[np.float64],
-) -> None:
-    """The covariances of states given all observations; and how what one does to a state moves the coefficients by way
-    of all observations before, and of all from it on."""
-    n_times, n_terms = basis.shape
-    earlier[0] = 0.0
-    for t in range(n_times - 1):
-        weight = 1 / errors[r, t]  # 0 where nothing was seen
-        for j in range(n_terms):
-            left, right = earlier[t, j, 0] + basis[t, j] * weight, earlier[t, j, 1] + basis[t, j] * weight
-            earlier[t + 1, j, 0] = left * links[t, 0] + right * links[t, 2]
-            earlier[t + 1, j, 1] = left * links[t, 1] + right * links[t, 3]
-    later[n_times] = 0.0
-    a, b, c = 0.0, 0.0, 0.0
-    for t in range(n_times - 1, -1, -1):
-        j11, j12, j21, j22 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-        aa = j11 * j11 * a + 2 * j11 * j12 * b + j12 * j12 * c
-        bb = j11 * j21 * a + (j11 * j22 + j12 * j21) * b + j12 * j22 * c
-        cc = j21 * j21 * a + 2 * j21 * j22 * b + j22 * j22 * c
-        a, b, c = aa + links[t, 4], bb + links[t, 5], cc + links[t, 6]
-        smoothed[t, 0], smoothed[t, 1], smoothed[t, 2] = a, b, c
-        weight = 1 / errors[r, t]
-        for j in range(n_terms):
-            left, right = later[t + 1, j, 0], later[t + 1, j, 1]
-            later[t, j, 0] = basis[t, j] * (a + b) * weight + left * j11 + right * j12
-            later[t, j, 1] = basis[t, j] * (b + c) * weight + left * j21 + right * j22
-
-
-@compiled
-def _links(
-    errors: NDArray[np.float64],
-    series: NDArray[np.float64],
-    memory: Any,
-    shocks: NDArray[np.float64],
-    r: Any,
-    links: NDArray[np.float64],
-) -> None:
-    n_times = errors.shape[1]
-    a, b, c = series[r, 0], 0.0, series[r, 2]
-    fresh = series[r, 2] * (1 - memory * memory)
-    for t in range(n_times):
-        if t > 0:
-            old_a, old_b, old_c = a, b, c
-            a += series[r, 1] + shocks[r % shocks.shape[0], t % shocks.shape[1]]
-            b *= memory
-            c = memory * memory * c + fresh
-            scale = 1 / (a * c - b * b)
-            # J = P F' (F P F' + Q)^-1 with F = diag(1, memory)
-            j11 = (old_a * c - memory * old_b * b) * scale
-            j12 = (memory * old_b * a - old_a * b) * scale
-            j21 = (old_b * c - memory * old_c * b) * scale
-            j22 = (memory * old_c * a - old_b * b) * scale
-            links[t - 1, 0], links[t - 1, 1], links[t - 1, 2], links[t - 1, 3] = j11, j12, j21, j22
-            c11 = old_a - (j11 * j11 * a + 2 * j11 * j12 * b + j12 * j12 * c)
-            c12 = old_b - (j11 * j21 * a + (j11 * j22 + j12 * j21) * b + j12 * j22 * c)
-            c22 = old_c - (j21 * j21 * a + 2 * j21 * j22 * b + j22 * j22 * c)
-            links[t - 1, 4], links[t - 1, 5], links[t - 1, 6] = max(c11, 0.0), c12, max(c22, 0.0)
-        else:
-            a += shocks[r % shocks.shape[0], 0]
-        if np.isfinite(errors[r, t]):
-            spread = a + 2 * b + c + errors[r, t]
-            first, second = a + b, b + c
-            a -= first * first / spread
-            b -= first * second / spread
-            c -= second * second / spread
-    links[n_times - 1, :4] = 0.0
-    links[n_times - 1, 4], links[n_times - 1, 5], links[n_times - 1, 6] = a, b, c
-
-
-@compiled
-def _precision(
-    errors: NDArray[np.float64],
-    basis: NDArray[np.float64],
-    series: NDArray[np.float64],
-    memory: Any,
-    coefficients: NDArray[np.float64],
-    shocks: NDArray[np.float64],
-    r: Any,
-    precision: NDArray[np.float64],
-) -> None:
-    n_times, n_terms = basis.shape
-    states = np.zeros((n_terms, 2))
-    residuals = np.empty(n_terms)
-    precision[:] = 0.0
-    a, b, c = series[r, 0], 0.0, series[r, 2]
-    fresh = series[r, 2] * (1 - memory * memory)
-    for t in range(n_times):
-        if t > 0:
-            a += series[r, 1]
-            b *= memory
-            c = memory * memory * c + fresh
-            for j in range(n_terms):
-                states[j, 1] *= memory
-        a += shocks[r % shocks.shape[0], t % shocks.shape[1]]
-        if not np.isfinite(errors[r, t]):
-            continue
-        spread = a + 2 * b + c + errors[r, t]
-        first, second = (a + b) / spread, (b + c) / spread
-        for j in range(n_terms):
-            residuals[j] = basis[t, j] - states[j, 0] - states[j, 1]
-        for j in range(n_terms):
-            states[j, 0] += first * residuals[j]
-            states[j, 1] += second * residuals[j]
-            scaled = residuals[j] / spread
-            for i in range(j + 1):
-                precision[j, i] += scaled * residuals[i]
-        a -= first * first * spread
-        b -= first * second * spread
-        c -= second * second * spread
-    for j in range(n_terms):
-        precision[j, j] += 1 / coefficients[r, j]
-
-
-@compiled
-def _cholesky(matrix: NDArray[np.float64]) -> None:
-    for j in range(matrix.shape[0]):
-        for i in range(j + 1):
-            value = matrix[j, i]
-            for k in range(i):
-                value -= matrix[j, k] * matrix[i, k]
-            matrix[j, i] = np.sqrt(max(value, 1e-300)) if i == j else value / matrix[i, i]
-
-
-@compiled
-def _invert_root(root: NDArray[np.float64], inverse: NDArray[np.float64]) -> None:
-    inverse[:] = 0.0
-    for i in range(root.shape[0]):
-        inverse[i, i] = 1 / root[i, i]
-        for j in range(i + 1, root.shape[0]):
-            value = 0.0
-            for k in range(i, j):
-                value -= root[j, k] * inverse[k, i]
-            inverse[j, i] = value / root[j, j]
-
-
-@compiled
-def _solve(inverse_root: NDArray[np.float64], loads: NDArray[np.float64]) -> None:
-    n = loads.shape[0]
-    half = np.zeros(n)
-    for j in range(n):
-        for i in range(j + 1):
-            half[j] += inverse_root[j, i] * loads[i]
-    loads[:] = 0.0
-    for j in range(n):
-        for i in range(j + 1):
-            loads[i] += inverse_root[j, i] * half[j]

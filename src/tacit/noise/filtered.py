@@ -1,8 +1,8 @@
 r"""The noise of filtered counts: each time bin as it stood on its day, nothing revised.
 
-The error of a count is that of :mod:`tacit.noise.state_space`, with the error of the share as it was then known. Errors of shares at different times hang together, because they learn
-from the same days; how is not kept. So sums over time are given the largest variance they can have: deviations of
-shares add up, those of days are independent.
+The error of a count is that of :mod:`tacit.noise.state_space`, with the error of the share as it was then known.
+Errors of shares at different times hang together, because they learn from the same days; how is not kept. So sums over
+time are given the largest variance they can have: deviations of shares add up, those of days are independent.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.estimate import Estimate
+from tacit.noise.drifting import StateSpace, rounded
 from tacit.noise.filtered import FilteredNoise
-from tacit.noise.state_space import StateSpace, rounded
 from tacit.postprocess.smoothing.measured import Measured, measured
 from tacit.postprocess.smoothing.model import Setting, Variability, bursts
 from tacit.postprocess.smoothing.seasons import Seasons, seasons
@@ -49,7 +49,7 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, FILTERED)
     if non_negative:
-        offsets = rounded(shown_as_counts(values, known) - values)
+        offsets = (shown_as_counts(values, known) - values).astype(np.float32).astype(np.float64)
         values = np.maximum(values + offsets, 0.0)
         noise = replace(noise, offsets=offsets if offsets.any() else None)
         steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)

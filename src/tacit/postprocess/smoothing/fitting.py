@@ -22,6 +22,7 @@ _LAST_STEP: Final = 0.25
 _MOST_SWEEPS: Final = 12
 _SMALLEST: Final = -9.0
 _LARGEST: Final = 7.0
+_DRIFTS: Final = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
 _SCALES: Final = (0.4, 0.55, 0.75, 1.0, 1.35, 1.8, 2.5)
 _SCALE_DEVIATION: Final = 0.35
 
@@ -46,7 +47,19 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
         likelihood = float(model.log_likelihoods(observed).sum())
         return 0.5 * float(np.square((logs - centre) / deviations).sum()) - likelihood
 
-    return Variability.from_logs(_descend(loss, start.logs(), first_step))
+    return _with_mean_drift(loss, _descend(loss, start.logs(), first_step))
+
+
+def _with_mean_drift(loss: Callable[[FloatArray], float], best: FloatArray) -> Variability:
+    """Take the mean of the drift over what the data leave possible, in place of the most likely one.
+
+    Much noise hides shifts of levels: that none is seen must not mean that there are none.
+    """
+    logs = best[0] + np.array(_DRIFTS)
+    losses = np.array([loss(np.concatenate([[one], best[1:]])) for one in logs])
+    weights = np.exp(losses.min() - losses)
+    found = Variability.from_logs(best)
+    return replace(found, drift=float(weights @ np.exp(logs) / weights.sum()))
 
 
 def fit_scales(setting: Setting, variability: Variability) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.noise.state_space import StateSpace
+from tacit.noise.drifting import StateSpace
 from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR, Seasons
 

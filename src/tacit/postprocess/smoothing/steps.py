@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.estimate import Estimate
-from tacit.noise.state_space import StateSpace, StateSpaceNoise, rounded
+from tacit.noise.drifting import StateSpace, rounded
+from tacit.noise.state_space import StateSpaceNoise
 from tacit.postprocess.simplex import projected
 from tacit.postprocess.smoothing.fitting import fit, fit_scales
 from tacit.postprocess.smoothing.measured import Measured, measured
@@ -58,7 +59,7 @@ def smooth(estimate: Estimate, *, variability: Variability | None = None, non_ne
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
         shown = shown_as_counts(values, known)
-        offsets = rounded(shown - values)
+        offsets = (shown - values).astype(np.float32).astype(np.float64)
         values, noise = values + offsets, replace(noise, offsets=offsets if offsets.any() else None)
         values = np.maximum(values, 0.0)
         steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)

@@ -1,0 +1,264 @@
+"""Smoothing over time: what it gains, what its intervals cover, and what it survives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from small_worlds import days_and_places, simulated_estimate
+from tacit.domain import Box, sum_groups
+from tacit.domain.hierarchy import Hierarchy
+from tacit.errors import SettingError
+from tacit.estimate import Estimate
+from tacit.evaluate import error_rates
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.noise import StateSpaceNoise, noise_from_dict
+from tacit.noise.node_laws import DiscreteLaplace
+from tacit.postprocess import clip, clip_and_rescale, filtered, smooth
+from tacit.postprocess.hierarchy import fuse
+from tacit.postprocess.smoothing import Variability
+from tacit.privacy.cost import Cost
+from tacit.privacy.spend import Spend
+from tacit.provenance import Provenance
+from tacit.query import answer
+from tacit.randomness import SeededRandomness
+from tacit.randomness.laplace import discrete_laplace
+from tacit.tally import ExactTally, Tally
+from tacit.tallying import estimate_tally
+
+Counts = NDArray[np.int64]
+STEPS = [smooth, filtered]
+
+
+def drifting(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> Counts:
+    """Shares that walk: no level to come back to."""
+    logs = np.log(rng.dirichlet(np.full(n_places, 2.0))) + np.cumsum(rng.normal(0, 0.03, (n_days, n_places)), axis=0)
+    shares = np.exp(logs)
+    return rng.multinomial(rng.poisson(60, n_days), shares / shares.sum(axis=1, keepdims=True))
+
+
+def bursting(rng: np.random.Generator, n_days: int = 700, n_places: int = 10) -> Counts:
+    """Days on which one place has as many events as all others, or many more."""
+    counts = rng.multinomial(rng.poisson(80, n_days), rng.dirichlet(np.full(n_places, 3.0)))
+    for day in rng.choice(n_days, 30, replace=False):
+        counts[day, rng.integers(n_places)] += rng.poisson(rng.choice([30, 150]))
+    return counts
+
+
+def shifting(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> Counts:
+    """One place grows over night, one appears, one vanishes."""
+    shares = np.tile(rng.dirichlet(np.full(n_places, 4.0)), (n_days, 1))
+    shares[n_days // 2 :, 0] *= 2.5
+    shares[: n_days // 3, 1] = 0
+    shares[2 * n_days // 3 :, 2] = 0
+    return rng.multinomial(rng.poisson(50, n_days), shares / shares.sum(axis=1, keepdims=True))
+
+
+WORLDS = [drifting, bursting, shifting]
+
+
+def oracle_estimate(counts: Counts, epsilon: float, seed: int) -> Estimate:
+    plan = plan_for(days_and_places(*counts.shape), mechanism="subset" if epsilon < 4 else "response", epsilon=epsilon)
+    mechanism = mechanism_of(plan)
+    cells = np.repeat(np.tile(np.arange(counts.shape[1]), len(counts)), counts.ravel())
+    per_day = counts.sum(axis=1)
+    statistics = mechanism.statistics(mechanism.randomize(cells, randomness=SeededRandomness(seed)), per_day)
+    return estimate_tally(Tally(Provenance(plan.fingerprint, is_simulation=True), statistics, per_day), plan)
+
+
+def mean_error(counts: Counts, values: NDArray[np.float64]) -> float:
+    return float(error_rates(ExactTally(counts), values).mean())
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(("epsilon", "share"), [(0.4, 0.5), (1.69, 0.6), (4.39, 0.95)])
+def test_days_err_less_than_the_papers_in_worlds_it_was_not_tuned_on(
+    world: Callable[..., Counts], epsilon: float, share: float
+) -> None:
+    counts = world(np.random.default_rng(1))
+    estimate = oracle_estimate(counts, epsilon, 2)
+    ours, theirs = (mean_error(counts, step(estimate).values) for step in (smooth, clip_and_rescale))
+    assert ours < share * theirs
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("epsilon", [0.4, 1.69, 4.39])
+def test_intervals_cover_what_they_say_in_worlds_it_was_not_tuned_on(
+    world: Callable[..., Counts], epsilon: float
+) -> None:
+    """Means of three worlds. Wider than for many: a level that is off is off for all days of a place."""
+    covered = np.zeros((3, 2))
+    for seed in range(3):
+        counts = world(np.random.default_rng(seed))
+        smoothed = smooth(oracle_estimate(counts, epsilon, 4))
+        assert isinstance(smoothed.noise, StateSpaceNoise)
+        for column, level in enumerate((0.8, 0.95)):
+            lower, upper = smoothed.noise.limits(smoothed.values, level)
+            spread = np.clip(np.minimum(upper, counts + 0.5) - np.maximum(lower, counts - 0.5), 0, 1)
+            covered[seed, column] = spread.mean()
+    assert 0.72 < covered[:, 0].mean() < 0.87
+    assert 0.90 < covered[:, 1].mean() < 0.985
+
+
+def test_places_add_up_to_the_public_total_and_nothing_is_negative() -> None:
+    counts = shifting(np.random.default_rng(5), 120)
+    estimate = oracle_estimate(counts, 0.8, 6)
+    for step in STEPS:
+        values = step(estimate).values
+        np.testing.assert_allclose(values.sum(axis=1), counts.sum(axis=1), rtol=2e-4)
+        assert values.min() >= 0
+
+
+def test_the_values_shown_do_not_move_the_interval() -> None:
+    counts = np.random.default_rng(5).multinomial(np.full(60, 20), [0.9, 0.09, 0.01, 0.0])
+    estimate = oracle_estimate(counts, 1.0, 6)
+    shown, linear = smooth(estimate), smooth(estimate, non_negative=False)
+    assert shown.values.min() >= 0 > linear.values.min()
+    limits = [found.noise.intervals(found.values, 0.9) for found in (shown, linear)]
+    np.testing.assert_allclose(limits[0], limits[1], atol=1e-5)
+    assert len(shown.steps) == len(linear.steps) + 1
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_release_read_elsewhere_answers_every_box_with_the_same_interval(
+    step: Callable[[Estimate], Estimate],
+) -> None:
+    counts = shifting(np.random.default_rng(7), 90)
+    found = step(oracle_estimate(counts, 1.0, 8))
+    elsewhere = replace(found, noise=noise_from_dict(json.loads(json.dumps(found.noise.to_dict()))))
+    rng = np.random.default_rng(9)
+    for _ in range(25):
+        first, last = np.sort(rng.integers(0, 90, 2))
+        places = tuple(np.flatnonzero(rng.random(8) < 0.4).tolist()) or (0,)
+        box = Box(range(int(first), int(last) + 1), places)
+        assert answer(found, box) == answer(elsewhere, box)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_all_sums_at_once_are_those_asked_one_by_one(step: Callable[[Estimate], Estimate]) -> None:
+    counts = shifting(np.random.default_rng(7), 90)
+    found = step(oracle_estimate(counts, 1.0, 8))
+    months = found.coarsen(time="month")
+    lower, upper = months.noise.intervals(months.values, 0.9)
+    cells = found.noise.intervals(found.values, 0.9)
+    for month, place in ((0, 0), (1, 3), (2, 7)):
+        weights = np.zeros(months.values.shape)
+        weights[month, place] = 1
+        asked = months.noise.interval(float(months.values[month, place]), weights, 0.9)
+        np.testing.assert_allclose(asked, (lower[month, place], upper[month, place]), rtol=1e-6, atol=1e-6)
+        fine = np.zeros(found.values.shape)
+        fine[month, place] = 1
+        asked = found.noise.interval(float(found.values[month, place]), fine, 0.9)
+        if step is smooth:
+            np.testing.assert_allclose(asked, (cells[0][month, place], cells[1][month, place]), rtol=1e-6, atol=1e-6)
+
+
+def test_what_all_places_add_up_to_is_known() -> None:
+    counts = drifting(np.random.default_rng(1), 60)
+    noise = smooth(oracle_estimate(counts, 1.0, 8)).noise
+    assert noise.variance(np.ones(counts.shape)) == pytest.approx(0, abs=1e-6)
+    assert noise.variance(np.eye(60, 8)) > 1
+
+
+def test_the_variance_of_a_model_is_that_of_its_own_worlds() -> None:
+    """Exact in expectation; with 300 worlds the mean square is within a fifth but for a probability of about 1e-6."""
+    counts = drifting(np.random.default_rng(1), 40, 4)
+    known = Variability(drift=0.5, wander=0.1, memory=5.0)
+    squares = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        world = rng.multinomial(counts.sum(axis=1), [0.4, 0.3, 0.2, 0.1])
+        found = smooth(oracle_estimate(world, 2.0, seed), variability=known, non_negative=False)
+        month = found.coarsen(time="month")
+        error = month.values[0] - sum_groups(world, (np.arange(40) > 30).astype(np.int64), n_groups=2)[0]
+        squares.append(np.square(error / month.noise.standard_errors()[0]))
+    assert 0.5 < np.mean(squares) < 1.2
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("shape", [(7, 3), (1, 2), (45, 2)])
+def test_short_series_and_few_places_are_smoothed(step: Callable[[Estimate], Estimate], shape: tuple[int, int]) -> None:
+    counts = np.random.default_rng(1).poisson(9, shape)
+    found = step(simulated_estimate(counts)[1])
+    np.testing.assert_allclose(found.values.sum(axis=1), counts.sum(axis=1), rtol=1e-3)
+    lower, upper = found.noise.intervals(found.values, 0.95)
+    assert (lower <= upper).all()
+    assert np.isfinite(upper).all()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_nothing_at_all_stays_nothing(step: Callable[[Estimate], Estimate]) -> None:
+    found = step(simulated_estimate(np.zeros((60, 3), np.int64))[1])
+    assert not found.values.any()
+    assert not np.concatenate(found.noise.intervals(found.values, 0.95)).any()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_months_without_reports_and_days_with_one_are_bridged(step: Callable[[Estimate], Estimate]) -> None:
+    counts = drifting(np.random.default_rng(2), 300)
+    counts[100:190] = 0
+    counts[250:270] = 0
+    counts[np.arange(250, 270), np.arange(20) % 8] = 1
+    found = step(oracle_estimate(counts, 1.7, 3))
+    assert not found.values[100:190].any()
+    assert found.values[250:270].sum() == pytest.approx(20, rel=1e-3)
+    assert np.isfinite(found.noise.standard_errors()).all()
+
+
+def test_filtering_takes_nothing_from_the_future() -> None:
+    counts = drifting(np.random.default_rng(2), 150)
+    estimate = oracle_estimate(counts, 1.7, 3)
+    values = estimate.values.copy()
+    values[100:] = values[100:, ::-1]
+    changed = filtered(replace(estimate, values=values))
+    np.testing.assert_array_equal(changed.values[:100], filtered(estimate).values[:100])
+    assert not np.array_equal(smooth(replace(estimate, values=values)).values[:100], smooth(estimate).values[:100])
+
+
+def test_smoothing_and_filtering_are_told_apart_in_the_release() -> None:
+    estimate = oracle_estimate(drifting(np.random.default_rng(2), 30), 1.7, 3)
+    assert "whole series" in smooth(estimate).steps[0]
+    assert "nothing from the future" in filtered(estimate).steps[0]
+
+
+def test_below_the_noise_a_day_cannot_show_its_anomaly_and_says_so() -> None:
+    counts = bursting(np.random.default_rng(4), 400)
+    day = 200
+    counts[day] = counts[day - 1]
+    smoothed = {epsilon: smooth(oracle_estimate(counts, epsilon, 5)) for epsilon in (0.4, 5.0)}
+    gains = {epsilon: found.noise.model.gains.mean() for epsilon, found in smoothed.items()}  # type: ignore[attr-defined]
+    assert gains[0.4] < 0.05 < 0.6 < gains[5.0]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_curators_counts_are_smoothed_as_rates(step: Callable[[Estimate], Estimate]) -> None:
+    """Counts with Laplace noise and no public totals: fewer errors, and intervals that cover."""
+    rng = np.random.default_rng(11)
+    counts = rng.poisson(np.array([12.0, 4.0, 1.0]), (300, 3))
+    law = DiscreteLaplace(Fraction(1, 4))
+    spend = Spend.simulation(Cost.pure(0.25), seed=3)
+    noisy = counts + np.stack([discrete_laplace(300, law.rate, randomness=spend.randomness) for _ in range(3)], axis=1)
+    estimate = fuse(
+        Hierarchy.of_degree(300, 300),
+        np.concatenate([np.zeros((1, 3)), noisy]),
+        (None, law),
+        domain=days_and_places(300, 3),
+        provenance=Provenance("plan", is_simulation=True),
+    )
+    found = step(estimate)
+    assert np.abs(found.values - counts).mean() < 0.6 * np.abs(noisy - counts).mean()
+    lower, upper = found.noise.intervals(found.values, 0.8)
+    assert 0.74 < ((lower <= counts) & (counts <= upper)).mean() < 0.93
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_biased_estimate_is_refused(step: Callable[[Estimate], Estimate]) -> None:
+    estimate = simulated_estimate(np.full((10, 3), 5))[1]
+    with pytest.raises(SettingError, match="Smooth before clipping"):
+        step(clip(estimate))
