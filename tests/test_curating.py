@@ -177,3 +177,26 @@ def test_a_plan_without_delta_after_gaussian_noise_is_refused_before_it_is_paid(
     again = central_plan_for(DOMAIN, epsilon=0.5, delta=1e-6, mechanism="flat")
     second = curate_events(events_of(path), again, ledger=ledger, data_set="visits")
     assert Release.of(again, second.estimate).statement.prior_epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_price_per_event_is_not_added_to_one_for_a_persons_day(path, ledger):
+    event = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat")
+    person = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat", unit="user-day", most=3)
+    done = curate_events(events_of(path), event, ledger=ledger, data_set="visits", budget=Budget.pure(3.0))
+    ledger.finish(done.spend)
+    for use in (curate_events, price_events):
+        with pytest.raises(SettingError, match="single events only"):
+            use(events_of(path, user="who"), person, ledger=ledger, data_set="visits")
+    assert len(ledger.history()) == 1
+
+
+def test_an_event_release_after_one_of_persons_days_states_the_sum(path, ledger):
+    person = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat", unit="user-day", most=3)
+    event = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat")
+    first = curate_events(
+        events_of(path, user="who"), person, ledger=ledger, data_set="visits", budget=Budget.pure(3.0)
+    )
+    ledger.finish(first.spend)
+    assert first.spend.unit == ledger.history()[0].unit == person.protected_unit
+    second = curate_events(events_of(path), event, ledger=ledger, data_set="visits")
+    assert Release.of(event, second.estimate).statement.prior_epsilon == 1.0

@@ -7,12 +7,15 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
+from tacit import range_counting
 from tacit.errors import AlreadyRandomized, BudgetExhausted, DataError, SettingError
+from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.range_counting import central_flat, continual_tree, local_flat, local_hierarchical
 
 N = 64
 DATES = [(date(2014, 1, 1) + timedelta(n)).isoformat() for n in range(N)]
+MANY_DATES = [(date(1980, 1, 1) + timedelta(n)).isoformat() for n in range((1 << 13) + 1)]
 COUNTS = [100 + 7 * (n % 7) for n in range(N)]
 FOUR = {
     "central flat": lambda epsilon, dates, counts, **how: central_flat(epsilon, dates, counts, **how),
@@ -76,6 +79,14 @@ def test_dates_in_any_order_are_the_same_series(name):
         (DATES[:3], [1, float("nan"), 2], "position 2"),
         (DATES[:3], [1, 2, 47.11], "position 3"),
         (DATES[:3], ["4711", "1", "2"], "whole numbers"),
+        (DATES[:3], np.array([1, 2, 4711j]), "whole numbers"),
+        (DATES[:3], [[1], [2, 3], [4]], "pairs"),
+        (DATES[:3], 4711, "pairs"),
+        (DATES[:3], np.array([1, 2**63, 2], np.uint64), "position 2"),
+        (DATES[:3], [1, 1e300, 2], "position 2"),
+        (DATES[:3], [2**62, 2**62, 2**62], "position 1"),
+        (DATES[:3], [1, 2, 2**40 + 1], r"from 0 to 2\*\*40"),
+        (MANY_DATES, [2**40] * len(MANY_DATES), r"at most 2\*\*53"),
         ([DATES[0], DATES[1], DATES[0]], [1, 2, 3], "position 3"),
         ([DATES[0], "4711-13-40"], [1, 2], "position 2"),
     ],
@@ -101,6 +112,47 @@ def test_reversed_or_foreign_ranges_are_refused(name):
 def test_a_single_date_is_a_series_too(name):
     series = FOUR[name](1.0, DATES[:1], [500], seed=3)
     assert abs(series.answer(DATES[0]).value - 500) < 30
+
+
+@pytest.mark.parametrize("name", ["local flat", "local hierarchical"])
+def test_a_report_of_the_only_date_is_refused(name, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(DataError, match="at least 2 dates"):
+        FOUR[name](1.0, DATES[:1], [500], ledger=ledger, data_set="visits")
+    assert ledger.history() == []
+
+
+@pytest.mark.parametrize("degree", [1, 0, -1, 2.5])
+def test_a_tree_of_no_degree_is_refused(degree):
+    for structure in (continual_tree, local_hierarchical):
+        with pytest.raises(SettingError, match="at least 2"):
+            structure(1.0, degree, DATES, COUNTS, seed=1)
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_a_series_after_gaussian_noise_is_refused_before_it_is_paid(name, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_budget("visits", epsilon=9.0, delta=1e-6)
+    ledger.spend(data_set="visits", release="gaussian", cost=Cost.zcdp(0.1), days={DATES[5]: b"events"})
+    with pytest.raises(SettingError, match="Nothing was spent"):
+        FOUR[name](1.0, DATES, COUNTS, ledger=ledger, data_set="visits")
+    assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_an_interrupted_series_is_taken_up_with_the_same_counts_only(name, tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "finish", lambda *_: None)
+        first = FOUR[name](1.0, DATES, COUNTS, ledger=ledger, data_set="visits")
+    (entry,) = ledger.history()
+    with pytest.raises(DataError, match="other events"):
+        ledger.resume(entry.identifier, days=range_counting._Series.of(DATES, COUNTS).digests(ledger.key))
+    with pytest.raises(BudgetExhausted):
+        FOUR[name](1.0, DATES, [*COUNTS[:-1], 7], ledger=ledger, data_set="visits")
+    again = FOUR[name](1.0, DATES, COUNTS, ledger=ledger, data_set="visits")
+    assert np.array_equal(first.estimate.values, again.estimate.values)
+    assert [entry.is_finished for entry in ledger.history()] == [True]
 
 
 @every_structure

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.central.mechanism import input_digest_of
+from tacit.central.paying import pay, price
 from tacit.central.table import central_mechanism_of
 from tacit.counting import CountedEvents, count_events
-from tacit.errors import DataError, PlanMismatch, SettingError
+from tacit.errors import PlanMismatch, SettingError
 from tacit.estimate import Estimate
 from tacit.events import Events
 from tacit.events.reading import Progress
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+from tacit.privacy.ledger import Ledger, Spend
 
 _UNRECORDED_KEY = bytes(32)
 
@@ -57,7 +55,8 @@ def curate_events(
         assert seed is not None
         spend = Spend.simulation(mechanism.cost, seed=seed)
     else:
-        spend, is_resumed = _paid(ledger, plan, counted, mechanism.cost, data_set, budget)
+        days = days_of(plan, counted.days)
+        spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget)
     return Curated(mechanism.release(counted.tally, plan, spend=spend), counted, spend, is_resumed)
 
 
@@ -72,35 +71,7 @@ def price_events(
 ) -> Spend:
     """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
     counted = _counted(events, plan, ledger, progress)
-    return ledger.spend(
-        data_set=data_set,
-        release=plan.fingerprint,
-        cost=central_mechanism_of(plan).cost,
-        days=days_of(plan, counted.days),
-        budget=budget,
-        dry_run=True,
-    )
-
-
-def _paid(
-    ledger: Ledger, plan: Plan, counted: CountedEvents, cost: Cost, data_set: str, budget: Budget | None
-) -> tuple[Spend, bool]:
-    """The right to draw noise: that of a run that was interrupted, or a new one."""
-    days, release = days_of(plan, counted.days), plan.fingerprint
-    same = input_digest_of(counted.tally)
-    if _is_unfinished(ledger, data_set, release):
-        # what is unfinished may be a release of other events: this one is then paid anew
-        with suppress(DataError):
-            taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=same)
-            return taken, True
-    prior = ledger.spend(data_set=data_set, release=release, cost=cost, days=days, budget=budget, dry_run=True).prior
-    if prior.rho and not plan.delta:
-        raise SettingError(
-            "earlier releases of these events have Gaussian noise, whose sum with this one can only be stated at a "
-            "delta; this plan has none. Nothing was spent. Make a plan with --delta."
-        )
-    bought = ledger.spend(data_set=data_set, release=release, cost=cost, days=days, budget=budget, input_digest=same)
-    return bought, False
+    return price(ledger, plan, days_of(plan, counted.days), data_set=data_set, budget=budget)
 
 
 def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -117,12 +88,3 @@ def _counted(events: Events, plan: Plan, ledger: Ledger | None, progress: Progre
         raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
     key = _UNRECORDED_KEY if ledger is None else ledger.key
     return count_events(events, key=key, unit=plan.protected_unit, progress=progress)
-
-
-def _is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
-    return any(
-        isinstance(entry, SpendEntry)
-        and not entry.is_finished
-        and (entry.data_set, entry.release) == (data_set, release)
-        for entry in ledger.history()
-    )

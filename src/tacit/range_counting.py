@@ -22,7 +22,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.central.mechanism import input_digest_of
+from tacit._validate import check_at_least
+from tacit.central.mechanism import LARGEST_TOTAL
+from tacit.central.paying import pay
 from tacit.central.table import central_mechanism_of, central_plan_for
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
@@ -38,6 +40,7 @@ from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.tally import ExactTally, Tally
 
 _PIECE: Final = 1 << 20
+_LARGEST_COUNT: Final = 1 << 40
 _PLACE: Final = "all"
 
 
@@ -102,8 +105,8 @@ def local_flat(
     seed: int | None = None,
 ) -> RangeCounts:
     """Every visit reports its day once through the randomizer that errs least for so many days."""
-    series = _Series.of(dates, counts)
-    mechanism = choose(max(2, len(series.counts)), epsilon).candidate.name
+    series = _Series.of(dates, counts).to_be_reported()
+    mechanism = choose(len(series.counts), epsilon).candidate.name
     plan = plan_for(series.domain, epsilon=epsilon, mechanism=mechanism, private=("time",))
     return _local(plan, series, ledger, data_set, seed)
 
@@ -119,7 +122,7 @@ def local_hierarchical(
     seed: int | None = None,
 ) -> RangeCounts:
     """Every visit reports, once, the node above its day at one level of a tree of this degree."""
-    series = _Series.of(dates, counts)
+    series = _Series.of(dates, counts).to_be_reported()
     histogram = HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=len(series.counts), fan_out=degree)
     thresholds = tuple(sorted(histogram.thresholds().items()))
     plan = Plan(series.domain, "hierarchical", float(epsilon), thresholds, private=("time",))
@@ -137,17 +140,7 @@ class _Series:
     def of(cls, dates: Sequence[str | date], counts: Sequence[int] | NDArray[np.integer]) -> _Series:
         """Put days in order and fill missing ones with zeros."""
         days = np.array([_day(day, position) for position, day in enumerate(dates, 1)], "datetime64[D]")
-        numbers = np.asarray(counts)
-        if len(days) != len(numbers) or numbers.ndim != 1 or not len(days):
-            raise DataError(f"dates and counts must go in pairs; got {len(days)} dates and {numbers.size} counts.")
-        if not np.issubdtype(numbers.dtype, np.number):
-            raise DataError("counts must be whole numbers; got something else. Correct them; nothing was spent.")
-        is_count = np.isfinite(numbers.astype(np.float64)) & (numbers >= 0) & (np.floor(numbers) == numbers)
-        if not is_count.all():
-            raise DataError(
-                f"counts must be whole numbers of at least 0; {np.count_nonzero(~is_count)} are not, the first at "
-                f"position {np.argmin(is_count) + 1}. Correct them; nothing was spent."
-            )
+        numbers = _whole(counts, len(days))
         order = np.argsort(days, kind="stable")
         repeated = np.flatnonzero(np.diff(days[order]) == np.timedelta64(0, "D"))
         if len(repeated):
@@ -157,9 +150,23 @@ class _Series:
             )
         first, last = days[order[0]], days[order[-1]]
         filled = np.zeros(int((last - first).astype(int)) + 1, np.int64)
-        filled[(days - first).astype(int)] = numbers.astype(np.int64)
+        filled[(days - first).astype(int)] = numbers
+        if filled.sum() > LARGEST_TOTAL:  # itself no larger than 2**62: ten thousand years of the largest count
+            raise DataError(
+                f"all counts together must be at most 2**53 = {LARGEST_TOTAL:,}; these are more. Correct them; "
+                "nothing was spent."
+            )
         axis = TimeAxis.between(str(first), str(last))
         return cls(Domain(axis, PlaceAxis.of([_PLACE])), filled)
+
+    def to_be_reported(self) -> _Series:
+        """The same, if a report of the day can tell days apart."""
+        if len(self.counts) < 2:
+            raise DataError(
+                "a report of the day needs at least 2 dates to choose from; got 1. Nothing was spent. Give more dates "
+                "(0 where nothing happened), or use a central structure."
+            )
+        return self
 
     def digests(self, key: bytes) -> dict[str, bytes]:
         """What the ledger knows the days by."""
@@ -169,20 +176,32 @@ class _Series:
         }
 
 
+def _whole(counts: Sequence[int] | NDArray[np.integer], n_dates: int) -> NDArray[np.int64]:
+    try:
+        numbers = np.asarray(counts)
+    except ValueError:  # rows of different lengths
+        raise DataError("dates and counts must go in pairs; got counts in rows. Nothing was spent.") from None
+    if numbers.ndim != 1 or len(numbers) != n_dates or not n_dates:
+        raise DataError(f"dates and counts must go in pairs; got {n_dates} dates and {numbers.size} counts.")
+    if numbers.dtype.kind not in "iuf":
+        raise DataError("counts must be whole numbers; got something else. Correct them; nothing was spent.")
+    as_floats = numbers.astype(np.float64)
+    is_count = (as_floats >= 0) & (as_floats <= _LARGEST_COUNT) & (np.floor(as_floats) == as_floats)  # NaN fails too
+    if not is_count.all():
+        raise DataError(
+            f"counts must be whole numbers from 0 to 2**40 = {_LARGEST_COUNT:,}; {np.count_nonzero(~is_count)} are "
+            f"not, the first at position {np.argmin(is_count) + 1}. Correct them; nothing was spent."
+        )
+    return numbers.astype(np.int64)
+
+
 def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | None, seed: int | None) -> RangeCounts:
     mechanism, counts = central_mechanism_of(plan), ExactTally(series.counts[:, None])
     name = _check_record(ledger, data_set, seed)
     if ledger is None:
         spend = Spend.simulation(mechanism.cost, seed=seed or 0)
     else:
-        days = series.digests(ledger.key)
-        spend = ledger.spend(
-            data_set=name,
-            release=plan.fingerprint,
-            cost=mechanism.cost,
-            days=days,
-            input_digest=input_digest_of(counts),
-        )
+        spend, _ = pay(ledger, plan, counts, series.digests(ledger.key), data_set=name)
     estimate = mechanism.release(counts, plan, spend=spend)
     if ledger is not None:
         ledger.finish(spend)
@@ -228,6 +247,7 @@ def _check_record(ledger: Ledger | None, data_set: str | None, seed: int | None)
 
 
 def _fan_outs(n_leaves: int, degree: int) -> list[int]:
+    check_at_least(2, degree=degree)
     height = 1
     while degree**height < n_leaves:
         height += 1

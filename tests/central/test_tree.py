@@ -157,6 +157,41 @@ def test_a_spend_releases_one_table_of_counts_under_one_plan(tmp_path):
         mechanism.release(counts, plan, spend=paid)
 
 
+def test_counts_beyond_what_floats_hold_exactly_are_refused_before_noise_is_drawn():
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0, mechanism="tree")
+    mechanism = central_mechanism_of(plan)
+    counts = np.zeros((4, 2), np.int64)
+    counts[:2] = 1 << 51
+    released(plan, counts)
+    for largest in (1, 1 << 62):
+        counts[3, 0] = largest
+        with pytest.raises(SettingError, match=r"at most 2\*\*53 = 9,007,199,254,740,992"):
+            mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=1))
+
+
+def test_a_plan_is_not_released_for_a_price_of_another_unit(tmp_path):
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0, mechanism="flat", unit="user-day", most=2)
+    mechanism, ledger = central_mechanism_of(plan), Ledger(tmp_path / "ledger.sqlite")
+    paid = ledger.spend(data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"e"})
+    with pytest.raises(SettingError, match="asked for the unit event, but the plan protects the user-day"):
+        mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=paid)
+
+
+@pytest.mark.parametrize(
+    ("fan_outs", "words"),
+    [
+        ([1, 8], r"fan_outs\[0\] must be a whole number of at least 2; got fan_outs\[0\]=1"),
+        ([4, 2.5], r"fan_outs\[1\] must be a whole number"),
+        ([2, 2], r"number of periods, 8; got fan_outs=\[2, 2\] with product 4"),
+        ([], r"number of periods, 8; got fan_outs=\[\] with product 1"),
+        ([2, 2, 2, 2], r"no level to spare; got fan_outs=\[2, 2, 2, 2\], of which \[2, 2, 2\] alone"),
+    ],
+)
+def test_fan_outs_that_make_no_tree_are_refused_with_the_reason(fan_outs, words):
+    with pytest.raises(SettingError, match=words):
+        central_plan_for(days_and_places(8, 1), epsilon=1.0, fan_outs=fan_outs)
+
+
 def test_settings_that_promise_nothing_are_refused():
     domain = days_and_places(8, 1)
     for settings in ({"epsilon": 0.0}, {"epsilon": float("nan")}, {"epsilon": -1.0}, {}, {"rho": 0.5}):

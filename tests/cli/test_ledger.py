@@ -6,6 +6,7 @@ import pytest
 
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 
@@ -32,7 +33,7 @@ def test_entries_and_what_remains_are_shown(tacit, book):
             data_set="visits", release="cd34", cost=Cost.pure(1.0), days={"2018-01-01": b"v", "2018-01-02": b"w"}
         )
     )
-    book.spend(data_set="doors", release="ef56", cost=Cost.zcdp(0.1), days=None)
+    book.spend(data_set="doors", release="ef56", cost=Cost.zcdp(0.1), days=None, unit=Unit.user_day(most=3))
     ran = tacit("ledger")
     assert ran.code == 0
     for words in (
@@ -42,6 +43,7 @@ def test_entries_and_what_remains_are_shown(tacit, book):
         "2018-01-01 to 2018-01-02",
         "counts, ef56 (never finished)",
         "for ever",
+        "user-day of at most 3 events",
         "rho 0.1 (zCDP) (its first release)",
         "epsilon 3 at delta 1e-06",
         "nothing until a budget is declared",

@@ -120,7 +120,7 @@ def test_the_rho_of_a_pure_release_is_never_stated_too_small(epsilon):
 def test_a_pure_part_counts_as_itself_or_as_zcdp_whichever_is_less(cost, delta):
     epsilon = cost.epsilon_at(delta)
     assert epsilon <= cost.epsilon + epsilon_of_rho(cost.rho, delta) + 1e-9 * (1 + cost.epsilon)
-    assert epsilon >= Cost(rho=cost.rho).epsilon_at(delta)
+    assert epsilon >= Cost(rho=cost.rho).epsilon_at(delta) * (1 - 1e-12)  # both are bounds, found by a search
 
 
 def test_the_figures_of_the_conversion():

@@ -13,6 +13,7 @@ from tacit.privacy import ledger_file
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger_file import LedgerFile
+from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 FIRST_FORMAT = """
@@ -26,6 +27,23 @@ CREATE INDEX day_by_digest ON day (day, digest);
 INSERT INTO about VALUES (1, zeroblob(32));
 INSERT INTO randomization VALUES (1, '2026-01-01T00:00:00+00:00', 'fires', 'plan', 'place', 2.0, 0.0, 100);
 INSERT INTO day VALUES (1, '2018-01-01', x'61');
+"""
+
+SECOND_FORMAT = """
+UPDATE about SET format = 2;
+CREATE TABLE spend (
+    id INTEGER PRIMARY KEY, identifier TEXT NOT NULL UNIQUE, at TEXT NOT NULL, data_set TEXT NOT NULL,
+    release TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL, prior_epsilon REAL NOT NULL,
+    prior_rho REAL NOT NULL, prior_local_epsilon REAL NOT NULL, input BLOB NOT NULL, is_forever INTEGER NOT NULL,
+    finished_at TEXT);
+CREATE TABLE spend_key (spend INTEGER PRIMARY KEY REFERENCES spend (id), key BLOB NOT NULL);
+CREATE TABLE spend_day (spend INTEGER NOT NULL REFERENCES spend (id), day TEXT NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE budget (
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL,
+    delta REAL NOT NULL, is_declared INTEGER NOT NULL);
+INSERT INTO spend VALUES (1, 'ab', '2026-02-01T00:00:00+00:00', 'fires', 'r', 1.0, 0.0, 0.0, 0.0, 0.0, x'', 0, NULL);
+INSERT INTO spend_key VALUES (1, CAST('kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk' AS BLOB));
+INSERT INTO spend_day VALUES (1, '2018-01-01', x'61');
 """
 
 
@@ -112,6 +130,30 @@ class TestTheFirstFormat:
             spend(Ledger(first_format))
         assert format_of(first_format) == 1
         assert first_format.read_bytes() == before
+
+
+class TestTheSecondFormat:
+    @pytest.fixture
+    def second_format(self, first_format):
+        connection = sqlite3.connect(first_format)
+        connection.executescript(SECOND_FORMAT)
+        connection.close()
+        return first_format
+
+    def test_what_stands_there_is_of_the_unit_event(self, second_format):
+        before = second_format.read_bytes()
+        ledger = Ledger(second_format)
+        assert ledger.history()[1].unit == Unit("event")
+        with pytest.raises(TacitError, match="Keep to the unit event"):
+            spend(ledger, unit=Unit.user_day(most=2), dry_run=True)
+        assert second_format.read_bytes() == before
+
+    def test_it_is_migrated_by_the_first_entry_and_what_is_unfinished_is_taken_up(self, second_format):
+        ledger = Ledger(second_format)
+        ledger.set_budget("fires", epsilon=9.0)
+        assert format_of(second_format) == ledger_file.FORMAT
+        taken = ledger.resume("ab", days={"2018-01-01": b"a"})
+        assert taken.draw("r", b"counts")._key == b"k" * 32
 
 
 class TestFaults:

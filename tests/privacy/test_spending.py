@@ -19,6 +19,7 @@ from tacit.privacy import ledger_file
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
+from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16}
 OTHER_DAYS = {"2018-02-01": b"c" * 16, "2018-02-02": b"d" * 16}
@@ -232,6 +233,50 @@ class TestWhichEvents:
         for day, total in spent.items():
             assert total + sum(forever[name] for name in names_on[day]) <= 1
         assert all(total <= 1 for total in forever.values())
+
+
+class TestUnits:
+    PERSON = Unit.user_day(most=3)
+
+    def test_the_unit_is_kept_with_the_price(self, ledger):
+        paid = spend(ledger, unit=self.PERSON)
+        assert paid.unit == ledger.history()[0].unit == self.PERSON
+        assert Ledger(ledger.path).resume(paid.identifier, days=DAYS).unit == self.PERSON
+        assert spend(ledger, release="second", days=OTHER_DAYS).unit == ledger.history()[1].unit == Unit("event")
+
+    def test_an_event_is_part_of_a_persons_day_so_that_prices_add_up(self, ledger):
+        ledger.set_budget("fires", epsilon=4.0)
+        spend(ledger, 1.0, unit=self.PERSON)
+        assert spend(ledger, 1.0, release="second", unit=Unit.user_day(most=5)).prior == Cost.pure(1.0)
+        assert spend(ledger, 1.0, release="third").prior == Cost.pure(2.0)
+
+    @pytest.mark.parametrize("days", [DAYS, None])
+    def test_a_price_per_event_bounds_nothing_for_a_persons_day(self, ledger, days):
+        ledger.set_budget("fires", epsilon=9.0)
+        spend(ledger, 1.0)
+        for dry_run in (True, False):
+            with pytest.raises(SettingError, match=r"Keep to the unit event, or use other days"):
+                spend(ledger, 1.0, release="second", days=days, unit=self.PERSON, dry_run=dry_run)
+        assert len(ledger.history()) == 1
+        assert spend(ledger, 1.0, release="second", days=OTHER_DAYS, unit=self.PERSON).prior == Cost()
+
+    def test_nor_do_reports_of_single_events(self, ledger):
+        randomize(ledger, 1.0)
+        with pytest.raises(SettingError, match="on 2 of these days"):
+            spend(ledger, 1.0, unit=self.PERSON, budget=Budget.pure(9.0))
+
+    def test_nor_does_an_event_counter_for_ever(self, ledger):
+        ledger.set_budget("fires", epsilon=9.0)
+        spend(ledger, 1.0, days=None)
+        with pytest.raises(SettingError, match="Keep to the unit event"):
+            spend(ledger, 1.0, release="second", unit=self.PERSON)
+
+    def test_a_counter_of_persons_days_is_refused_days_that_are_known_by_events(self, ledger):
+        spend(ledger, 1.0, data_set="copy", budget=Budget.pure(9.0))
+        counter = spend(ledger, 1.0, release="counter", days=None, unit=self.PERSON, budget=Budget.pure(9.0))
+        with pytest.raises(SettingError, match="Keep to the unit event"):
+            ledger.extend(counter.identifier, DAYS)
+        ledger.extend(counter.identifier, OTHER_DAYS)
 
 
 class TestLocalRandomizations:
@@ -456,6 +501,12 @@ class TestSpends:
     def test_a_release_for_nothing_is_refused(self, ledger):
         with pytest.raises(SettingError, match="must cost something"):
             ledger.spend(data_set="fires", release="first", cost=Cost(), days=DAYS)
+        assert not ledger.path.exists()
+
+    def test_a_release_of_no_day_is_refused(self, ledger):
+        """It would touch nothing and so be free for ever."""
+        with pytest.raises(SettingError, match="at least one day"):
+            spend(ledger, days={})
         assert not ledger.path.exists()
 
 

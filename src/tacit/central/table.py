@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tacit._validate import check_at_least
 from tacit.central.tree import NoisyTree
 from tacit.central.tree_design import best_tree
 from tacit.domain import Domain, Hierarchy
@@ -198,6 +200,7 @@ def central_plan_for(
     if fan_outs is None:
         integers = entry.integers(domain, cost, most)
     else:
+        _check_fan_outs(fan_outs, domain.shape[0])
         integers = {f"fan-out {level}": fan_out for level, fan_out in enumerate(fan_outs, 1)}
         integers |= {f"share {level}": 1 for level in range(1, len(fan_outs) + 1)}
     plan = Plan(
@@ -215,3 +218,18 @@ def central_plan_for(
     )
     central_mechanism_of(plan)
     return plan
+
+
+def _check_fan_outs(fan_outs: Sequence[int], n_bins: int) -> None:
+    check_at_least(2, **{f"fan_outs[{level}]": fan_out for level, fan_out in enumerate(fan_outs)})
+    product, given = math.prod(fan_outs), list(fan_outs)
+    if product < n_bins:
+        raise SettingError(
+            f"the product of fan_outs must be at least the number of periods, {n_bins}; got fan_outs={given} with "
+            f"product {product}. Add a level or widen one."
+        )
+    if len(given) > 1 and math.prod(given[1:]) >= n_bins:
+        raise SettingError(
+            f"fan_outs must have no level to spare; got fan_outs={given}, of which {given[1:]} alone reach all "
+            f"{n_bins} periods. Leave out the first."
+        )

@@ -70,7 +70,7 @@ class NoisyTree:
 
     def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
-        check_release(self, counts, plan.domain, spend)
+        check_release(self, counts, plan, spend)
         leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
         leaves = leaves if self.order is None else leaves[self.order]
         nodes = self.hierarchy.sum_leaves(leaves)

@@ -55,20 +55,20 @@ def ledger(
 
 def _say_entries(entries: list[Randomization | SpendEntry]) -> None:
     console.table(
-        ["When (UTC)", "Data set", "What", "Days", "Cost"],
+        ["When (UTC)", "Data set", "What", "Days", "Cost", "Unit"],
         [[entry.at[:16].replace("T", " "), entry.data_set, *_described(entry)] for entry in entries],
         left=4,
         title="What was spent",
     )
 
 
-def _described(entry: Randomization | SpendEntry) -> tuple[str, str, str]:
+def _described(entry: Randomization | SpendEntry) -> tuple[str, str, str, str]:
     if isinstance(entry, Randomization):
         what = f"{console.counted(entry.n_events, 'report')} of plan {entry.plan_id}"
-        return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report"
+        return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report", "event"
     state = "" if entry.is_finished else " (never finished)"
     days = "for ever" if entry.is_forever else f"{entry.first_day} to {entry.last_day}"
-    return f"counts, {entry.release}{state}", days, str(entry.cost)
+    return f"counts, {entry.release}{state}", days, str(entry.cost), str(entry.unit)
 
 
 def _say_budgets(book: Ledger, names: list[str]) -> None:

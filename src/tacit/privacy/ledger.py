@@ -22,14 +22,16 @@ from tacit.privacy.ledger_bins import note_bins
 from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted, declare, now, room_in
 from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
 from tacit.privacy.ledger_file import LedgerFile
-from tacit.privacy.ledger_links import Past, Touched, touched
+from tacit.privacy.ledger_links import Past, Touched, check_unit, touched
 from tacit.privacy.ledger_noise import LedgerNoise, keyed
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
+from tacit.privacy.unit import Unit
 from tacit.rounding import epsilon_at_most
 
 __all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
 
 _SPEND_KEY_BYTES: Final = 32
+_EVENT: Final = Unit("event")
 
 
 class Ledger:
@@ -61,6 +63,7 @@ class Ledger:
         cost: Cost,
         days: Mapping[str, bytes] | None,
         budget: Budget | Cost | None = None,
+        unit: Unit = _EVENT,
         input_digest: bytes = b"",
         dry_run: bool = False,
     ) -> Spend:
@@ -68,17 +71,22 @@ class Ledger:
 
         ``release`` names everything that decides the numbers but the events (a plan's fingerprint). ``days`` holds a
         keyed digest of the events of every day the release covers, empty for a day without events; ``None`` is the
-        whole data set for ever. Releases that touch the same day add up, those of other days do not; the day that
-        cost most counts. ``budget`` declares the budget of a data set that has none; without any the first release is
-        all there may be. ``input_digest`` stands for the exact counts: the noise is drawn for these only, and resumed
-        only with the same. A dry run returns the same, writes nothing and draws no noise.
+        whole data set for ever. Releases that touch the same day add up, those of other days do not; the day that cost
+        most counts. ``budget`` declares the budget of a data set that has none; without any the first release is all
+        there may be. ``unit`` is what the cost is for: a price for a person's day is refused on days that single events
+        were protected on before, which bounds nothing for it. ``input_digest`` stands for the exact counts: the noise
+        is drawn for these only, and resumed only with the same. A dry run returns the same, writes nothing and draws no
+        noise.
         """
         _check_names(data_set=data_set, release=release)
         if cost == Cost():
             raise SettingError("a release must cost something. Give Cost.pure(epsilon) or Cost.zcdp(rho).")
+        if days is not None and not days:
+            raise SettingError("days must hold at least one day; got none. Give the days covered, or None for all.")
         key, identifier = os.urandom(_SPEND_KEY_BYTES), os.urandom(8).hex()
         with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             pasts = touched(connection, data_set, days)
+            check_unit(connection, pasts, unit)
             past_costs = Past.of(connection, pasts)
             given = Budget.of(budget) if isinstance(budget, Cost) else budget
             binding = agreed_budgets(connection, data_set, pasts, cost, given)
@@ -88,6 +96,7 @@ class Ledger:
                 data_set=data_set,
                 release=release,
                 cost=cost,
+                unit=unit,
                 prior=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
                 prior_local_epsilon=max((past_costs.local_epsilon(past) for past in pasts), default=0.0),
                 what_remains=str(room_in(pasts, past_costs, binding, [cost])),
@@ -147,6 +156,7 @@ class Ledger:
             data_set=row["data_set"],
             release=row["release"],
             cost=found,
+            unit=Unit(row["unit"], row["most"]),
             prior=Cost(row["prior_epsilon"], row["prior_rho"]),
             prior_local_epsilon=row["prior_local_epsilon"],
             what_remains="",
@@ -161,12 +171,13 @@ class Ledger:
         """
         with self._file.transaction() as connection:
             row = connection.execute(
-                "SELECT id, data_set, release, is_forever FROM spend WHERE identifier = ?", (identifier,)
+                "SELECT id, data_set, release, is_forever, unit, most FROM spend WHERE identifier = ?", (identifier,)
             ).fetchone()
             if row is None or not row[3]:
                 raise SettingError(f"{self.path} holds no release for ever called {identifier}. Use its own ledger.")
-            number, data_set, release, _ = row
+            number, data_set, release, _, *unit = row
             pasts = touched(connection, data_set, days)
+            check_unit(connection, pasts, Unit(*unit))
             past_costs = Past.of(connection, pasts)
             check_admitted(
                 connection, pasts, past_costs, budgets(connection), Cost(), data_set=data_set, release=release
@@ -327,7 +338,7 @@ def _write(
 ) -> None:
     number = connection.execute(
         "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, input, is_forever) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "prior_local_epsilon, input, is_forever, unit, most) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             spend.identifier,
             now(),
@@ -340,6 +351,8 @@ def _write(
             spend.prior_local_epsilon,
             input_digest,
             days is None,
+            spend.unit.name,
+            spend.unit.most,
         ),
     ).lastrowid
     connection.execute("INSERT INTO spend_key VALUES (?, ?)", (number, key))

@@ -9,6 +9,7 @@ from fractions import Fraction
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
+from tacit.privacy.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class SpendEntry:
     is_forever: bool
     is_finished: bool
     at: str
+    unit: Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,22 @@ def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
     """All spends, oldest first."""
     rows = connection.execute(
         "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(DISTINCT day), "
-        "is_forever, finished_at IS NOT NULL, at FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
+        "is_forever, finished_at IS NOT NULL, at, unit, most "
+        "FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
     )
     return [
-        SpendEntry(name, data_set, release, Cost(epsilon, rho), first, last, n_days, bool(forever), bool(finished), at)
-        for name, data_set, release, epsilon, rho, first, last, n_days, forever, finished, at in rows
+        SpendEntry(
+            identifier,
+            data_set,
+            release,
+            Cost(epsilon, rho),
+            first_day=first,
+            last_day=last,
+            n_days=n_days,
+            is_forever=bool(forever),
+            is_finished=bool(finished),
+            at=at,
+            unit=Unit(unit, most),
+        )
+        for identifier, data_set, release, epsilon, rho, first, last, n_days, forever, finished, at, unit, most in rows
     ]

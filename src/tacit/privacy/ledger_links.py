@@ -15,8 +15,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
+from tacit.privacy.unit import Unit
 
 EVERY_DAY: Final = ""  # stands for the days to come in what a release for ever touches
 
@@ -139,3 +141,20 @@ class Past:
 
     def central_cost(self, past: Touched) -> Cost:
         return Cost.sum(self.spends[number] for number in past.spends)
+
+
+def check_unit(connection: sqlite3.Connection, pasts: Iterable[Touched], unit: Unit) -> None:
+    """Refuse a price for a person's day where earlier prices are for single events.
+
+    The other way round they add up: an event is part of a person's day, so that what bounds the day bounds the event.
+    """
+    if unit.name == "event":
+        return
+    for_events = {number for (number,) in connection.execute("SELECT id FROM spend WHERE unit = 'event'")}
+    n_days = sum(past.n_days for past in pasts if past.randomizations or past.spends & for_events)
+    if n_days:
+        raise SettingError(
+            f"on {n_days} of these days releases before protected single events only. They bound nothing for all of a "
+            f"person's events on a day, so that no sum with this release is a promise for the {unit}. Nothing was "
+            "spent. Keep to the unit event, or use other days."
+        )

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
+from tacit.privacy.unit import Unit
 from tacit.randomness.source import Randomness, SeededRandomness
 from tacit.rounding import epsilon_at_most
 
@@ -29,9 +30,9 @@ class Spend:
     """What the ledger gives for a price that it has written down: an identifier and the noise of the release.
 
     Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
-    release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused.
-    ``prior`` is what earlier releases of the same events cost, on the day that was spent most, local randomizations
-    included; ``prior_local_epsilon`` is their part of it.
+    release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused. The
+    cost is for adding or removing one ``unit``. ``prior`` is what earlier releases of the same events cost, on the day
+    that was spent most, local randomizations included; ``prior_local_epsilon`` is their part of it.
 
     >>> spend = Spend.simulation(Cost.pure(1.0), seed=7)
     >>> spend.is_simulation, spend.cost
@@ -44,6 +45,7 @@ class Spend:
     data_set: str
     release: str
     cost: Cost
+    unit: Unit = field(default_factory=Unit)
     prior: Cost = field(default_factory=Cost)
     prior_local_epsilon: float = 0.0
     what_remains: str = ""
@@ -151,6 +153,7 @@ def sealed(
     data_set: str,
     release: str,
     cost: Cost,
+    unit: Unit,
     prior: Cost,
     prior_local_epsilon: float,
     what_remains: str,
@@ -162,6 +165,7 @@ def sealed(
         data_set=data_set,
         release=release,
         cost=cost,
+        unit=unit,
         prior=prior,
         prior_local_epsilon=prior_local_epsilon,
         what_remains=what_remains,
