@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ from small_worlds import simulated_estimate
 from tacit.errors import SettingError
 from tacit.postprocess import clip, project
 from tacit.postprocess.refinements import REFINEMENTS, best_refinement
-from tacit.release import Release
+from tacit.release import Release, Version
+from tacit.release.files import _checksum
 
 COUNTS = np.random.default_rng(3).poisson(8, (70, 4))
 PLAN, ESTIMATE = simulated_estimate(COUNTS)
@@ -67,3 +69,19 @@ def test_another_step_may_be_given_but_not_repeated():
 def test_an_unknown_name_is_refused():
     with pytest.raises(SettingError, match="refine must be one of"):
         Release.of(PLAN, ESTIMATE, refine="magic")
+
+
+def test_a_file_from_before_refinements_had_names_is_still_read(tmp_path):
+    release = Release.of(PLAN, ESTIMATE, refine="clip")
+    release.write(tmp_path / "new.csv")
+    lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
+    (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
+    about = json.loads(lines[number].removeprefix("# tacit: "))
+    del about["refinement"]
+    about["checksum"] = _checksum(about, release.columns())
+    lines[number] = "# tacit: " + json.dumps(about, ensure_ascii=False)
+    (tmp_path / "old.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    old = Release.read(tmp_path / "old.csv")
+    assert (old.refinement, old.version, old.rules.are_none) == ("clip", Version(), True)
+    assert old.checksum == about["checksum"]
+    assert old.coarsen(time="month").refined.steps == ("clip and rescale",)

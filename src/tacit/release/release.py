@@ -19,7 +19,7 @@ from tacit.noise import Unstated
 from tacit.plan import Plan
 from tacit.postprocess.refinements import best_refinement, refinement_named
 from tacit.query import answer
-from tacit.release.rules import MISSING, NO_RULES, SUPPRESSED, Rules
+from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
 from tacit.rounding import epsilon_at_most
@@ -172,6 +172,8 @@ class Release:
 
         A relative error is that of the refined count where it has one, else the unbiased count's error against it.
         """
+        if self.rules.are_none:
+            return np.full(self.domain.shape, SHOWN, object)
         noise = self.refined.noise if self.has_refined_intervals else self.unbiased.noise
         return self.rules.statuses(self.refined.values, noise.standard_errors(), self.domain.time)
 
