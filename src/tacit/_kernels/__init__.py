@@ -280,6 +280,23 @@ class StateSpaceKernels(Protocol):
     ) -> None: ...
 
 
+class LikelihoodKernels(Protocol):
+    """How likely reports are under shares; ``likelihood_plain`` says what the function does."""
+
+    def weigh(
+        self,
+        supports: NDArray[np.uint8],
+        which: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        bins: NDArray[np.int64],
+        gain: float,
+        shares: NDArray[np.float64],
+        factors: NDArray[np.float64],
+        values: NDArray[np.float64],
+    ) -> None: ...
+
+
 @cache
 def available() -> bool:
     """Whether numba can be loaded here (this loads it)."""
@@ -411,6 +428,17 @@ def state_space_kernels(n_steps: int) -> StateSpaceKernels:
     from tacit._kernels import state_space_plain
 
     return state_space_plain
+
+
+def likelihood_kernels(n_bits: int) -> LikelihoodKernels:
+    """The kernels to weigh reports with, of ``n_bits`` supports in all."""
+    if _is_worth_loading(n_bits):
+        from tacit._kernels import likelihood
+
+        return likelihood
+    from tacit._kernels import likelihood_plain
+
+    return likelihood_plain
 
 
 def _is_worth_loading(n_bits: int) -> bool:

@@ -20,12 +20,12 @@ Reference: Varadhan2008.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import _kernels
 from tacit._validate import check_at_least, check_positive
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
@@ -41,7 +41,6 @@ TOLERANCE: Final = 1e-3
 """In units of log-likelihood: shares this close to the maximum are within about 0.05 standard errors of it."""
 MOST_ROUNDS: Final = 2_000
 _LEAST_SHARE: Final = 1e-200
-_NUMBERS_AT_ONCE: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,25 +124,24 @@ def most_likely_shares(
     check_positive(tolerance=tolerance)
     check_at_least(1, most_rounds=most_rounds)
     k = histogram.n_cells
-    shares = np.full((histogram.n_bins, k), 1 / k)
-    gaps, found_at = np.zeros(histogram.n_bins), np.zeros(histogram.n_bins, np.int64)
-    largest: list[float] = []
-    likelihoods: list[float] = []
-    finished = 0.0
-    for bins in _blocks(histogram):
-        block = _Block.of(histogram, bins)
-        ascent = _ascend(block, shares[bins], tolerance, most_rounds)
-        shares[bins], gaps[bins], found_at[bins] = ascent.shares, ascent.gaps, ascent.n_rounds
-        for number, (gap, value) in enumerate(zip(ascent.largest_gaps, ascent.log_likelihoods, strict=True)):
-            if number == len(largest):
-                largest.append(0.0)
-                likelihoods.append(finished)
-            largest[number] = max(largest[number], gap)
-            likelihoods[number] += value
-        # blocks that ended earlier stand still in the later rounds
-        for number in range(len(ascent.largest_gaps), len(largest)):
-            likelihoods[number] += ascent.log_likelihoods[-1]
-        finished += ascent.log_likelihoods[-1]
+    shares, gaps = np.full((histogram.n_bins, k), 1 / k), np.zeros(histogram.n_bins)
+    found_at = np.zeros(histogram.n_bins, np.int64)
+    largest, likelihoods, finished = [], [], 0.0
+    open_bins = np.flatnonzero(np.diff(histogram.starts) > 0)
+    here, reports = shares[open_bins], histogram.reports[open_bins]
+    factors, value = _weighed(histogram, open_bins, here)
+    for number in range(most_rounds):
+        open_gaps = reports * np.maximum(factors.max(axis=1, initial=1.0) - 1, 0.0)
+        shares[open_bins], gaps[open_bins] = here, open_gaps
+        largest.append(float(open_gaps.max(initial=0.0)))
+        likelihoods.append(finished + float(value.sum()))
+        is_open = open_gaps > tolerance
+        found_at[open_bins] = np.where(is_open, -1, number)
+        finished += float(value[~is_open].sum())
+        open_bins, here, reports = open_bins[is_open], here[is_open], reports[is_open]
+        if not open_bins.size:
+            break
+        here, factors, value = _extrapolated(histogram, open_bins, here, factors[is_open], value[is_open])
     return shares, Trace(np.array(largest), np.array(likelihoods), gaps, found_at)
 
 
@@ -170,107 +168,30 @@ def maximize_likelihood(
     )
 
 
-def _blocks(histogram: ReportHistogram) -> list[slice]:
-    """Runs of bins whose entries fit into memory together, each at least one bin."""
-    most = max(1, _NUMBERS_AT_ONCE // histogram.n_cells)
-    edges = [0]
-    for bin in range(1, histogram.n_bins):
-        if histogram.starts[bin + 1] - histogram.starts[edges[-1]] > most:
-            edges.append(bin)
-    edges.append(histogram.n_bins)
-    return [slice(first, stop) for first, stop in pairwise(edges)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Block:
-    """Consecutive bins with the supports of every entry written out."""
-
-    gain: float
-    supports: FloatArray
-    counts: FloatArray
-    starts: IntArray
-
-    @classmethod
-    def of(cls, histogram: ReportHistogram, bins: slice) -> _Block:
-        starts = histogram.starts[bins.start : bins.stop + 1]
-        part = slice(int(starts[0]), int(starts[-1]))
-        return cls(
-            histogram.odds - 1,
-            histogram.supports[histogram.which[part]].astype(np.float64),
-            histogram.counts[part].astype(np.float64),
-            starts - starts[0],
-        )
-
-    def of_bins(self, chosen: IntArray) -> _Block:
-        """The block of some of its bins."""
-        lengths = np.diff(self.starts)[chosen]
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.repeat(self.starts[chosen] - starts[:-1], lengths) + np.arange(starts[-1])
-        return _Block(self.gain, self.supports[entries], self.counts[entries], starts)
-
-    @property
-    def reports(self) -> FloatArray:
-        return self._sums(self.counts)
-
-    def step(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The factors m of every bin's shares, and its log-likelihood."""
-        bins = np.repeat(np.arange(len(shares)), np.diff(self.starts))
-        z = 1.0 + self.gain * np.einsum("ij,ij->i", self.supports, shares[bins])
-        weights = self.counts / z
-        outside = self._sums(weights)
-        inside = self._sums(self.supports * weights[:, None])
-        factors = (outside[:, None] + self.gain * inside) / self.reports[:, None]
-        return factors, self._sums(self.counts * np.log(z))
-
-    def _sums(self, values: FloatArray) -> FloatArray:
-        if not len(values):
-            return np.zeros((0, *values.shape[1:]))
-        sums: FloatArray = np.add.reduceat(values, self.starts[:-1], axis=0)
-        return sums
-
-
-@dataclass(slots=True, eq=False)
-class _Ascent:
-    shares: FloatArray
-    gaps: FloatArray
-    n_rounds: IntArray
-    largest_gaps: list[float]
-    log_likelihoods: list[float]
-
-
-def _ascend(block: _Block, shares: FloatArray, tolerance: float, most_rounds: int) -> _Ascent:
-    """Climb in every bin of a block until its gap closes; bins that are done are left out of further rounds."""
-    out = _Ascent(shares.copy(), np.zeros(len(shares)), np.zeros(len(shares), np.int64), [], [])
-    open_bins = np.flatnonzero(np.diff(block.starts) > 0)
-    if not open_bins.size:
-        out.largest_gaps, out.log_likelihoods = [0.0], [0.0]
-        return out
-    part = block.of_bins(open_bins)
-    here, done = shares[open_bins], 0.0
-    factors, value = part.step(here)
-    for number in range(most_rounds):
-        gaps = part.reports * np.maximum(factors.max(axis=1) - 1, 0.0)
-        out.gaps[open_bins], out.shares[open_bins] = gaps, here
-        out.largest_gaps.append(float(gaps.max()))
-        out.log_likelihoods.append(done + float(value.sum()))
-        is_open = gaps > tolerance
-        out.n_rounds[open_bins] = np.where(is_open, -1, number)
-        if not is_open.any():
-            break
-        if np.count_nonzero(is_open) < 0.7 * len(open_bins):
-            done += float(value[~is_open].sum())
-            open_bins, here = open_bins[is_open], here[is_open]
-            factors, value, part = factors[is_open], value[is_open], block.of_bins(open_bins)
-        here, factors, value = _extrapolated(part, here, factors, value)
-    return out
+def _weighed(histogram: ReportHistogram, bins: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The factors m of the shares of some bins, and their log-likelihoods."""
+    factors, values = np.empty(shares.shape), np.empty(len(bins))
+    n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
+    _kernels.likelihood_kernels(n_entries * histogram.n_cells).weigh(
+        histogram.supports,
+        histogram.which,
+        histogram.counts,
+        histogram.starts,
+        bins,
+        histogram.odds - 1,
+        shares,
+        factors,
+        values,
+    )
+    return factors, values
 
 
 def _extrapolated(
-    part: _Block, here: FloatArray, factors: FloatArray, value: FloatArray
+    histogram: ReportHistogram, bins: IntArray, here: FloatArray, factors: FloatArray, value: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Two steps of expectation maximization and a leap along them, where that leads higher than the two alone."""
     first = np.maximum(here * factors, _LEAST_SHARE)
-    factors_first, _ = part.step(first)
+    factors_first, _ = _weighed(histogram, bins, first)
     second = np.maximum(first * factors_first, _LEAST_SHARE)
     way, bend = first - here, second - 2 * first + here
     norm = np.linalg.norm(bend, axis=1)
@@ -285,11 +206,11 @@ def _extrapolated(
         leap = _leap(here, way, bend, length)
     leap = np.where(leap.min(axis=1, keepdims=True) > 0, leap, second)
     leap /= leap.sum(axis=1, keepdims=True)
-    factors_leap, value_leap = part.step(leap)
+    factors_leap, value_leap = _weighed(histogram, bins, leap)
     is_lower = ~(value_leap >= value)
     if is_lower.any():
         leap[is_lower] = second[is_lower]
-        factors_leap, value_leap = part.step(leap)
+        factors_leap, value_leap = _weighed(histogram, bins, leap)
     return leap, factors_leap, value_leap
 
 
