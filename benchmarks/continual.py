@@ -76,7 +76,7 @@ def single(counter: Counter, counts: np.ndarray) -> float:
 def disk(counter: Counter, counts: np.ndarray, size: int = 4096) -> float:
     with tempfile.TemporaryDirectory() as folder:
         files = CounterFiles(Path(folder) / "benchmark.counter")
-        files.create(counter, spend="simulation")
+        files.create(counter, spend=Spend.simulation(counter.stream.law.cost, seed=1))
         started = time.perf_counter()
         for first in range(0, len(counts), size):
             files.add(counts[first : first + size])

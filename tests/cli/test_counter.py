@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 
+from tacit.central.continual import CounterFiles, files, starting, state_file
 from tacit.central.continual.history_file import read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
@@ -97,8 +98,6 @@ def test_a_dry_run_spends_and_writes_nothing(tacit, branches, tmp_path):
 
 
 def test_an_interrupted_start_is_taken_up_with_the_same_noise(tacit, branches, tmp_path, monkeypatch):
-    from tacit.central.continual import CounterFiles
-
     def stop(*_, **__):
         raise OSError("the disk is full")
 
@@ -107,7 +106,7 @@ def test_an_interrupted_start_is_taken_up_with_the_same_noise(tacit, branches, t
         assert started(tacit, branches).code == 1
     assert started(tacit, branches).code == 0
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "finish", stop)
+        patched.setattr(Ledger, "note_bins", stop)
         assert started(tacit, branches, "--epsilon", "1", "--out", "b.counter").code == 1
     before = (tmp_path / "b.counter").read_bytes()
     assert started(tacit, branches, "--epsilon", "1", "--out", "b.counter").code == 0
@@ -247,3 +246,152 @@ def test_a_history_becomes_a_release_that_can_be_asked_and_shown(tacit, branches
     for command in (("query", "release.parquet", "--place", "port"), ("page", "release.parquet")):
         ran = tacit(*command)
         assert ran.code == 0, ran.err
+
+
+class Killed(BaseException):
+    """Stands for a process that ends at once."""
+
+
+STEPS = [
+    (starting.Counter, "start"),
+    (CounterFiles, "create"),
+    (files, "write_state"),
+    (state_file.os, "replace"),
+    (state_file, "sync_folder"),
+    (CounterFiles, "complete"),
+    (Ledger, "note_bins"),
+    (files, "head_of"),
+    (files, "sync_folder"),
+]
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("owner", "name"), STEPS, ids=[name for _, name in STEPS])
+def test_a_start_killed_anywhere_never_gives_its_key_to_another_counter(
+    tacit, branches, tmp_path, monkeypatch, owner, name, is_done
+):
+    whole = getattr(owner, name)
+
+    def killed(*words, **settings):
+        if is_done:
+            whole(*words, **settings)
+        raise Killed
+
+    bought = ("--epsilon", "1", "--data-set", "library")
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, killed)
+        with pytest.raises(Killed):
+            started(tacit, branches, *bought)
+    other = started(tacit, branches, *bought, "--out", "other.counter")
+    assert "budget" in other.err
+    assert not (tmp_path / "other.counter").exists()
+    again = started(tacit, branches, *bought)
+    assert again.code == 0 or "is a counter already" in again.err
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "1,2,3").code == 0
+    (spend,) = Ledger(tmp_path / "ledger.sqlite").history()
+    assert spend.is_finished
+    assert spend.identifier == CounterFiles("visits.counter").spend
+
+
+def test_a_counter_that_was_moved_before_its_start_was_finished_has_no_twin(tacit, branches, tmp_path, monkeypatch):
+    def killed(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "note_bins", killed)
+        with pytest.raises(Killed):
+            started(tacit, branches)
+    (tmp_path / "visits.counter").rename(tmp_path / "moved.counter")
+    assert started(tacit, branches).code == 0  # the same key once more, in the same file
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "1,2,3").code == 0
+    twin = tacit("counter", "add", "moved.counter", "--date", "2025-01-01", "--counts", "1,2,4")
+    assert "2025-01-01 was counted before with other counts" in twin.err
+    assert not read_history(tmp_path / "moved.history.csv").n_bins
+
+
+def add_days(tacit, visits, *more):
+    return tacit("counter", "add", "visits.counter", visits, "--date", "2025-01-01", *COLUMNS, *more)
+
+
+@pytest.mark.parametrize("first", ["counter", "count"])
+def test_a_copy_of_the_events_under_another_name_has_no_budget_of_its_own(tacit, branches, visits, tmp_path, first):
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(visits.read_bytes())
+    columns = ("--places", branches, "--level", "branch", "--from", "2025-01-01", "--to", "2025-01-05")
+    assert tacit("plan", "--trust", "curator", *columns, "--epsilon", "1", "--out", "plan.toml").code == 0
+    count = ("count", copy, "--plan", "plan.toml", *COLUMNS, "--data-set", "renamed", "--out", "copy.parquet")
+    assert started(tacit, branches).code == 0
+    if first == "counter":
+        assert add_days(tacit, visits, "--to", "2025-01-05").code == 0
+        refused = tacit(*count)
+    else:
+        assert tacit(*count).code == 0
+        refused = add_days(tacit, visits, "--to", "2025-01-05")
+        assert not read_history(tmp_path / "visits.history.csv").n_bins
+    assert refused.code not in (0, 70)
+    assert f"epsilon {1 if first == 'counter' else 2} is spent on these events" in refused.err
+
+
+def test_numbers_are_known_again_under_another_name(tacit, branches):
+    assert started(tacit, branches).code == 0
+    assert started(tacit, branches, "--epsilon", "1", "--out", "copy.counter").code == 0
+    words = ("--date", "2025-01-01", "--counts", "12,5,0", "--counts", "0,0,0", "--counts", "7,0,1")
+    assert tacit("counter", "add", "visits.counter", *words).code == 0
+    assert "epsilon 2 is spent on these events" in tacit("counter", "add", "copy.counter", *words).err
+    others = ("--date", "2025-01-01", "--counts", "12,5,1")
+    assert tacit("counter", "add", "copy.counter", *others).code == 0
+
+
+def test_a_backup_of_both_files_goes_on_with_the_same_counts_only(tacit, branches, visits, tmp_path):
+    assert started(tacit, branches).code == 0
+    assert add_days(tacit, visits).code == 0
+    names = ("visits.counter", "visits.history.csv")
+    backup = {name: (tmp_path / name).read_bytes() for name in names}
+    second = ("counter", "add", "visits.counter", visits, "--date", "2025-01-02", "--to", "2025-01-03", *COLUMNS)
+    assert tacit(*second).code == 0
+    published = (tmp_path / names[1]).read_bytes()
+    for name, content in backup.items():
+        (tmp_path / name).write_bytes(content)
+    forked = tacit("counter", "add", "visits.counter", "--date", "2025-01-02", "--counts", "1,2,3")
+    assert forked.code not in (0, 70)
+    assert "2025-01-02 was counted before with other counts" in forked.err
+    assert {name: (tmp_path / name).read_bytes() for name in names} == backup
+    assert tacit(*second).code == 0
+    assert (tmp_path / names[1]).read_bytes() == published
+
+
+def test_a_counter_goes_on_with_its_own_ledger_only(tacit, branches):
+    assert started(tacit, branches, "--epsilon", "1", "--ledger", "own.sqlite").code == 0
+    words = ("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "1,2,3")
+    assert "no release for ever" in tacit(*words).err
+    assert tacit(*words, "--ledger", "own.sqlite").code == 0
+
+
+def test_laplace_noise_is_not_bought_beside_gaussian(tacit, branches, tmp_path):
+    assert tacit("ledger", "--budget", "library", "--epsilon", "20", "--delta", "1e-6").code == 0
+    named = ("--data-set", "library")
+    assert started(tacit, branches, "--rho", "0.1", *named).code == 0
+    pure = ("--epsilon", "1", "--horizon", "20", "--out", "second.counter", *named)
+    refused = started(tacit, branches, *pure)
+    assert refused.code == 2
+    assert "--delta" in refused.err
+    assert not (tmp_path / "second.counter").exists()
+    assert len(Ledger(tmp_path / "ledger.sqlite").history()) == 1
+    taken = started(tacit, branches, *pure, "--delta", "1e-6")
+    assert taken.code == 0, taken.err
+    assert "Laplace" not in taken.out
+    tacit("counter", "add", "second.counter", "--date", "2025-01-01", "--counts", "1,2,3")
+    assert tacit("counter", "release", "second.history.csv", "--delta", "1e-6").code == 0
+    assert "delta" in Release.read(tmp_path / "release.parquet").statement.text()
+
+
+def test_days_of_hours_and_weeks_are_told_to_the_ledger(tacit, branches, visits, tmp_path):
+    places = ("counter", "start", "--places", branches, "--level", "branch", "--epsilon", "1")
+    assert tacit(*places, "--from", "2025-01-06", "--step", "week", "--out", "weeks.counter").code == 0
+    assert tacit("counter", "add", "weeks.counter", "--date", "2025-W02", "--counts", "1,2,3").code == 0
+    assert tacit(*places, "--from", "2025-01-01", "--step", "hour", "--out", "hours.counter").code == 0
+    hours = [word for _ in range(30) for word in ("--counts", "1,2,3")]
+    assert tacit("counter", "add", "hours.counter", "--date", "2025-01-01T00:00", *hours).code == 0
+    weeks, hours = Ledger(tmp_path / "ledger.sqlite").history()
+    assert (weeks.first_day, weeks.last_day, weeks.n_days) == ("2025-01-06", "2025-01-12", 7)
+    assert (hours.first_day, hours.last_day, hours.n_days) == ("2025-01-01", "2025-01-02", 2)

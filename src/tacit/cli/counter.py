@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.central.continual import Candidate, Counter, CounterFiles, History, Stream, compare
+from tacit.central.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
+from tacit.central.continual.counter import check_statable
 from tacit.central.continual.files import default_history
 from tacit.central.continual.history_file import read_history
+from tacit.central.continual.recording import release_name
 from tacit.cli import console
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.ledger_file import LedgerFile, default_ledger
@@ -28,13 +28,12 @@ from tacit.cli.options import (
     takes,
 )
 from tacit.cli.sources import domain_of, open_source, say_bad_rows
-from tacit.domain import Box, Domain
+from tacit.domain import Box
 from tacit.errors import BadRows, DataError, SettingError
-from tacit.events import Reason
+from tacit.events import DayDigest, Reason
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Ledger, SpendEntry
-from tacit.privacy.spend import Spend
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.release import Release
 from tacit.rounding import percent, whole
@@ -54,6 +53,7 @@ HistoryFile = Annotated[
 Asked = Annotated[
     Path, typer.Argument(metavar="HISTORY", help="The public history of a counter, or the counter itself.")
 ]
+_UNRECORDED_KEY: Final = bytes(32)
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 
 
@@ -106,35 +106,32 @@ visits.counter[/bold]
     """
     what, protected = domain_of(domain), Unit(unit, most)
     horizon = what.time.n_bins if horizon is None else horizon
-    best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
-    cost = best[0].law.cost
     if dry_run and seed_or_none(seed) is not None:
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
     name = data_set or out.stem
-    release = _release_name(best[0], what)
     book = Ledger(ledger or default_ledger()) if seed is None else None
+    prior = Cost() if book is None else book.remaining(name).spent
+    found = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
+    # what stands beside Gaussian noise is stated at a delta, which only Gaussian noise has
+    best = [one for one in found if prior.is_pure or one.law.cost.rho] or found
+    law = best[0].law
+    check_statable(law.cost, prior)
     allowed = None if budget is None else Budget(epsilon=budget, delta=delta or 0.0)
     if dry_run:
         assert book is not None
-        price = book.spend(data_set=name, release=release, cost=cost, days=None, budget=allowed, dry_run=True)
+        release = release_name(law, what, protected)
+        price = book.spend(
+            data_set=name, release=release, cost=law.cost, days=None, budget=allowed, unit=protected, dry_run=True
+        )
         console.say(f"Dry run: this would cost {price.cost} per {protected}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
         say_laws(best, horizon)
         return
-    files = CounterFiles(out, history)
-    unfinished = _unfinished(book, name, release)
-    _check_new(files, unfinished)
-    if book is None:
-        spend = Spend.simulation(cost, seed=seed or 0)
-    elif unfinished is not None:
-        spend = book.resume(unfinished, days=None, cost=cost)
-    else:
-        spend = book.spend(data_set=name, release=release, cost=cost, days=None, budget=allowed)
-    made = Counter.start(spend, what, horizon=horizon, unit=protected, law=best[0].law)
-    files.create(made, spend=spend.identifier)
-    if book is not None:
-        book.finish(spend)
-    say_started(made.stream, files, spend)
+    files = CounterFiles(out, history, ledger=book)
+    for path in (files.state_path, files.history_path):
+        console.check_new(path, force=True)
+    stream, spend = start_counter(files, law, what, data_set=name, unit=protected, budget=allowed, seed=seed)
+    say_started(stream, files, spend)
     say_laws(best, horizon)
     console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)} --time COLUMN --place COLUMN")
 
@@ -163,22 +160,26 @@ def add(
         str | None, typer.Option(help="The column that tells users apart, where user-days are protected.")
     ] = None,
     history: HistoryFile = None,
+    ledger: LedgerFile = None,
 ) -> None:
     """Count the next period, or several, and publish the running totals.
 
-    Every period is counted once, in its turn: one that is counted already is refused. An interruption loses nothing:
-    give the same command again, and what was not finished is finished.
+    Every period is counted once, in its turn: one that is counted already is refused. The ledger that the counter was
+    paid from notes what is counted, so that it knows the events under any name. An interruption loses nothing: give
+    the same command again, and what was not finished is finished.
 
     Example: [bold]tacit counter add visits.counter visits.csv --date 2025-03-04 --time Date --place Branch[/bold]
     """
-    files = CounterFiles(counter, history)
-    stream = files.stream()
+    stream = CounterFiles(counter, history).stream()
+    book = None if stream.is_simulation else Ledger(ledger or default_ledger())
+    files = CounterFiles(counter, history, ledger=book)
     if (events is None) == (counts is None):
         raise SettingError("the counts come from events or from --counts. Give one of the two.")
     time = stream.domain.time
     first = time.range(date, date).start
     files.check_turn(first)
     rows: NDArray[np.int64] | list[list[int]]
+    days: dict[str, bytes] | None = None
     if counts is not None:
         rows = _numbers(counts, stream)
         if last is not None and time.range(date, last).stop - first != len(rows):
@@ -188,8 +189,9 @@ def add(
             )
     else:
         assert events is not None
-        rows = _counted(events, reading, user, stream, range(first, time.range(date, last or date).stop))
-    files.add(rows, first=first)
+        bins = range(first, time.range(date, last or date).stop)
+        rows, days = _counted(events, reading, user, stream, bins, book)
+    files.add(rows, first=first, days=days)
     published = files.history()
     console.say(f"Published {periods(stream, first, first + len(rows))} in {files.history_path}.")
     say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
@@ -295,32 +297,6 @@ def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, most: int
     return sorted(found, key=lambda one: one.mean)
 
 
-def _release_name(best: Candidate, domain: Domain) -> str:
-    """What the ledger knows the counter by: all that decides its numbers but the events."""
-    content = json.dumps([best.law.to_dict(), domain.to_dict(with_gazetteer=False)], sort_keys=True)
-    return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
-
-
-def _unfinished(book: Ledger | None, name: str, release: str) -> str | None:
-    """The ledger's name for what was paid when a start was interrupted."""
-    entries = [] if book is None else [entry for entry in book.history() if isinstance(entry, SpendEntry)]
-    for entry in entries:
-        if (entry.data_set, entry.release, entry.is_finished) == (name, release, False):
-            return entry.identifier
-    return None
-
-
-def _check_new(files: CounterFiles, unfinished: str | None) -> None:
-    """Refuse names that are taken, before anything is spent; what an interrupted start left is taken up."""
-    if files.state_path.exists():
-        if unfinished is None or files.spend != unfinished:
-            raise SettingError(f"{files.state_path} is a counter already. Choose another name with --out.")
-    elif files.history_path.exists():
-        raise SettingError(f"{files.history_path} exists already. Choose another name with --history.")
-    for path in (files.state_path, files.history_path):
-        console.check_new(path, force=True)
-
-
 def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
     try:
         rows = [[int(part) for part in row.split(",")] for row in counts]
@@ -334,8 +310,10 @@ def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
     return rows
 
 
-def _counted(events: str, reading: ReadingOptions, user: str | None, stream: Stream, bins: range) -> NDArray[np.int64]:
-    """The exact counts of these bins: for the counter alone."""
+def _counted(
+    events: str, reading: ReadingOptions, user: str | None, stream: Stream, bins: range, book: Ledger | None
+) -> tuple[NDArray[np.int64], dict[str, bytes]]:
+    """The exact counts of these bins, for the counter alone, and the digests of days by which the ledger knows them."""
     if (user is None) == (stream.unit.name == "user-day"):
         raise SettingError(
             "a counter of user-days needs the column of users. Add: --user COLUMN"
@@ -346,15 +324,17 @@ def _counted(events: str, reading: ReadingOptions, user: str | None, stream: Str
     if user is not None:
         own = {field.name: getattr(source, field.name) for field in fields(source)}
         source = UserSourceOptions(**own, user=user)
+    domain = stream.domain.with_end(bins.stop)
+    digest = DayDigest(_UNRECORDED_KEY if book is None else book.key, domain)
     with console.progress("Counting events") as report:
-        found = open_source(source, stream.domain.with_end(bins.stop)).count(
-            progress=report, most_per_user_day=None if user is None else stream.unit.most
+        found = open_source(source, domain).count(
+            progress=report, digest=digest, most_per_user_day=None if user is None else stream.unit.most
         )
     wrong = [reason for reason in (Reason.NO_COUNT, Reason.BAD_COUNT) if reason in found.bad_rows.counts]
     if wrong:  # where a row is many events, setting it aside would lose a day
         raise BadRows(f"{found.bad_rows}. Nothing was counted. Correct the counts, or leave rows out with --where.")
     say_bad_rows(found.bad_rows)
-    return found.counts[bins.start : bins.stop]
+    return found.counts[bins.start : bins.stop], digest.digests()
 
 
 def _history(path: Path) -> History:

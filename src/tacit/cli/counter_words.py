@@ -26,13 +26,13 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     )
 
 
-def say_started(stream: Stream, files: CounterFiles, spend: Spend) -> None:
+def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> None:
     console.say(f"Wrote {files.state_path}: the counter. It holds true sums: guard it like the events.")
     console.say(f"Wrote {files.history_path}: the history, for everyone.")
     console.say(f"All that is ever published costs {stream.law.cost} per {stream.unit}.")
     if stream.is_simulation:
         console.warn("SIMULATION: the seed undoes the noise. This counter protects nobody; do not publish it.")
-    else:
+    elif spend is not None:
         for sentence in spend.sentences():
             console.warn(sentence)
         if spend.what_remains:
@@ -56,7 +56,3 @@ def say_laws(found: list[Candidate], horizon: int | None) -> None:
         left=2,
         title=f"Predicted over {until}; the first was picked",
     )
-
-
-def _noise_name(candidate: Candidate) -> str:
-    return "Gaussian" if candidate.law.cost.rho else "Laplace"

@@ -43,6 +43,7 @@ class Epochs:
         check_at_least(1, first=self.first, epochs=len(self.fan_outs))
         if self.horizon > LONGEST:
             raise SettingError(f"epochs must hold at most {LONGEST:,} bins; got {len(self.fan_outs)}. Drop the last.")
+        _ = self.trees  # each refuses what it cannot be, before anything is paid
 
     @property
     def horizon(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tacit.central.continual import Counter, History
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.stream_laws import KaryTree
@@ -184,18 +186,41 @@ def test_states_and_counters_never_show_what_they_hold():
         assert "array" not in text
 
 
-def test_a_dry_run_draws_no_noise():
-    class Dry:
-        cost = Cost.pure(1.0)
-        prior = Cost()
-        is_simulation = False
-
-        @property
-        def randomness(self):
-            raise SettingError("a dry run has paid nothing")
-
+def test_a_dry_run_draws_no_noise(tmp_path):
+    dry = Ledger(tmp_path / "l").spend(data_set="v", release="c", cost=Cost.pure(1.0), days=None, dry_run=True)
     with pytest.raises(SettingError, match="dry run"):
-        Counter.start(Dry(), DOMAIN, horizon=10)
+        Counter.start(dry, DOMAIN, horizon=10)
+
+
+def test_a_spend_for_another_unit_is_refused(tmp_path):
+    spend = Ledger(tmp_path / "l").spend(data_set="v", release="c", cost=Cost.pure(1.0), days=None)
+    with pytest.raises(SettingError, match="unit user-day of at most 2 events"):
+        Counter.start(spend, DOMAIN, horizon=10, unit=Unit.user_day(most=2))
+
+
+def test_laplace_noise_beside_gaussian_is_refused_for_its_sum_has_no_epsilon(tmp_path):
+    ledger = Ledger(tmp_path / "l")
+    ledger.set_budget("v", epsilon=30.0, delta=1e-6)
+    ledger.finish(ledger.spend(data_set="v", release="table", cost=Cost.zcdp(0.1), days=None))
+    pure = ledger.spend(data_set="v", release="counter", cost=Cost.pure(1.0), days=None)
+    with pytest.raises(SettingError, match="only be stated at a delta"):
+        Counter.start(pure, DOMAIN, horizon=10)
+    made = counter()
+    after = Counter(replace(made.stream, prior=Cost.zcdp(0.1)), made.key)  # one of an earlier version
+    with pytest.raises(SettingError, match="only be stated at a delta"):
+        published(after).plan(delta=1e-6)
+    gaussian = ledger.spend(data_set="v", release="other", cost=Cost.zcdp(0.1), days=None)
+    plan = published(Counter.start(gaussian, DOMAIN, horizon=50)).plan(delta=1e-6)
+    assert plan.delta == 1e-6
+
+
+def test_a_rho_that_no_release_could_state_is_refused_at_the_start():
+    with pytest.raises(SettingError, match="epsilon of at most 32 at delta 1e-06"):
+        counter(Cost.zcdp(20.0))
+    history = published(counter(Cost.zcdp(8.0)))
+    assert history.estimate(delta=1e-6).provenance.plan_id == history.plan(delta=1e-6).fingerprint
+    with pytest.raises(SettingError, match="Take a larger one"):
+        history.plan(delta=1e-100)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.sampled_from(COSTS), st.booleans())

@@ -84,3 +84,16 @@ def test_weak_budgets_shrink_the_grid_rather_than_overflow():
 def test_what_nobody_can_count_by_is_refused(cost, horizon):
     with pytest.raises(SettingError):
         pick(cost, horizon)
+
+
+@pytest.mark.parametrize("cost", [Cost.pure(1e-6), Cost.zcdp(5e-13)], ids=str)
+def test_too_little_for_a_counter_without_end_is_told_in_few_words(cost):
+    with pytest.raises(SettingError, match="is too little for a counter without end") as told:
+        pick(cost)
+    assert len(str(told.value)) < 250
+
+
+def test_so_little_still_counts_where_the_end_is_known():
+    assert pick(Cost.zcdp(5e-13), 2048).cost == Cost.zcdp(5e-13)
+    with pytest.raises(SettingError, match=r"must stay within 64-bit numbers; got rho 1e-10 \(zCDP\) and most=1"):
+        tune(2048, Cost.zcdp(5e-13))

@@ -15,6 +15,8 @@ from tacit.central.continual.picker import pick
 from tacit.central.continual.stream import Stream, identity_of
 from tacit.domain import Domain
 from tacit.errors import DataError, PlanMismatch, SettingError
+from tacit.privacy.cost import Cost
+from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.stream_laws import IntArray, StreamLaw
@@ -25,6 +27,7 @@ Rows = Sequence[Sequence[int]] | NDArray[Any]
 LARGEST_COUNT: Final = 1_000_000_000
 _LARGEST_TOTAL: Final = 1 << 61
 _BINS_AT_ONCE: Final = 4096
+USUAL_DELTA: Final = 1e-6
 _EVENT: Final = Unit("event")
 
 
@@ -71,19 +74,24 @@ class Counter:
         reacts: bool = True,
         unit: Unit = _EVENT,
         law: StreamLaw | None = None,
+        place: bytes = b"",
     ) -> Counter:
         """A new counter for what was spent. Its key is drawn from the spend's randomness.
 
         ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The law of least
         predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to what is
-        published, which allows noise that is drawn ahead.
+        published, which allows noise that is drawn ahead. ``place`` is the spend's ``input_digest``: the counter's
+        file, where the spend is bound to one (:func:`tacit.central.continual.recording.place_of`).
         """
         horizon = domain.time.n_bins if horizon is None else horizon
         if law is None:
             law = pick(spend.cost, horizon, reacts=reacts, most=unit.sensitivity)
         if law.cost != spend.cost:
             raise SettingError(f"the law must cost what was spent, {spend.cost}; got a law of {law.cost}. Spend that.")
-        key = spend.randomness.words(4).astype("<u8").tobytes()
+        if not spend.is_simulation and spend.unit != unit:
+            raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
+        check_statable(law.cost, spend.prior)
+        key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
         stream = Stream(law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior)
         return cls(stream, key)
 
@@ -144,6 +152,24 @@ class Counter:
                 "were given. Nothing was counted. Start a new counter for the time after."
             )
         return _whole(rows, state.position)
+
+
+def check_statable(cost: Cost, prior: Cost) -> None:
+    """Refuse a counter whose releases could not state what they give away; to be asked before it is paid.
+
+    ``prior`` is what earlier releases of the same events cost.
+    """
+    if cost.is_pure and not prior.is_pure:
+        raise SettingError(
+            "earlier releases of these events have Gaussian noise, whose sum with this counter can only be stated at a "
+            "delta; Laplace noise states none. Nothing was published. Use Gaussian noise: give --rho, or --epsilon "
+            "with --delta."
+        )
+    if cost.rho and cost.epsilon_at(USUAL_DELTA) > LARGEST_EPSILON:
+        raise SettingError(
+            f"rho must amount to an epsilon of at most {LARGEST_EPSILON:g} at delta {USUAL_DELTA:g}; got {cost}. "
+            "Above that a count gives the events away. Spend less."
+        )
 
 
 def _whole(rows: NDArray[Any], position: int) -> IntArray:

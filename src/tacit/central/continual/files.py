@@ -7,12 +7,14 @@ three moments to be interrupted at, and what the next start finds tells them apa
 * after it, before all lines are in the history: the missing ones are completed from the state;
 * after that: all is done.
 
-Noise is never drawn for two different counts of a bin: a state older than its history is refused.
+Noise is never drawn for two different counts of a bin. A state older than its history is refused; and the ledger that
+the counter was paid from notes the counts of every bin before they are counted, so that two counters which go on from
+one state, in copies of both files, cannot count differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -23,9 +25,12 @@ from tacit._files import check_writable
 from tacit.central.continual.counter import Counter, Rows
 from tacit.central.continual.history import History
 from tacit.central.continual.history_file import Labels, append, head_of, lines_of, read_text
+from tacit.central.continual.recording import record
 from tacit.central.continual.state_file import SavedState, read_state, sync_folder, write_state
 from tacit.central.continual.stream import Stream
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.spend import Spend
 from tacit.stream_laws import IntArray
 
 _BINS_A_RECORD: Final = 4096
@@ -35,9 +40,11 @@ class CounterFiles:
     """The two files of a counter, opened by one process at a time.
 
     Every change is on the disk when the call returns. Between calls others may add: each call reads what is there.
+    ``ledger`` is the one that the counter was paid from; only a simulation is made and goes on without.
     """
 
-    def __init__(self, state: str | Path, history: str | Path | None = None) -> None:
+    def __init__(self, state: str | Path, history: str | Path | None = None, *, ledger: Ledger | None = None) -> None:
+        self.ledger: Final = ledger
         self.state_path: Final = Path(state)
         self.history_path: Final = Path(history) if history is not None else default_history(self.state_path)
         if self.state_path == self.history_path:
@@ -48,8 +55,13 @@ class CounterFiles:
     def __repr__(self) -> str:
         return f"CounterFiles({str(self.state_path)!r}, {str(self.history_path)!r})"
 
-    def create(self, counter: Counter, *, spend: str) -> None:
-        """Write a new counter; refuse to overwrite another. What an interrupted start left of this one is completed."""
+    def create(self, counter: Counter, *, spend: Spend) -> None:
+        """Write a new counter and finish its spend; refuse to overwrite another.
+
+        The key is wiped from the ledger as soon as the state is on the disk: no second counter can be made of it. What
+        an interrupted start left of this one is completed.
+        """
+        self._check_ledger(counter.stream)
         for path in (self.state_path, self.history_path):
             check_writable(path)
         if self.state_path.exists():
@@ -59,14 +71,33 @@ class CounterFiles:
         elif self.history_path.exists():
             raise SettingError(f"{self.history_path} exists already. Choose another name.")
         else:
-            write_state(self.state_path, SavedState(counter, counter.begin(), _nothing(counter.stream), spend))
+            write_state(
+                self.state_path, SavedState(counter, counter.begin(), _nothing(counter.stream), spend.identifier)
+            )
+        self.complete()
+
+    def complete(self) -> Stream:
+        """Finish what an interrupted start left: the spend first, then the head of the history."""
+        saved = read_state(self.state_path)
+        ledger = self._check_ledger(saved.counter.stream)
+        if ledger is not None:
+            ledger.note_bins(saved.spend, {})
         with self._opened():
-            pass
+            return saved.counter.stream
 
     @property
     def spend(self) -> str:
         """The ledger's name for what was paid."""
         return read_state(self.state_path).spend
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the history was begun: its head is whole."""
+        if not self.history_path.exists():
+            return False
+        head = head_of(self.stream())
+        with self.history_path.open("rb") as file:
+            return file.read(len(head)) == head
 
     def history(self) -> History:
         """What was published, completed first if an interruption left it short."""
@@ -82,21 +113,26 @@ class CounterFiles:
         with self._opened() as (saved, _, _):
             _check_turn(saved.counter.stream, first, saved.state.position)
 
-    def add(self, counts: Rows, *, first: int | None = None) -> IntArray:
+    def add(self, counts: Rows, *, first: int | None = None, days: Mapping[str, bytes] | None = None) -> IntArray:
         """Count the next bins, a row each, and publish: returns their totals, which are on the disk by then.
 
         ``first`` is the number of the first of these bins. Give it where the same counts might be given twice: bins
-        that are counted already are refused, and so are gaps.
+        that are counted already are refused, and so are gaps. ``days`` are digests of the events under the ledger's
+        key (:class:`tacit.events.DayDigest`), by which it knows them under any name; without, the numbers stand for
+        them.
         """
         with self._opened() as (saved, n_bytes, check):
             counter, state = saved.counter, saved.state
             if first is not None:
                 _check_turn(counter.stream, first, state.position)
             rows = counter.check(state, counts)
+            ledger = self._check_ledger(counter.stream)
             published = [_nothing(counter.stream)]
             for start in range(0, len(rows), _BINS_A_RECORD):
-                position = state.position
-                state, totals = counter.steps(state, rows[start : start + _BINS_A_RECORD])
+                position, some = state.position, rows[start : start + _BINS_A_RECORD]
+                state, totals = counter.steps(state, some)
+                if ledger is not None:
+                    record(ledger, saved.spend, counter.stream, position, some, days)
                 lines, check = lines_of(self._labels_of(counter.stream), position, totals, check)
                 saved = SavedState(counter, state, totals, saved.spend)
                 self._seen = None  # until both files are known to be written
@@ -161,6 +197,16 @@ class CounterFiles:
         if lines or text.is_torn:
             append(self.history_path, lines, at=text.n_bytes)
         return saved, text.n_bytes + len(lines), check
+
+    def _check_ledger(self, stream: Stream) -> Ledger | None:
+        if stream.is_simulation:
+            return None
+        if self.ledger is None:
+            raise SettingError(
+                "a counter must tell the ledger that it was paid from what it counts. Give that ledger; "
+                "nothing was counted."
+            )
+        return self.ledger
 
     def _restore_head(self, stream: Stream) -> None:
         """Complete a head that was not finished when the counter was started."""

@@ -15,6 +15,7 @@ from tacit.errors import SettingError
 from tacit.estimate import Answer, Estimate
 from tacit.noise import FactorizationNoise
 from tacit.plan import CENTRAL, Plan
+from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.provenance import Provenance
 from tacit.stream_laws import FloatArray, IntArray
 
@@ -106,6 +107,17 @@ class History:
             raise SettingError(
                 "delta must be given where Gaussian noise was used, by this counter or by earlier releases; got none. "
                 "Take one far below 1 in the number of people, such as 1e-6."
+            )
+        if cost.is_pure and not stream.prior.is_pure:
+            raise SettingError(
+                "earlier releases of these events have Gaussian noise, whose sum with this counter can only be stated "
+                "at a delta, and a counter of Laplace noise states none. Answer from the history; start a Gaussian one "
+                "for releases."
+            )
+        if cost.rho and cost.epsilon_at(delta) > LARGEST_EPSILON:
+            raise SettingError(
+                f"delta must be such that {cost} amounts to an epsilon of at most {LARGEST_EPSILON:g}; got "
+                f"delta={delta:g}. Take a larger one, up to 1 in ten times the number of people."
             )
         return Plan(
             domain=self.domain,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -57,8 +58,13 @@ def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most
     """
     NodeNoise.of(cost, levels=1, most=most)
     if horizon is None:
-        laws = [_epochs(cost, most)] + ([tune(None, cost, most)] if cost.rho else [])
-        return _ranked(iter(laws), _totals(USUAL))
+        found = _ranked(_endless_laws(cost, most), _totals(USUAL))
+        if not found:
+            raise SettingError(
+                f"{cost} is too little for a counter without end, whose noise would not stay within 64-bit numbers. "
+                "Spend more, or give the number of periods: horizon."
+            )
+        return found
     check_horizon(horizon)
     totals = _totals(horizon)
     found = _ranked(_laws(cost, horizon, most, reacts), totals)
@@ -77,12 +83,19 @@ def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[StreamL
     for fan_outs in _shapes(horizon):
         yield KaryTree(horizon, cost, most, fan_outs)
         for kind in (RefinedTree,) if reacts else (RefinedTree, FusedTree):
-            try:
+            with suppress(SettingError):  # more noise or levels than whole numbers hold
                 yield kind(horizon, cost, fan_outs, most)
-            except SettingError:  # more noise or levels than whole numbers hold
-                continue
     if cost.rho:
-        yield tune(horizon, cost, most)
+        with suppress(SettingError):
+            yield tune(horizon, cost, most)
+
+
+def _endless_laws(cost: Cost, most: int) -> Iterator[StreamLaw]:
+    with suppress(SettingError):  # more noise than whole numbers hold
+        yield _epochs(cost, most)
+    if cost.rho:
+        with suppress(SettingError):
+            yield tune(None, cost, most)
 
 
 def _shapes(horizon: int) -> Iterator[tuple[int, ...]]:

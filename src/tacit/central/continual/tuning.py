@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import LARGEST_VARIANCE
 from tacit.stream_laws import BufferedRoot, Exponentials, FloatArray
@@ -85,8 +86,11 @@ def fitted(law: BufferedRoot) -> BufferedRoot:
     for bits in range(_MOST_GRID_BITS, -1, -1):
         law = replace(law, grid_bits=bits)
         if law.squared_sensitivity / (2 * Fraction(law.cost.rho)) <= LARGEST_VARIANCE:
-            break
-    return law
+            return law
+    raise SettingError(
+        f"the noise of a total must stay within 64-bit numbers; got {law.cost} and most={law.most}. "
+        "Spend more, or count fewer of a unit."
+    )
 
 
 @lru_cache(maxsize=256)
