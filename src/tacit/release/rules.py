@@ -104,10 +104,10 @@ class Rules:
         for status, rules in ((GREYED, self.grey), (SUPPRESSED, self.suppress)):
             for rule in rules:
                 found[rule.holds(counts, errors)] = status
-        found[self._missing_bins(time, len(counts))] = MISSING
+        found[self.missing_bins(time, len(counts))] = MISSING
         return found
 
-    def _missing_bins(self, time: TimeAxis, n_bins: int) -> NDArray[np.bool_]:
+    def missing_bins(self, time: TimeAxis, n_bins: int) -> NDArray[np.bool_]:
         """Bins that lie wholly in days without data; one that lies there in part was counted in part."""
         starts = time.without_end().starts(n_bins + 1).astype("datetime64[s]")
         is_missing = np.zeros(n_bins, bool)
