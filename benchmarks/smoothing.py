@@ -2,8 +2,8 @@
 
     python benchmarks/smoothing.py [--places 17 1000]
 
-Prints seconds, and microseconds for a cell (a place on a day), which must stay flat as places grow. The limits are 5 s
-for 17 places and two minutes for 1,000; memory is linear in cells.
+Prints processor seconds, and microseconds for a cell (a place on a day), which must not rise as places grow. The limits
+are 5 s for 17 places and two minutes for 1,000; memory is linear in cells.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def _ask_months(smoothed):
 
 
 def _timed(step, estimate):
-    start = time.perf_counter()
+    start = time.process_time()
     result = step(estimate)
-    return result, time.perf_counter() - start
+    return result, time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -140,17 +140,6 @@ class StateSpace:
             out,
         )
         return out
-
-    def of_places(self, places: IntArray) -> StateSpace:
-        """The same model of some of the places."""
-        return replace(
-            self,
-            deviations=self.deviations[:, places],
-            errors=self.errors[:, places],
-            series=self.series[places],
-            coefficients=self.coefficients[places],
-            shocks=self.shocks if self.shocks.shape[1] == 1 else self.shocks[:, places],
-        )
 
     def to_dict(self) -> dict[str, Any]:
         return {name: packed(getattr(self, name)) for name in _ARRAYS} | {

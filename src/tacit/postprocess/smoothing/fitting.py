@@ -40,11 +40,11 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
     else:
         chosen = np.arange(n_places)
     observed, centre = setting.observed[:, chosen], prior.logs()
+    fixed = setting.fixed(given_sum=True, places=chosen)
     deviations = np.array(astuple(_PRIOR_DEVIATIONS))
 
     def loss(logs: FloatArray) -> float:
-        model = setting.model(Variability.from_logs(logs), given_sum=True).of_places(chosen)
-        likelihood = float(model.log_likelihoods(observed).sum())
+        likelihood = float(fixed.model(Variability.from_logs(logs)).log_likelihoods(observed).sum())
         return 0.5 * float(np.square((logs - centre) / deviations).sum()) - likelihood
 
     return _with_mean_drift(loss, _descend(loss, start.logs(), first_step))
@@ -70,8 +70,9 @@ def fit_scales(setting: Setting, variability: Variability) -> FloatArray:
     observed = setting.observed
     logs = np.log(np.array(_SCALES))
     scores = np.empty((len(logs), len(setting.base)))
+    fixed = replace(setting, scales=np.ones(len(setting.base))).fixed(given_sum=True)
     for row, scale in enumerate(_SCALES):
-        model = replace(setting, scales=np.full(len(setting.base), scale)).model(variability, given_sum=True)
+        model = replace(fixed, scales=fixed.scales * scale**2).model(variability)
         scores[row] = model.log_likelihoods(observed) - 0.5 * (logs[row] / _SCALE_DEVIATION) ** 2
     weights = np.exp(scores - scores.max(axis=0))
     return np.asarray(np.exp(logs @ weights / weights.sum(axis=0)), np.float64)

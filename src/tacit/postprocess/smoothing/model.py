@@ -59,43 +59,33 @@ class Setting:
     scales: FloatArray
     shocks: FloatArray
 
-    def model(self, variability: Variability, *, given_sum: bool = False) -> StateSpace:
-        """The model of independent places, or (``given_sum``) what each one follows when their sum is known."""
-        measured = self.measured
-        errors, deviations = measured.errors(self.shares), self.deviations(variability)
-        scales = np.square(self.base * self.scales)
-        starts = self.start_variances
-        if given_sum and measured.is_shared:
-            errors, deviations = _given_sum(errors), _given_sum(deviations)
-            starts, scales = _given_sum(starts[None])[0], _given_sum(scales[None])[0]
-        series = np.stack(
-            [
-                starts,
-                scales * variability.drift**2 * self.calendar.step_days / DAYS_A_YEAR,
-                scales * variability.wander**2,
-            ],
-            axis=1,
-        )
-        of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
-        coefficients = scales[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
-        return StateSpace(
-            exposures=measured.exposures,
-            deviations=deviations,
-            errors=errors,
-            basis=self.calendar.basis,
-            series=series,
-            memory=float(np.exp(-self.calendar.step_days / variability.memory)),
-            coefficients=coefficients,
-            shocks=self.shocks,
-            error_skew=measured.error_skew,
-        )
+    def model(self, variability: Variability) -> StateSpace:
+        """The model of independent places."""
+        return self.fixed().model(variability)
 
-    def deviations(self, variability: Variability) -> FloatArray:
-        """The variance of realized counts around their expectation, places independent."""
-        exposures = self.measured.exposures[:, None]
-        spread = variability.overdispersion + variability.burst * np.square(self.bursts)[:, None]
-        factor = exposures if self.measured.is_shared else self.shares
-        return np.asarray(exposures * self.shares * (1 + factor * spread), np.float64)
+    def fixed(self, *, given_sum: bool = False, places: NDArray[np.int64] | None = None) -> Fixed:
+        """What does not hang on the variability: of independent places, or of places once their sum is known."""
+        measured = self.measured
+        errors, shares = measured.errors(self.shares), self.shares
+        scales, starts = np.square(self.base * self.scales), self.start_variances
+        fractions = np.ones((1, len(starts)))
+        if given_sum and measured.is_shared:
+            fractions, errors = _fractions(shares), errors * _fractions(errors)
+            starts, scales = starts * _fractions(starts[None])[0], scales * _fractions(scales[None])[0]
+        chosen = slice(None) if places is None else places
+        return Fixed(
+            measured.exposures,
+            self.calendar,
+            self.bursts,
+            shares[:, chosen],
+            fractions[:, chosen],
+            errors[:, chosen],
+            scales[chosen],
+            starts[chosen],
+            self.shocks if self.shocks.shape[1] == 1 else self.shocks[:, chosen],
+            measured.error_skew,
+            measured.is_shared,
+        )
 
     @property
     def observed(self) -> FloatArray:
@@ -107,10 +97,55 @@ class Setting:
         return shares - self.start
 
 
-def _given_sum(variances: FloatArray) -> FloatArray:
-    """The variances of independent numbers once their sum is known, row by row."""
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """All of a model's variances that do not hang on the variability, and the way from that to the model.
+
+    ``fractions`` of the variance of chance are left where the sum of all places is known; ``scales`` are squares of
+    the shares that relative deviations are relative to.
+    """
+
+    exposures: FloatArray
+    calendar: Seasons
+    bursts: FloatArray
+    shares: FloatArray
+    fractions: FloatArray
+    errors: FloatArray
+    scales: FloatArray
+    starts: FloatArray
+    shocks: FloatArray
+    error_skew: float
+    is_shared: bool
+
+    def model(self, variability: Variability) -> StateSpace:
+        steps = variability.drift**2 * self.calendar.step_days / DAYS_A_YEAR
+        series = np.stack([self.starts, self.scales * steps, self.scales * variability.wander**2], axis=1)
+        of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
+        coefficients = self.scales[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
+        return StateSpace(
+            exposures=self.exposures,
+            deviations=self.deviations(variability),
+            errors=self.errors,
+            basis=self.calendar.basis,
+            series=series,
+            memory=float(np.exp(-self.calendar.step_days / variability.memory)),
+            coefficients=coefficients,
+            shocks=self.shocks,
+            error_skew=self.error_skew,
+        )
+
+    def deviations(self, variability: Variability) -> FloatArray:
+        """The variance of realized counts around their expectation."""
+        exposures = self.exposures[:, None]
+        spread = variability.overdispersion + variability.burst * np.square(self.bursts)[:, None]
+        factor = exposures if self.is_shared else self.shares
+        return np.asarray(exposures * self.shares * self.fractions * (1 + factor * spread), np.float64)
+
+
+def _fractions(variances: FloatArray) -> FloatArray:
+    """What is left of the variances of independent numbers once their sum is known, row by row."""
     total = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray(variances * np.maximum(1 - variances / total, _LEAST_FRACTION), np.float64)
+    return np.asarray(np.maximum(1 - variances / total, _LEAST_FRACTION), np.float64)
 
 
 def bursts(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
