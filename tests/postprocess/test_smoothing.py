@@ -243,7 +243,8 @@ def test_a_curators_counts_are_smoothed_as_rates(step: Callable[[Estimate], Esti
     counts = rng.poisson(np.array([12.0, 4.0, 1.0]), (300, 3))
     law = DiscreteLaplace(Fraction(1, 4))
     spend = Spend.simulation(Cost.pure(0.25), seed=3)
-    noisy = counts + np.stack([discrete_laplace(300, law.rate, randomness=spend.randomness) for _ in range(3)], axis=1)
+    randomness = spend.draw("rates", b"")
+    noisy = counts + np.stack([discrete_laplace(300, law.rate, randomness=randomness) for _ in range(3)], axis=1)
     estimate = fuse(
         Hierarchy.of_degree(300, 300),
         np.concatenate([np.zeros((1, 3)), noisy]),

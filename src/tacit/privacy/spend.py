@@ -79,11 +79,6 @@ class Spend:
         return self.source.draw(release, input_digest)
 
     @property
-    def randomness(self) -> Randomness:
-        """The noise of a release whose input is yet to come."""
-        return self.draw(self.release, b"")
-
-    @property
     def is_dry_run(self) -> bool:
         return self.source is None
 
