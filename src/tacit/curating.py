@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,8 @@ from tacit.events.reading import Progress
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend
+
+Look = Callable[[CountedEvents], None]
 
 _UNRECORDED_KEY = bytes(32)
 
@@ -44,11 +46,15 @@ def curate_events(
     budget: Budget | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    look: Look | None = None,
 ) -> Curated:
-    """Count events, pay, and add noise, in this order. A ``seed`` instead of a ledger makes a simulation."""
+    """Count events, pay, and add noise, in this order. A ``seed`` instead of a ledger makes a simulation.
+
+    ``look`` is shown what was counted before anything is paid, and may refuse by raising.
+    """
     if (ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    counted = _counted(events, plan, ledger, progress)
+    counted = _counted(events, plan, ledger, progress, look)
     mechanism = central_mechanism_of(plan)
     is_resumed = False
     if ledger is None:
@@ -68,9 +74,10 @@ def price_events(
     data_set: str,
     budget: Budget | None = None,
     progress: Progress | None = None,
+    look: Look | None = None,
 ) -> Spend:
     """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
-    counted = _counted(events, plan, ledger, progress)
+    counted = _counted(events, plan, ledger, progress, look)
     return price(ledger, plan, days_of(plan, counted.days), data_set=data_set, budget=budget)
 
 
@@ -83,8 +90,13 @@ def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
     return dict.fromkeys(every, b"") | dict(days)
 
 
-def _counted(events: Events, plan: Plan, ledger: Ledger | None, progress: Progress | None) -> CountedEvents:
+def _counted(
+    events: Events, plan: Plan, ledger: Ledger | None, progress: Progress | None, look: Look | None
+) -> CountedEvents:
     if events.domain != plan.domain:
         raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
     key = _UNRECORDED_KEY if ledger is None else ledger.key
-    return count_events(events, key=key, unit=plan.protected_unit, progress=progress)
+    counted = count_events(events, key=key, unit=plan.protected_unit, progress=progress)
+    if look is not None:
+        look(counted)
+    return counted

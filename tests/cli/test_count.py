@@ -137,3 +137,38 @@ def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_anew(taci
     assert second.version.revises == first.checksum
     assert second.statement.total_epsilon == pytest.approx(2.0)
     assert "the figures above count all versions" in second.statement.text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--out", "release.txt"),
+        ("--level", "1.5"),
+        ("--level", "nan"),
+        ("--out", "events.csv", "--force"),
+        ("--out", "plan.toml", "--force"),
+        ("--out", "ledger.sqlite", "--force"),
+        ("--out", "one.parquet", "--statement", "one.parquet"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_it_is_paid(tacit, events, tmp_path, domain, words):
+    write_plan(tmp_path, domain)
+    before = events.read_bytes()
+    assert tacit("count", events, *COLUMNS, *words).code == 2
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+    assert events.read_bytes() == before
+
+
+def test_odd_tables_are_told_before_they_are_paid_and_refused_under_strict_reading(tacit, tmp_path, domain):
+    rows = [f"2018/01/{day:02d},Besançon,5" for day in range(1, 32) if day != 17] + ["2018/01/03,Besançon,4"]
+    (tmp_path / "table.csv").write_text("\n".join(["SDate,Town,Visits", *rows]), encoding="utf-8")
+    write_plan(tmp_path, domain)
+    table = ("count", "table.csv", *COLUMNS, "--count", "Visits")
+    for words in (("--strict",), ("--strict", "--dry-run")):
+        refused = tacit(*table, *words)
+        assert refused.code == 3
+        assert "Note:" in refused.err
+        assert Ledger(tmp_path / "ledger.sqlite").history() == []
+    dry = tacit(*table, "--dry-run")
+    assert dry.code == 0
+    assert "Note:" in dry.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -113,6 +113,15 @@ def fail_unexpectedly(problem: BaseException) -> None:
     )
     if os.environ.get("TACIT_DEBUG"):
         err.print_exception()
+
+
+def check_apart(written: Iterable[Path], read: Iterable[Path]) -> None:
+    """Refuse to write two files to one path, or over a file that is needed, also if overwriting was asked for."""
+    taken = {path.resolve() for path in read}
+    for path in written:
+        if path.resolve() in taken:
+            raise SettingError(f"{path} would be overwritten, and is needed for something else. Choose another name.")
+        taken.add(path.resolve())
 
 
 def check_new(path: Path, *, force: bool) -> Path:

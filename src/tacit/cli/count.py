@@ -7,18 +7,21 @@ from typing import Annotated
 
 import typer
 
+from tacit._validate import check_share
 from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import Force, PlanFile, UserSourceOptions, seed_or_none, takes
 from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows, say_table_notes
+from tacit.counting import CountedEvents
 from tacit.curating import Curated, curate_events, price_events
-from tacit.errors import SettingError
+from tacit.errors import BadRows, SettingError
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release, Version
+from tacit.release.files import check_ending
 from tacit.rounding import epsilon_at_most
 
 
@@ -63,25 +66,34 @@ def count(
 
     Example: [bold]tacit count visits.csv --plan plan.toml --time Date --place Branch --out visits.parquet[/bold]
     """
-    for path in (out, *((statement,) if statement is not None else ())):
+    book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
+    written = [path for path in (out, statement) if path is not None]
+    read = (Path(source.file), plan, revises, None if book is None else book.path)
+    needed = [path for path in read if path is not None]
+    console.check_apart(written, needed)
+    for path in written:
         console.check_new(path, force=force)
+    check_ending(out)
+    check_share(level=level)
     agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
-    if seed_or_none(seed) is not None and (dry_run or budget is not None):
+    if seed is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
     former = None if revises is None else Release.read(revises)
     if former is not None:
         Version.after(former, agreed)  # another plan's release is refused before anything is spent
     events = open_source(source, agreed.domain)
     name = data_set or data_set_name(source)
+    look = _refuse_oddities if source.strict else _show
     allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
-    book = Ledger(ledger or default_ledger()) if seed is None else None
     with console.progress("Counting events") as report:
         if dry_run:
             assert book is not None
-            price = price_events(events, agreed, ledger=book, data_set=name, budget=allowed, progress=report)
+            price = price_events(events, agreed, ledger=book, data_set=name, budget=allowed, progress=report, look=look)
         else:
-            done = curate_events(events, agreed, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report)
+            done = curate_events(
+                events, agreed, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=look
+            )
     if dry_run:
         console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
@@ -114,8 +126,10 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
             console.warn(sentence)
         if done.spend.what_remains:
             console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
-    # what follows is exact and about the events: for this screen, never for the release
-    counted = done.counted
+
+
+def _show(counted: CountedEvents) -> None:
+    """What is exact and about the events: for this screen, never for the release; said before anything is paid."""
     if counted.n_beyond:
         console.say(
             f"For your eyes only: {console.counted(counted.n_beyond, 'event')} lay beyond the bound on a person's day "
@@ -123,3 +137,10 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
         )
     say_table_notes(counted.table)
     say_bad_rows(counted.bad_rows)
+
+
+def _refuse_oddities(counted: CountedEvents) -> None:
+    """Under strict reading a table with repeated rows or missing periods is refused, and nothing is paid."""
+    _show(counted)
+    if counted.table is not None and counted.table.lines():
+        raise BadRows("the table has what the notes above say. Nothing was spent. Correct it, or leave out --strict.")

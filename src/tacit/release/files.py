@@ -53,12 +53,16 @@ _FIRST_REFINEMENT: Final = "clip"
 """How releases were refined before files said how."""
 
 
+def check_ending(path: Path) -> None:
+    """Refuse a path whose ending names no form of a release."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise SettingError(f"a release is written as .parquet or .csv; got path={path}.")
+
+
 def write(release: Release, path: Path) -> None:
     """Write by ending; the file appears whole or not at all."""
-    writers = {".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    if path.suffix not in writers:
-        raise SettingError(f"a release is written as .parquet or .csv; got path={path}.")
-    write_whole(path, writers[path.suffix](release))
+    check_ending(path)
+    write_whole(path, _parquet_bytes(release) if path.suffix == ".parquet" else _csv_bytes(release))
 
 
 def read(path: Path) -> Release:
