@@ -395,3 +395,13 @@ def test_days_of_hours_and_weeks_are_told_to_the_ledger(tacit, branches, visits,
     weeks, hours = Ledger(tmp_path / "ledger.sqlite").history()
     assert (weeks.first_day, weeks.last_day, weeks.n_days) == ("2025-01-06", "2025-01-12", 7)
     assert (hours.first_day, hours.last_day, hours.n_days) == ("2025-01-01", "2025-01-02", 2)
+
+
+def test_bare_numbers_are_refused_where_people_are_protected(tacit, tmp_path):
+    (tmp_path / "branches.csv").write_text("branch\nCentre\nHarbour\n")
+    started = ("--places", "branches.csv", "--from", "2025-01-01", "--to", "2025-01-31", "--epsilon", "1")
+    made = tacit("counter", "start", *started, "--unit", "user-day", "--most", "2", "--out", "people.counter")
+    assert made.code == 0, made.err
+    refused = tacit("counter", "add", "people.counter", "--date", "2025-01-01", "--counts", "500,1")
+    assert refused.code == 2
+    assert "--user" in refused.err

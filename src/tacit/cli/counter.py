@@ -175,6 +175,11 @@ def add(
     files = CounterFiles(counter, history, ledger=book)
     if (events is None) == (counts is None):
         raise SettingError("the counts come from events or from --counts. Give one of the two.")
+    if counts is not None and stream.unit.name == "user-day":
+        raise SettingError(
+            "bare numbers cannot be bounded by person and day, which this counter promises. Give the events with "
+            "--user, or start a counter that protects single events."
+        )
     time = stream.domain.time
     first = time.range(date, date).start
     files.check_turn(first)

@@ -163,6 +163,8 @@ class LedgerFile:
         except sqlite3.Error as problem:
             code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
             raise FormatError(f"{self.path} {_FAULTS.get(code, _DAMAGED)} Nothing was spent.") from None
+        except (UnicodeDecodeError, OverflowError):  # what was text or a number is not any more
+            raise FormatError(f"{self.path} {_DAMAGED} Nothing was spent.") from None
 
 
 _DAMAGED: Final = "is not a ledger, or is damaged. Restore it from a copy."
