@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from exact_exponentials import exp_minus_between
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_exponentials import exp_minus_between
 from tacit.errors import SettingError
 from tacit.randomness.enclosures import coarser, exact_positive, exp_minus, product, quotient
 

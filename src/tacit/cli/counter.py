@@ -79,7 +79,7 @@ def start(
         bool,
         typer.Option(
             "--ahead",
-            help="Draw noise ahead. Only if events surely do not react to what is published: halves the error.",
+            help="Draw noise ahead. Only if events surely do not react to what is published: halves the squared error.",
         ),
     ] = False,
     out: Annotated[Path, typer.Option(help="Where to keep the counter: private.", metavar="FILE")] = Path(
