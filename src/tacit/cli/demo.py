@@ -73,7 +73,8 @@ def demo(
     console.say(f"4/6 {folder / 'interventions.tally'}: what a collector keeps.")
 
     with console.progress("5/6 Estimating counts and writing the release"):
-        release = Release.of(plan, estimate_tally(tally, plan))
+        # smoothing would be the default; on a new machine it takes ten seconds to compile, too long for a first look
+        release = Release.of(plan, estimate_tally(tally, plan), refine="project")
         release.write(folder / "release.parquet")
         monthly = release.coarsen(time="month")
         monthly.write(folder / "release-by-month.csv")
