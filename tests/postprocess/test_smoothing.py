@@ -263,3 +263,16 @@ def test_a_biased_estimate_is_refused(step: Callable[[Estimate], Estimate]) -> N
     estimate = simulated_estimate(np.full((10, 3), 5))[1]
     with pytest.raises(SettingError, match="Smooth before clipping"):
         step(clip(estimate))
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("mechanism", ["subset", "hierarchical"])
+def test_reports_that_hide_the_time_are_not_smoothed_over_it(step, mechanism):
+    domain = days_and_places(70, 2)
+    plan = plan_for(domain, epsilon=2.0, mechanism=mechanism, private=("time",))
+    device = mechanism_of(plan)
+    reports = device.randomize(np.arange(140) % 70, randomness=SeededRandomness(1))
+    statistics, per_place = device.statistics(reports, np.array([100, 40])), np.array([100, 40])
+    estimate = estimate_tally(Tally(Provenance(plan.fingerprint, True), statistics, per_place), plan)
+    with pytest.raises(SettingError, match="hide the time"):
+        step(estimate)

@@ -99,3 +99,9 @@ def test_a_rule_that_is_none_is_refused(text):
 def test_missing_days_are_days(span):
     with pytest.raises(SettingError, match="missing days"):
         Rules.parse(missing=(span,))
+
+
+@pytest.mark.parametrize("day", ["2020-02-30", "2020-13-01", "2020-00-10"])
+def test_days_that_are_none_cannot_be_missing(day):
+    with pytest.raises(SettingError, match="missing days must read"):
+        Rules(missing=((day, day),))

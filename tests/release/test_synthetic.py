@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from small_worlds import simulated_estimate
+from small_worlds import days_and_places, simulated_estimate
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
@@ -72,7 +72,8 @@ def test_private_periods_keep_the_numbers_of_their_places():
 def test_without_public_numbers_every_count_is_rounded():
     release = Release.of(PLAN, replace(ESTIMATE, totals=None), refine="clip")
     rows = SyntheticRows.of(release, seed=1)
-    assert (np.abs(rows.counts - release.refined.values) < 1).all()
+    scaled = release.refined.values * (release.unbiased.values.sum() / release.refined.values.sum())
+    assert (np.abs(rows.counts - scaled) < 1).all()
 
 
 def test_a_seed_gives_the_same_rows_and_no_seed_others():
@@ -132,3 +133,20 @@ def test_the_file_says_synthetic_and_carries_the_statement(tmp_path, ending):
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(SettingError, match=r"\.parquet or \.csv"):
         SyntheticRows.of(Release.of(PLAN, ESTIMATE, refine="project")).write(tmp_path / "rows.xlsx")
+
+
+def test_rows_of_a_curators_release_are_about_as_many_as_its_unbiased_total():
+    from tacit.central.table import central_mechanism_of, central_plan_for
+    from tacit.privacy.cost import Cost
+    from tacit.privacy.spend import Spend
+    from tacit.tally import ExactTally
+
+    domain = days_and_places(60, 5)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    counts = np.zeros(domain.shape, np.int64)
+    counts[:, 0] = 20
+    spend = Spend.simulation(Cost.pure(1.0), seed=3)
+    release = Release.of(plan, central_mechanism_of(plan).release(ExactTally(counts), plan, spend=spend))
+    rows = SyntheticRows.of(release, seed=1)
+    assert abs(rows.n_rows - release.unbiased.values.sum()) < 15  # 60 periods are rounded apart from one another
+    assert "rescaled to the unbiased total" in rows.steps

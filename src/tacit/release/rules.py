@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 import numpy as np
@@ -73,7 +74,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         for first, last in self.missing:
-            if not (_DAY.fullmatch(first) and _DAY.fullmatch(last) and first <= last):
+            if not (_is_day(first) and _is_day(last) and first <= last):
                 raise SettingError(
                     f"missing days must read 2018-03-01 to 2018-03-31, first day first; got {first} to {last}."
                 )
@@ -136,3 +137,10 @@ class Rules:
 
 
 NO_RULES: Final = Rules()
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(_DAY.fullmatch(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False

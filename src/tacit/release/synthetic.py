@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ class SyntheticRows:
         """
         check_one_of(TOWNS, towns=towns)
         randomness: Randomness = SecureRandomness() if seed is None else SeededRandomness(seed)
-        ready = _ready(release.refined)
+        ready = _ready(release)
         counts = rounded_counts(ready, randomness)
         named = None if towns == "none" else _towns(release.domain.place, counts, towns, randomness)
         return cls(release, counts, named, (*ready.steps, "controlled rounding"))
@@ -165,10 +165,15 @@ def _fit(parts: IntArray, wanted: IntArray) -> None:
                 break
 
 
-def _ready(estimate: Estimate) -> Estimate:
-    """Counts that can be rounded: not negative, adding up to what is public."""
+def _ready(release: Release) -> Estimate:
+    """Counts that can be rounded: not negative, adding up to what is public, or else to the unbiased total."""
+    estimate = release.refined
     if estimate.totals is None:
-        return estimate if estimate.values.min(initial=0.0) >= 0 else clip(estimate)
+        clipped = estimate if estimate.values.min(initial=0.0) >= 0 else clip(estimate)
+        # clipped counts of small cells add up to far too many
+        factor = max(0.0, release.unbiased.values.sum()) / max(clipped.values.sum(), _SLACK)
+        steps = (*clipped.steps, "rescaled to the unbiased total")
+        return replace(clipped, values=clipped.values * factor, steps=steps)
     rows, totals = rows_with_totals(estimate)
     adds_up = np.abs(rows.sum(axis=1) - totals).max(initial=0.0) <= _SLACK
     if rows.min(initial=0.0) < 0 or not adds_up:

@@ -38,6 +38,10 @@ class Version:
             f"This is version {self.number}. It replaces version {self.number - 1}, whose checksum begins with "
             f"{self.revises[:12]}."
         )
+        if not is_central and prior_epsilon:
+            return (
+                f"{what} Some of its events were randomized more than once; the figures above count all their reports."
+            )
         if not is_central:
             return (
                 f"{what} Reports that came late were added to those already counted. Every event still has the reports "

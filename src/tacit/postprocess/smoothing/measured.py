@@ -74,6 +74,11 @@ def measured(estimate: Estimate) -> Measured:
     values, totals = np.asarray(estimate.values, np.float64), estimate.totals
     n_times, n_places = estimate.domain.shape
     is_shared = totals is not None and totals.shape == (n_times, 1)
+    if totals is not None and not is_shared:
+        raise SettingError(
+            "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
+            "and errors of their periods hang together. Use project, or raw."
+        )
     noise = estimate.noise
     if is_shared and isinstance(noise, OracleNoise) and noise.private == ("place",):
         assert totals is not None
