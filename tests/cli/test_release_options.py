@@ -74,7 +74,7 @@ def test_rules_versions_and_rows(tacit, files):
     assert made.version.revises == Release.read(files / "1.csv").checksum
     assert set(made.statuses()[19]) == {"missing"}
     asked = tacit("query", "2.csv", "--from", "2018-01-18", "--place", "place 0")
-    assert "1 of 3 periods have no data; the answer lacks them." in asked.err
+    assert "1 of 3 periods have no data for some or all of their days; the answer lacks those." in asked.err
     drawn = tacit("synthetic", "2.csv", "--out", "rows.csv", "--seed", "4")
     assert drawn.code == 0, drawn.err
     assert f"{COUNTS.sum()} SYNTHETIC rows" in drawn.out

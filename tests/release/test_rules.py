@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from small_worlds import simulated_estimate
+from tacit.domain import TimeAxis
 from tacit.errors import SettingError
 from tacit.release import Release, Rule, Rules
 from tacit.release.release import BLANKED
@@ -105,3 +106,10 @@ def test_missing_days_are_days(span):
 def test_days_that_are_none_cannot_be_missing(day):
     with pytest.raises(SettingError, match="missing days must read"):
         Rules(missing=((day, day),))
+
+
+def test_a_month_with_some_missing_days_is_missing_in_part():
+    months = TimeAxis.between("2020-01-01", "2020-06-30", step="month")
+    rules = Rules(missing=(("2020-02-10", "2020-04-05"),))
+    assert np.flatnonzero(rules.missing_bins(months, 6)).tolist() == [2]
+    assert np.flatnonzero(rules.missing_bins(months, 6, partly=True)).tolist() == [1, 2, 3]

@@ -30,9 +30,12 @@ def query(
     n_periods, n_places = len(found.box.time), len(found.box.places)
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
-    n_missing = int(asked.rules.missing_bins(asked.domain.time, asked.domain.shape[0])[found.box.time].sum())
-    if n_missing:
-        console.warn(f"{n_missing} of {console.counted(n_periods, 'period')} have no data; the answer lacks them.")
+    missing = asked.rules.missing_bins(asked.domain.time, asked.domain.shape[0], partly=True)
+    if n_missing := int(missing[found.box.time].sum()):
+        console.warn(
+            f"{n_missing} of {console.counted(n_periods, 'period')} have no data for some or all of their days; the "
+            "answer lacks those."
+        )
     if found.standard_error == 0:
         console.strong(f"{whole(found.value)} events, exactly: the number of reports is public")
         return

@@ -108,13 +108,16 @@ class Rules:
         found[self.missing_bins(time, len(counts))] = MISSING
         return found
 
-    def missing_bins(self, time: TimeAxis, n_bins: int) -> NDArray[np.bool_]:
-        """Bins that lie wholly in days without data; one that lies there in part was counted in part."""
+    def missing_bins(self, time: TimeAxis, n_bins: int, *, partly: bool = False) -> NDArray[np.bool_]:
+        """Bins that lie wholly in days without data, or ``partly``: those were counted in part."""
         starts = time.without_end().starts(n_bins + 1).astype("datetime64[s]")
         is_missing = np.zeros(n_bins, bool)
         for first, last in self.missing:
             low, high = np.datetime64(first, "s"), np.datetime64(last, "D").astype("datetime64[s]") + 86_400
-            is_missing |= (starts[:-1] >= low) & (starts[1:] <= high)
+            if partly:
+                is_missing |= (starts[1:] > low) & (starts[:-1] < high)
+            else:
+                is_missing |= (starts[:-1] >= low) & (starts[1:] <= high)
         return is_missing
 
     def to_dict(self) -> dict[str, Any]:
