@@ -217,11 +217,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 def _csv_bytes(release: Release) -> bytes:
     columns = release.columns()
     out = io.StringIO()
-    for line in (
-        "A Tacit release. Lines that begin with # are not data.",
-        *release.statement.text().splitlines(),
-    ):
-        out.write(f"# {line}\n")
+    out.writelines(f"{line}\n" for line in _preamble(release.statement))
     out.write(_CSV_MARK + json.dumps(_about(release, columns), ensure_ascii=False) + "\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
