@@ -1,0 +1,38 @@
+"""What else is known of each time bin: holidays, weather, traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import TimeAxis
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariates:
+    """Named numbers for the bins of a time axis, past and future; NaN where one is missing.
+
+    The axis starts where the series' does and goes on as far as values are known: what a forecast needs beyond it is
+    unknown. ``columns`` have a number for each bin (bins,) or for each bin and place (bins, places).
+    """
+
+    time: TimeAxis
+    columns: Mapping[str, FloatArray]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def rows(self, first: int, stop: int) -> dict[str, FloatArray]:
+        """The columns from bin ``first`` up to ``stop``, NaN where the table ends before."""
+        found = {}
+        for name, column in self.columns.items():
+            part = column[first:stop]
+            short = stop - first - len(part)
+            found[name] = np.concatenate([part, np.full((short, *column.shape[1:]), np.nan)]) if short > 0 else part
+        return found
