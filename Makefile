@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench setup browser clean
+.PHONY: demo test check bench reproduce setup browser clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -11,7 +11,7 @@ demo: $(VENV)/.desk
 	$(BIN)/tacit demo --folder demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	@echo "Benchmarks are run by: make bench"
 
 check: $(VENV)/.test browser
@@ -19,6 +19,10 @@ check: $(VENV)/.test browser
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# every table and figure of the two documents Tacit grew from; ends by naming the page to open
+reproduce: $(VENV)/.desk
+	$(BIN)/python -m experiments.reproduce
 
 # those that take a minute or two each; the others are named at the end
 bench: $(VENV)-bench/.bench
