@@ -189,6 +189,18 @@ def report(measured: Mapping[str, float], expected: Sequence[Expected]) -> int:
     return 1 if names or not expected else 0
 
 
+def verdict_by_epsilon(holds_at: Mapping[float, bool]) -> Verdict:
+    """The verdict on a claim that was tried at several epsilons.
+
+    >>> verdict_by_epsilon({0.4: False, 2.2: True}).value
+    'holds only at a larger epsilon'
+    """
+    if all(holds_at.values()):
+        return Verdict.HOLDS
+    largest = max(holds_at)
+    return Verdict.LARGER_EPSILON if holds_at[largest] else Verdict.FAILS
+
+
 def svg_of(chart: alt.TopLevelMixin) -> str:
     """A chart as SVG in the colours of the page, so that dark screens recolour it."""
     labels = {"labelColor": ON_PAGE.ink, "titleColor": ON_PAGE.muted, "labelFontSize": 12, "labelLimit": 320}
@@ -216,5 +228,6 @@ __all__ = [
     "report",
     "run",
     "svg_of",
+    "verdict_by_epsilon",
     "write_findings",
 ]
