@@ -1,4 +1,4 @@
-"""The thesis' four structures three times over: as coded, as claimed, and as Tacit does it. Fenced off from the package.
+"""The thesis' four structures three times over: as coded, as claimed, and by Tacit. Fenced off from the package.
 
 ``as_coded`` re-creates what the code in the thesis' appendix 14.1 does, faults included; nothing made by it may protect
 anybody. ``as_claimed`` is the same structure with the noise that its text promises. ``by_tacit`` asks the package.
