@@ -1,0 +1,287 @@
+"""Backtests: what forecasters would have said on past days, held against what came.
+
+Origins roll through the past. At each, a forecaster knows the bins before it and speaks of those after. It is held
+against the private counts (what everyone can do; the known noise is taken off the score), or in the laboratory against
+the truth.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._files import write_whole
+from tacit._validate import check_at_least
+from tacit.errors import SettingError
+from tacit.forecast.covariates import Covariates
+from tacit.forecast.forecast import Forecasts
+from tacit.forecast.forecaster import Forecaster
+from tacit.forecast.laws import CountLaw
+from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances, squared_errors
+from tacit.series import Series
+from tacit.tally import ExactTally
+
+FloatArray = NDArray[np.float64]
+Report = Callable[[int, int | None], None]
+
+FEWEST_TO_LEARN: Final = 14
+LABORATORY: Final = "LABORATORY – not for publication"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How one forecaster did: means over origins, bins ahead and places, each with its standard error.
+
+    ``mse`` has no noise in it, ``mae`` is there only where counts are exact. ``behind`` is by how much its mean squared
+    error exceeds the best one's, from the same bins. ``coverages`` and ``widths`` are those of 80 % and 95 % intervals.
+    The same for all places together begins with ``total``.
+    """
+
+    name: str
+    mse: Mean
+    mae: Mean | None
+    behind: Mean
+    coverages: tuple[Mean, Mean]
+    widths: tuple[float, float]
+    total_mse: Mean
+    total_mae: Mean | None
+    total_coverages: tuple[Mean, Mean]
+    mse_by_lead: tuple[float, ...]
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error, 0 where the noise taken off was more than all of it."""
+        return math.sqrt(max(self.mse.value, 0.0))
+
+    @property
+    def total_rmse(self) -> float:
+        return math.sqrt(max(self.total_mse.value, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaderboard:
+    """Forecasters in the order of how well they did: by mean absolute error where counts are exact, else squared.
+
+    ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
+    the less coverage says. ``is_laboratory`` says that the truth was looked at.
+    """
+
+    scores: tuple[Score, ...]
+    origins: NDArray[np.int64]
+    horizon: int
+    first: str
+    last: str
+    noise_share: float
+    is_laboratory: bool
+    is_simulation: bool
+
+    @property
+    def best(self) -> Score:
+        return self.scores[0]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for every forecaster; what cannot be told is blank."""
+        rows = [_row(score) for score in self.scores]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def write(self, path: str | Path) -> None:
+        """Write the leaderboard as CSV, with what it was made of at its head."""
+        out = io.StringIO()
+        for remark in self.remarks():
+            out.write(f"# {remark}\n")
+        writer = csv.writer(out, lineterminator="\n")
+        columns = self.columns()
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        write_whole(Path(path), out.getvalue().encode())
+
+    def remarks(self) -> list[str]:
+        """What a reader of the figures must know."""
+        n_bins = len(self.origins) * self.horizon
+        said = [
+            f"{len(self.origins)} origins, {self.horizon} bins ahead each, {n_bins} forecasts of every place, "
+            f"from {self.first} to {self.last}."
+        ]
+        if self.is_laboratory:
+            said.insert(0, f"{LABORATORY}: held against true counts.")
+        elif self.noise_share > 0:
+            said.append(
+                "Held against private counts, with their known noise taken off. "
+                f"That noise is {100 * self.noise_share:.0f}% of their spread around the best forecast."
+            )
+        if self.is_simulation:
+            said.append("SIMULATION: the noise came from a known seed.")
+        return said
+
+
+def backtest(
+    forecasters: Mapping[str, Forecaster] | Sequence[Forecaster],
+    series: Series,
+    *,
+    origins: int | NDArray[np.int64] = 52,
+    horizon: int = 7,
+    covariates: Covariates | None = None,
+    truth: ExactTally | None = None,
+    refit_every: int | None = None,
+    progress: Report | None = None,
+) -> Leaderboard:
+    """Hold forecasters against the last bins of a series, or against the ``truth`` of them.
+
+    ``origins`` are the numbers of the bins from which to look ahead, or how many there are: then they lie ``horizon``
+    bins apart and end with the series, so that every bin is forecast once. A forecaster learns from the bins before the
+    first origin, and anew at each ``refit_every``-th one. Covariates are taken for known ahead, weather too.
+    """
+    check_at_least(1, horizon=horizon)
+    named = dict(forecasters) if isinstance(forecasters, Mapping) else {one.name: one for one in forecasters}
+    if not named or len(named) < len(forecasters):
+        raise SettingError("forecasters must be one or more, of different names. Name them: {'a': ..., 'b': ...}.")
+    at = _origins(origins, horizon, len(series))
+    groups = [at] if refit_every is None else [at[i : i + refit_every] for i in range(0, len(at), refit_every)]
+    counts, totals = _held(series, truth, at, horizon)
+    made: dict[str, tuple[CountLaw, CountLaw]] = {}
+    n_done, n_all = 0, len(named) * len(groups)
+    for name, forecaster in named.items():
+        parts = []
+        for group in groups:
+            if progress is not None:
+                progress(n_done, n_all)
+            parts.append(_rolled(forecaster, series, group, horizon, covariates))
+            n_done += 1
+        made[name] = _joined([part.counts for part in parts]), _joined([part.totals for part in parts])
+    if progress is not None:
+        progress(n_all, n_all)
+    return _leaderboard(made, counts, totals, at, horizon, series, is_laboratory=truth is not None)
+
+
+def _origins(asked: int | NDArray[np.int64], horizon: int, n_times: int) -> NDArray[np.int64]:
+    if isinstance(asked, int):
+        check_at_least(1, origins=asked)
+        found = n_times - horizon * np.arange(asked, 0, -1, dtype=np.int64)
+    else:
+        found = np.sort(np.asarray(asked, np.int64))
+    if not found.size or found[-1] + horizon > n_times or found[0] < FEWEST_TO_LEARN:
+        most = max((n_times - FEWEST_TO_LEARN) // horizon, 0)
+        raise SettingError(
+            f"origins must leave {FEWEST_TO_LEARN} bins before the first to learn from, and {horizon} after the last; "
+            f"the series has {n_times}, which is enough for {most} origins. Ask for fewer, or a shorter horizon."
+        )
+    return found
+
+
+def _rolled(
+    forecaster: Forecaster,
+    series: Series,
+    origins: NDArray[np.int64],
+    horizon: int,
+    covariates: Covariates | None,
+) -> Forecasts:
+    # learning sees a series that ends at the first origin, so that nothing later can be looked at
+    fitted = forecaster.fit(series.until(int(origins[0])), covariates)
+    return fitted.predict_from(series.until(int(origins[-1]) + horizon), origins, horizon)
+
+
+def _joined(laws: Sequence[CountLaw]) -> CountLaw:
+    return CountLaw(np.concatenate([law.means for law in laws]), np.concatenate([law.variances for law in laws]))
+
+
+def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
+    """What forecasts of places, and of all places together, are held against: origins x horizon (x places)."""
+    ahead = at[:, None] + np.arange(horizon)
+    counted = ~series.missing[ahead]
+    in_places = np.broadcast_to(counted[..., None], (*counted.shape, len(series.places)))
+    if truth is None:
+        each = Held(series.values[ahead], noise_variances(series)[ahead], in_places)
+        return each, Held(series.totals[ahead], series.total_variances[ahead], counted)
+    true = truth.reveal().astype(np.float64)
+    if true.shape[0] < len(series) or true.shape[1:] != series.values.shape[1:]:
+        raise SettingError(
+            f"truth must have the series' shape {series.values.shape}; got shape={true.shape}. "
+            "Count the events over the same periods and places."
+        )
+    each = Held(true[ahead], np.zeros((*ahead.shape, true.shape[1])), in_places)
+    return each, Held(true.sum(axis=1)[ahead], np.zeros(ahead.shape), counted)
+
+
+def _leaderboard(
+    made: Mapping[str, tuple[CountLaw, CountLaw]],
+    counts: Held,
+    totals: Held,
+    at: NDArray[np.int64],
+    horizon: int,
+    series: Series,
+    *,
+    is_laboratory: bool,
+) -> Leaderboard:
+    squares = {name: squared_errors(law, counts) for name, (law, _) in made.items()}
+    best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
+    scores = [_score(name, *laws, counts, totals, squares[name], squares[best]) for name, laws in made.items()]
+    scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
+    raw = Mean.of(squares[best] + counts.variances, counts.counted).value
+    noise = Mean.of(counts.variances, counts.counted).value
+    labels = series.domain.time
+    return Leaderboard(
+        tuple(scores),
+        at,
+        horizon,
+        labels.label(int(at[0])),
+        labels.label(int(at[-1]) + horizon - 1),
+        min(noise / raw, 1.0) if raw > 0 else 0.0,
+        is_laboratory,
+        series.is_simulation,
+    )
+
+
+def _score(
+    name: str, each: CountLaw, total: CountLaw, counts: Held, totals: Held, own: FloatArray, best: FloatArray
+) -> Score:
+    in_all = squared_errors(total, totals)
+    return Score(
+        name,
+        Mean.of(own, counts.counted),
+        Mean.of(np.abs(counts.counts - each.means), counts.counted) if counts.is_exact else None,
+        Mean.of(own - best, counts.counted),
+        _coverages(each, counts),
+        _widths(each, counts),
+        Mean.of(in_all, totals.counted),
+        Mean.of(np.abs(totals.counts - total.means), totals.counted) if totals.is_exact else None,
+        _coverages(total, totals),
+        tuple(Mean.of(own[:, lead], counts.counted[:, lead]).value for lead in range(own.shape[1])),
+    )
+
+
+def _coverages(law: CountLaw, held: Held) -> tuple[Mean, Mean]:
+    first, second = (Mean.of(covered(law, held, level), held.counted) for level in LEVELS)
+    return first, second
+
+
+def _widths(law: CountLaw, held: Held) -> tuple[float, float]:
+    limits = [law.intervals(level) for level in LEVELS]
+    first, second = (Mean.of(upper - lower, held.counted).value for lower, upper in limits)
+    return first, second
+
+
+def _row(score: Score) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "model": score.name,
+        "rmse": score.rmse,
+        "mse": score.mse.value,
+        "mse_error": score.mse.error,
+    }
+    row |= {"mse_behind_best": score.behind.value, "mse_behind_best_error": score.behind.error}
+    row |= {"mae": "" if score.mae is None else score.mae.value}
+    row |= {"mae_error": "" if score.mae is None else score.mae.error}
+    for level, coverage, width in zip(LEVELS, score.coverages, score.widths, strict=True):
+        word = f"{100 * level:g}"
+        row |= {f"coverage_{word}": coverage.value, f"coverage_{word}_error": coverage.error, f"width_{word}": width}
+    row |= {"total_rmse": score.total_rmse, "total_mae": "" if score.total_mae is None else score.total_mae.value}
+    for level, coverage in zip(LEVELS, score.total_coverages, strict=True):
+        row[f"total_coverage_{100 * level:g}"] = coverage.value
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in row.items()}

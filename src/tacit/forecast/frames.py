@@ -1,0 +1,190 @@
+"""Frames in the convention of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out.
+
+Any frame with the Arrow capsule goes in: pandas, polars, pyarrow, DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit._validate import check_one_of
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain.step import floor, parse_step
+from tacit.errors import DataError, MissingColumn, SettingError
+from tacit.forecast.forecast import Forecast
+from tacit.postprocess.smoothing.measured import Measured
+from tacit.series import Series
+
+FloatArray = NDArray[np.float64]
+
+KINDS: Final = ("pyarrow", "pandas", "polars")
+ALL_PLACES: Final = "all"
+_UNKNOWN: Final = 1e4
+_HAS_TIMES: Final = ("hour", "hours")
+
+
+def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: str = "place") -> Series:
+    """The series of a frame with the columns ``unique_id`` (the place), ``ds`` (when) and ``y`` (how many).
+
+    A column ``variance`` says how noisy each ``y`` is; without it the counts are taken for exact, and must be public.
+    A bin without any row, or whose every ``y`` is blank, is missing. Where only some places lack a row, their counts
+    are taken for unknown. Noise of different places is taken for independent. Every step between the first and the
+    last ``ds`` has a bin.
+    """
+    places, when, counts, variances = _columns(frame)
+    if not len(counts):
+        raise DataError("the frame has no row. Pass at least one count.")
+    time = _axis(when, step, zone)
+    names, cells = np.unique(places, return_inverse=True)
+    first_seen = np.argsort([int(np.argmax(cells == cell)) for cell in range(len(names))])
+    rank = np.argsort(first_seen)
+    bins = time.bins_of_local(when.astype("datetime64[s]"))
+    domain = Domain(time, PlaceAxis.of([str(names[cell]) for cell in first_seen], level))
+    where = (bins, rank[cells])
+    _check_once(where, domain.shape, step)
+    values, errors = np.full(domain.shape, np.nan), np.zeros(domain.shape)
+    values[where] = counts
+    if variances is not None:
+        errors[where] = variances
+    return _series(domain, values, errors, is_exact=variances is None)
+
+
+def frame_of(
+    forecast: Forecast, *, level: Sequence[int | float] = (80, 95), kind: str = "pyarrow", with_total: bool = True
+) -> Any:
+    """The forecast as a frame: ``unique_id``, ``ds``, the model's name, and ``<model>-lo-80``, ``<model>-hi-80``, ....
+
+    Rows of the places come first, then, ``with_total``, those of all places together under ``all``. ``kind`` is
+    pyarrow, pandas or polars.
+    """
+    check_one_of(KINDS, kind=kind)
+    pa = require("pyarrow", extra="events")
+    table = pa.table(forecast_columns(forecast, level=level, with_total=with_total))
+    if kind == "pandas":
+        require("pandas", extra="test")
+        return table.to_pandas()
+    return require("polars", extra="test").from_arrow(table) if kind == "polars" else table
+
+
+def forecast_columns(
+    forecast: Forecast, *, level: Sequence[int | float] = (80, 95), with_total: bool = True
+) -> dict[str, NDArray[Any]]:
+    """The columns of :func:`frame_of`, as arrays."""
+    shares = levels_of(level)
+    n_times = forecast.domain.shape[0]
+    starts = forecast.domain.time.starts()
+    if not forecast.domain.time.step.endswith(_HAS_TIMES):
+        starts = starts.astype("datetime64[D]")
+    places = [*forecast.domain.place.cells, *([ALL_PLACES] if with_total else [])]
+    columns: dict[str, NDArray[Any]] = {
+        "unique_id": np.repeat(np.array(places, object), n_times),
+        "ds": np.tile(starts, len(places)),
+        forecast.forecaster: _stacked(forecast.counts.means, forecast.totals.means, with_total),
+    }
+    for share in shares:
+        limits = zip(forecast.counts.intervals(share), forecast.totals.intervals(share), strict=True)
+        for end, (each, total) in zip(("lo", "hi"), limits, strict=True):
+            columns[f"{forecast.forecaster}-{end}-{100 * share:g}"] = _stacked(each, total, with_total)
+    return columns
+
+
+def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
+    """Levels in percent, as shares of one.
+
+    >>> levels_of([80, 95])
+    (0.8, 0.95)
+    """
+    for level in levels:
+        if not 0 < level < 100:
+            raise SettingError(f"level must be in percent, between 0 and 100; got level={level}. Give for example 80.")
+        if level <= 1:
+            raise SettingError(f"level must be in percent; got level={level}. Give {100 * level:g} in its place.")
+    if not levels or len(set(levels)) < len(levels):
+        raise SettingError("level must be one or more different percentages. Give for example 80 and 95.")
+    return tuple(float(level) / 100 for level in sorted(levels))
+
+
+def _stacked(each: FloatArray, total: FloatArray, with_total: bool) -> FloatArray:
+    rows = [each.T.ravel()] + ([total] if with_total else [])
+    return np.concatenate(rows)
+
+
+def _columns(frame: Any) -> tuple[NDArray[Any], NDArray[np.datetime64], FloatArray, FloatArray | None]:
+    pa = require("pyarrow", extra="events")
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise DataError("a frame must be of pandas, polars, pyarrow or another library that speaks Arrow. Convert it.")
+    try:
+        table = pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError("the frame cannot be handed over as Arrow: a column holds mixed kinds of values.") from None
+    for name in ("unique_id", "ds", "y"):
+        if name not in table.column_names:
+            raise MissingColumn(f"the frame has no column {name!r}. It needs unique_id, ds and y; rename its columns.")
+    for name in ("unique_id", "ds"):
+        if table[name].null_count:
+            raise DataError(f"column {name!r} is blank in {table[name].null_count} rows. Fill or drop them.")
+    places = np.array(table["unique_id"].cast(pa.string()).to_pylist(), object)
+    variances = _numbers(table, "variance") if "variance" in table.column_names else None
+    counts = _numbers(table, "y")
+    if variances is not None and not (variances[~np.isnan(counts)] >= 0).all():
+        raise DataError("column 'variance' must hold numbers of at least 0 wherever y has one. Correct it.")
+    return places, _times(table["ds"]), counts, variances
+
+
+def _times(column: Any) -> NDArray[np.datetime64]:
+    pa = require("pyarrow", extra="events")
+    try:
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            raise DataError("column 'ds' must be local times without a zone. Drop the zone, and name it: zone=...")
+        times: NDArray[np.datetime64] = column.cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[s]")
+    except pa.ArrowException:
+        raise DataError("column 'ds' must hold dates or times. Convert it.") from None
+    return times
+
+
+def _numbers(table: Any, name: str) -> FloatArray:
+    pa = require("pyarrow", extra="events")
+    try:
+        numbers: FloatArray = table[name].cast(pa.float64(), safe=False).to_numpy()
+    except pa.ArrowException:
+        raise DataError(f"column {name!r} must hold numbers. Convert it.") from None
+    if np.isinf(numbers).any():
+        raise DataError(f"column {name!r} must hold finite numbers. Correct or blank the others.")
+    return numbers
+
+
+def _axis(when: NDArray[np.datetime64], step: str, zone: str) -> TimeAxis:
+    axis = TimeAxis(floor(when.min().item(), parse_step(step)), step, zone)
+    return axis.with_end(int(axis.bins_of_local(when.max()[None])[0]) + 1)
+
+
+def _check_once(where: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int], step: str) -> None:
+    seen = np.zeros(shape, np.int64)
+    np.add.at(seen, where, 1)
+    if n_twice := int((seen > 1).sum()):
+        raise DataError(
+            f"{n_twice} pairs of unique_id and {step} have more than one row. Add them up, or name a finer step."
+        )
+
+
+def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact: bool) -> Series:
+    is_blank = np.isnan(values)
+    missing = np.asarray(is_blank.all(axis=1), bool)
+    is_unknown = is_blank & ~missing[:, None]
+    if is_exact and not is_unknown.any():
+        if (values < 0).any():
+            raise DataError("counts without a variance are taken for exact, and some are below 0. Add their variance.")
+        return Series.exact(domain, np.where(is_blank, 0.0, values), missing=missing)
+    # an unknown count stands at its place's mean, with so much noise that it says nothing
+    n_known = np.maximum((~is_blank).sum(axis=0), 1)
+    means = np.where(is_blank, 0.0, values).sum(axis=0) / n_known
+    largest = float(np.max(np.abs(values[~is_blank]), initial=1.0))
+    counts = np.where(missing[:, None], 0.0, np.where(is_unknown, means, values))
+    errors = np.where(is_blank, np.where(is_unknown, _UNKNOWN * largest**2, 0.0), errors)
+    known = Measured(np.ones(len(counts)), counts, errors, np.zeros((1, counts.shape[1])), False, False)
+    return Series(domain, known, errors.sum(axis=1), missing)

@@ -1,0 +1,193 @@
+"""Fitted forecasters as files: what was learned, of which release, in one archive without any code in it.
+
+A model file is a zip archive: ``model.json`` says what it is, and arrays stand beside it as ``.npy``. Nothing in it is
+run when it is read. The same model gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._files import write_whole
+from tacit.domain import TimeAxis
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.forecast.forecaster import Forecaster
+from tacit.forecast.table import FORECASTERS, forecaster_named
+from tacit.series import Series
+
+FORMAT: Final = 1
+_MANIFEST: Final = "model.json"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+_LARGEST_BYTES: Final = 1 << 31
+_ARRAY: Final = "array"
+_DICT: Final = "dict"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedModel:
+    """A fitted forecaster and what it learned from: the plan, the release, its time axis and its places.
+
+    ``about`` is what else a later forecast must know, as plain data: the country of the holidays, say.
+    """
+
+    forecaster: Forecaster
+    plan: str
+    origin: str
+    time: TimeAxis
+    places: tuple[str, ...]
+    about: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, forecaster: Forecaster, series: Series, *, plan: str = "", about: Mapping[str, Any] | None = None
+    ) -> SavedModel:
+        """What is to be saved of a forecaster that was fitted on a series."""
+        return cls(forecaster, plan, series.origin, series.domain.time, series.places, dict(about or {}))
+
+    def n_newer(self, series: Series, *, plan: str = "") -> int:
+        """How many bins a series has that this model has not seen; another plan, or an earlier end, is refused."""
+        if plan != self.plan or series.places != self.places:
+            raise PlanMismatch(
+                "the model was learned from a release of another plan. Forecast a release of its own plan, or fit anew "
+                "without --load."
+            )
+        mine, other = self.time, series.domain.time
+        if mine.without_end() != other.without_end():
+            raise PlanMismatch(
+                "the model was learned from counts over another time axis. Forecast a release with the same periods, "
+                "or fit anew without --load."
+            )
+        newer = (other.n_bins or 0) - (mine.n_bins or 0)
+        if newer < 0:
+            raise SettingError(
+                f"the release must reach as far as the model has seen; it ends {-newer} periods earlier. Fit anew "
+                "without --load."
+            )
+        return newer
+
+    def write(self, path: str | Path) -> None:
+        """Write the model; the file appears whole or not at all."""
+        arrays: list[NDArray[Any]] = []
+        manifest = {
+            "format": FORMAT,
+            "kind": "forecaster",
+            "forecaster": self.forecaster.name,
+            "params": _plain(self.forecaster.get_params(deep=False), arrays),
+            "plan": self.plan,
+            "release": self.origin,
+            "time": self.time.to_dict(),
+            "places": list(self.places),
+            "about": _plain(self.about, arrays),
+            "state": _plain(self.forecaster.state(), arrays),
+        }
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+            archive.writestr(_member(_MANIFEST), text.encode())
+            for number, array in enumerate(arrays):
+                archive.writestr(_member(f"{number}.npy"), _npy(array))
+        write_whole(Path(path), out.getvalue())
+
+    @classmethod
+    def read(cls, path: str | Path) -> SavedModel:
+        """Read a model written by :meth:`write`; one that is damaged or newer is refused."""
+        try:
+            manifest, arrays = _content(Path(path))
+        except FileNotFoundError:
+            raise FormatError(f"there is no model at {path}. Make one with: tacit forecast --save") from None
+        except FormatError:
+            raise
+        except Exception:  # a damaged archive fails in many ways
+            raise FormatError(f"{path} is not a model, or is damaged. Fit it anew and save it again.") from None
+        return _model(manifest, arrays, Path(path))
+
+
+def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > _LARGEST_BYTES:
+            raise ValueError("too large")
+        manifest = json.loads(archive.read(_MANIFEST))
+        if manifest["kind"] != "forecaster" or not isinstance(manifest["format"], int):
+            raise ValueError("no model")
+        if manifest["format"] > FORMAT:
+            raise FormatError(
+                f"the model was written by a newer Tacit: its format is {manifest['format']}, and this version reads "
+                f"up to {FORMAT}. Install a newer Tacit, or fit it anew."
+            )
+        names = [name for name in archive.namelist() if name != _MANIFEST]
+        arrays = {
+            int(name.removesuffix(".npy")): np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+            for name in names
+        }
+    return manifest, arrays
+
+
+def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]], path: Path) -> SavedModel:
+    name = manifest.get("forecaster")
+    if name not in FORECASTERS:
+        raise FormatError(f"{path} holds a forecaster that this version does not know. Fit it anew with one it does.")
+    try:
+        params, state = _filled(manifest["params"], arrays), _filled(manifest["state"], arrays)
+        fitted = forecaster_named(name, **params).with_state(state)
+        return SavedModel(
+            fitted,
+            str(manifest["plan"]),
+            str(manifest["release"]),
+            TimeAxis.from_dict(manifest["time"]),
+            tuple(map(str, manifest["places"])),
+            _filled(manifest["about"], arrays),
+        )
+    except Exception:  # what does not fit together is damaged
+        raise FormatError(f"{path} is damaged: its parts do not fit together. Fit it anew and save it again.") from None
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EPOCH)  # the time of day is no part of a model
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.external_attr = 0o644 << 16
+    return member
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    return out.getvalue()
+
+
+def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
+    """Plain data for JSON; arrays go to a list of their own, and dictionaries say that they are such."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("an array of objects cannot be saved")
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
+    if isinstance(value, Mapping):
+        return {_DICT: {str(name): _plain(part, arrays) for name, part in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part, arrays) for part in value]
+    if isinstance(value, bytes):
+        return _plain(np.frombuffer(value, np.uint8), arrays)
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be saved")
+
+
+def _filled(value: Any, arrays: Mapping[int, NDArray[Any]]) -> Any:
+    if isinstance(value, list):
+        return [_filled(part, arrays) for part in value]
+    if isinstance(value, dict):
+        if value.keys() == {_ARRAY}:
+            return arrays[value[_ARRAY]]
+        return {name: _filled(part, arrays) for name, part in value[_DICT].items()}
+    return value
