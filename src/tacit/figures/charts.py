@@ -69,8 +69,8 @@ def series_chart(
         )
     layers += _picked(alt, palette, rows[0])
     if truth is not None:
-        layers.append(_watermark(alt, palette))
-    return _finished(alt.layer(*layers), palette, height=height)
+        layers.append(watermark(alt, palette))
+    return finished(alt.layer(*layers), palette, height=height)
 
 
 def places_chart(
@@ -118,8 +118,8 @@ def places_chart(
     layers = [whisker, dot]
     if truth is not None:
         tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
-        layers += [tick.encode(x=alt.X("truth:Q", **x)), _watermark(alt, palette)]
-    return _finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
+        layers += [tick.encode(x=alt.X("truth:Q", **x)), watermark(alt, palette)]
+    return finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
 
 
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
@@ -168,14 +168,15 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
         ),
         base.transform_filter("datum.chosen").mark_text(text="this release", fontWeight="bold", aria=False, **beside),
     ]
-    return _finished(alt.layer(*layers), palette, height=220)
+    return finished(alt.layer(*layers), palette, height=220)
 
 
-def _finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
-    finished: altair.LayerChart = chart.properties(
+def finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
+    """The chart as wide as its container, in the colours of a palette."""
+    drawn: altair.LayerChart = chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     ).configure(**palette.config())
-    return finished
+    return drawn
 
 
 def _count_axis(alt: Any) -> Any:
@@ -198,7 +199,8 @@ def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _watermark(alt: Any, palette: Palette) -> Any:
+def watermark(alt: Any, palette: Palette) -> Any:
+    """The laboratory's mark across a chart."""
     return (
         alt.Chart(alt.Data(values=[{}]))
         .mark_text(
