@@ -22,6 +22,7 @@ from tacit._kernels.protocols import (
     InversionKernels,
     LikelihoodKernels,
     ResponseKernels,
+    StateKernels,
     StateSpaceKernels,
     SubsetKernels,
     TreeKernels,
@@ -38,6 +39,7 @@ __all__ = [
     "InversionKernels",
     "LikelihoodKernels",
     "ResponseKernels",
+    "StateKernels",
     "StateSpaceKernels",
     "SubsetKernels",
     "TreeKernels",
@@ -51,6 +53,7 @@ __all__ = [
     "inversion_kernels",
     "likelihood_kernels",
     "response_kernels",
+    "state_kernels",
     "state_space_kernels",
     "subset_kernels",
     "tree_kernels",
@@ -194,6 +197,17 @@ def state_space_kernels(n_steps: int) -> StateSpaceKernels:
     from tacit._kernels import state_space_plain
 
     return state_space_plain
+
+
+def state_kernels(n_steps: int) -> StateKernels:
+    """The kernels for what a filter knows: a step as for series that drift."""
+    if _is_worth_loading(n_steps << 7):
+        from tacit._kernels import states
+
+        return states
+    from tacit._kernels import states_plain
+
+    return states_plain
 
 
 def likelihood_kernels(n_bits: int) -> LikelihoodKernels:

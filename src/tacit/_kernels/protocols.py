@@ -268,6 +268,42 @@ class StateSpaceKernels(Protocol):
     ) -> None: ...
 
 
+class StateKernels(Protocol):
+    """What a filter knows at given times; ``states_plain`` says what each function does."""
+
+    def share_states(
+        self,
+        shares: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        origins: NDArray[np.int64],
+        states: NDArray[np.float64],
+        spreads: NDArray[np.float64],
+    ) -> None: ...
+
+    def rate_states(
+        self,
+        counts: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        state: NDArray[np.float64],
+        spread: NDArray[np.float64],
+        steps: NDArray[np.float64],
+        memory: float,
+        overdispersion: float,
+        largest: float,
+        origins: NDArray[np.int64],
+        logs: NDArray[np.float64],
+        variances: NDArray[np.float64],
+        states: NDArray[np.float64],
+        spreads: NDArray[np.float64],
+    ) -> None: ...
+
+
 class LikelihoodKernels(Protocol):
     """How likely reports are under shares; ``likelihood_plain`` says what the function does."""
 
