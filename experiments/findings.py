@@ -204,8 +204,10 @@ def verdict_by_epsilon(holds_at: Mapping[float, bool]) -> Verdict:
 def svg_of(chart: alt.TopLevelMixin) -> str:
     """A chart as SVG in the colours of the page, so that dark screens recolour it."""
     labels = {"labelColor": ON_PAGE.ink, "titleColor": ON_PAGE.muted, "labelFontSize": 12, "labelLimit": 320}
+    # the headless renderer measures letters a little short: room for the longest labels
+    room = {"padding": {"left": 20, "right": 16, "top": 5, "bottom": 5}}
     words = {"legend": labels, "header": labels, "title": {"color": ON_PAGE.ink, "anchor": "start", "fontSize": 13}}
-    svg: str = vl_convert.vegalite_to_svg(chart.configure(**ON_PAGE.config() | words).to_dict())
+    svg: str = vl_convert.vegalite_to_svg(chart.configure(**ON_PAGE.config() | words | room).to_dict())
     return svg
 
 

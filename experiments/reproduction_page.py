@@ -25,7 +25,7 @@ GROUPS: Final = {
     ),
     "thesis": (
         "The thesis",
-        "Range queries over daily visits to a library: as coded in its appendix, faults and all; as claimed; and Tacit.",
+        "Range queries over daily visits to a library: as coded in its appendix, faults included; as claimed; Tacit.",
     ),
     "audit": ("Audits", "Lower bounds on the epsilon that mechanisms really give, and attacks on what they release."),
     "other": ("Tacit's own claims", "What Tacit says it gains, measured."),
