@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import TimeAxis
+from tacit.domain import Domain, TimeAxis
+from tacit.errors import SettingError
 
 FloatArray = NDArray[np.float64]
 
@@ -27,6 +28,21 @@ class Covariates:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.columns)
+
+    def check_starts_with(self, domain: Domain) -> None:
+        """Refuse a series that starts elsewhere, or has other places."""
+        ours, theirs = ((axis.start, axis.step, axis.zone) for axis in (self.time, domain.time))
+        if ours != theirs:
+            raise SettingError(
+                f"covariates must have the time axis of the series, {theirs[1]}s from {theirs[0]} in {theirs[2]}; got "
+                f"{ours[1]}s from {ours[0]} in {ours[2]}. Make them for the axis of the series."
+            )
+        for name, column in self.columns.items():
+            if column.ndim == 2 and column.shape[1] != domain.place.n_cells:
+                raise SettingError(
+                    f"a covariate by place must have the {domain.place.n_cells} places of the series; "
+                    f"got {column.shape[1]} for {name}."
+                )
 
     def rows(self, first: int, stop: int) -> dict[str, FloatArray]:
         """The columns from bin ``first`` up to ``stop``, NaN where the table ends before."""

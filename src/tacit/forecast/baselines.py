@@ -1,0 +1,207 @@
+"""Forecasts that need no model, beside which every other has to prove itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import check_at_least
+from tacit.forecast.covariates import Covariates
+from tacit.forecast.history import History, positive_means
+from tacit.forecast.seasons import n_slots, season_length, slots
+from tacit.forecast.spread import Expected, Spread, learn_spread
+from tacit.forecast.spread_forecaster import SpreadForecaster
+from tacit.series import Series
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_HORIZONS: Final = (1, 7, 28, 91, 182, 364)
+_OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
+_LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SlotMeans:
+    """The mean of every slot of the season, and its variance: origins x slots x (places and all)."""
+
+    means: FloatArray
+    variances: FloatArray
+
+
+class WeekdayMean(SpreadForecaster):
+    """Expects the mean of the same weekday, over all of the past or its last years alone.
+
+    On an axis of hours it is the mean of the same hour of the same weekday, on one of months that of the same month. A
+    count whose noise is larger than usual for its size enters with less weight. Means are those of the fit: between
+    fits nothing is learned, and the law widens as they grow old.
+    """
+
+    name = "weekday mean"
+
+    def __init__(self, *, years: int | None = None) -> None:
+        self.years = years
+
+    def _learn(self, series: Series, history: History, covariates: Covariates | None) -> Spread:
+        if self.years is not None:
+            check_at_least(1, years=self.years)
+        season = season_length(history.time.step)
+        history.check_long_enough(min(season, 7), forecaster=self.name)
+        slot = _slots(history, len(history))
+        self._n_times = len(history)
+        self._learned = self._means(history, slot, np.array([len(history)]))
+
+        def expect(origins: IntArray, horizon: int) -> Expected:
+            targets = origins[:, None] + np.arange(horizon)[None, :]
+            return _of_slots(self._means(history, slot, origins), slot[targets])
+
+        first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
+        return learn_spread(history, expect, first=first, horizons=_HORIZONS)
+
+    def _means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
+        """What the bins before each of ``untils`` say."""
+        firsts = np.zeros(len(untils), np.int64)
+        if self.years is not None:
+            firsts = np.maximum(untils - self.years * season_length(history.time.step, "year"), 0)
+        sums = _slot_sums(history, slot, firsts, untils)
+        # the mean of the place, whatever the slot
+        n_bins = np.maximum(sums.counted.sum(axis=1, keepdims=True), 1.0)
+        errors = sums.noise.sum(axis=1, keepdims=True) / n_bins**2
+        levels = np.maximum(positive_means(sums.values.sum(axis=1, keepdims=True) / n_bins, errors), history.floor)
+        is_known, weights = sums.weights > 0, np.maximum(sums.weights, 1e-12)
+        means, noise = sums.weighted / weights, sums.weighted_noise / np.square(weights)
+        sampling = levels * sums.squared_weights / np.square(weights)
+        # under noise a weekday is drawn to what it is in all places together
+        rhythm = np.where(is_known[:, :, -1:], means[:, :, -1:], levels[:, :, -1:]) / levels[:, :, -1:]
+        usual, varies = levels * rhythm, np.square(_OWN_RHYTHM * levels)
+        gain = np.where(is_known, varies / (varies + noise), 0.0)
+        # a slot that was never counted may be anything
+        known = np.where(is_known, gain * noise + sampling, np.square(levels)) + (1 - gain) * errors
+        return _SlotMeans(np.maximum(usual + gain * (means - usual), history.floor), known)
+
+    def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
+        targets = origins[:, None] + np.arange(horizon)[None, :]
+        slot = _slots(history, int(origins.max()) + horizon)
+        return _of_slots(self._learned, slot[targets])
+
+    def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
+        leads = origins[:, None] + np.arange(1, horizon + 1)[None, :] - self._n_times
+        return np.asarray(np.maximum(leads, 1), np.float64)
+
+    def _kept(self) -> dict[str, Any]:
+        return {"n_times": self._n_times, "means": self._learned.means, "variances": self._learned.variances}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._n_times = int(state["n_times"])
+        self._learned = _SlotMeans(np.asarray(state["means"], float), np.asarray(state["variances"], float))
+
+
+class SeasonalNaive(SpreadForecaster):
+    r"""Expects what was counted on the same weekday of the week before, or 52 weeks before.
+
+    A count y with noise of variance v is first drawn to the place's mean L of a year, as far as its noise makes that
+    the better guess, and then by the weight of half an event, for that nothing was counted does not mean that nothing
+    can come:
+
+    .. math:: g = \frac{L + \rho^2 L^2}{L + \rho^2 L^2 + v}, \qquad
+              \mu = L + \frac{2L}{2L + 1} \, g \, (y - L),
+
+    where rho is the deviation of the total of all places, relative to its mean. Exact counts are thus repeated all but
+    as they are. A bin that was not counted is passed over for the one a season earlier.
+    """
+
+    name = "seasonal naive"
+
+    def __init__(self, *, season: str = "week") -> None:
+        self.season = season
+
+    def _learn(self, series: Series, history: History, covariates: Covariates | None) -> Spread:
+        step, n_times = history.time.step, len(history)
+        season, year = season_length(step, self.season), season_length(step, "year")
+        history.check_long_enough(season, forecaster=self.name)
+        self._levels, self._errors = history.levels(max(n_times - year, 0), n_times)
+        self._deviation = _relative_deviation(history, max(n_times - 2 * year, 0))
+        return learn_spread(
+            history,
+            lambda origins, horizon: self._expect(history, origins, horizon),
+            first=max(season, n_times - 3 * year),
+            horizons=_HORIZONS,
+        )
+
+    def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
+        season = season_length(history.time.step, self.season)
+        steps = np.arange(horizon)
+        source = origins[:, None] + (steps % season)[None, :] - season
+        while (is_missing := (source >= 0) & ~history.counted[np.maximum(source, 0)]).any():
+            source = np.where(is_missing, source - season, source)
+        is_known = (source >= 0)[:, :, None]
+        levels, rates = self._levels, np.square(self._deviation * self._levels)
+        noise = history.variances[np.maximum(source, 0)]
+        gain = np.where(is_known, (levels + rates) / (levels + rates + noise), 0.0)
+        half = 2 * levels / (2 * levels + 1)
+        means = levels + half * gain * (np.where(is_known, history.values[np.maximum(source, 0)], levels) - levels)
+        known = gain * levels * half + (1 - gain) * (rates + self._errors)
+        repeats = np.broadcast_to(np.bincount(steps % season)[steps % season].astype(float), source.shape)
+        return Expected.of(np.maximum(means, _LEAST * levels)).with_known(known, repeats)
+
+    def _kept(self) -> dict[str, Any]:
+        return {"levels": self._levels, "errors": self._errors, "deviation": self._deviation}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._levels = np.asarray(state["levels"], np.float64)
+        self._errors = np.asarray(state["errors"], np.float64)
+        self._deviation = float(state["deviation"])
+
+
+def _relative_deviation(history: History, first: int) -> float:
+    """How much the total of all places varies beyond chance and noise, relative to its mean."""
+    totals = history.values[first:, -1][history.counted[first:]]
+    mean = max(float(totals.mean()), float(history.floor[-1]))
+    noise = float(history.variances[first:, -1].mean())
+    return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
+
+
+def _slots(history: History, n_times: int) -> IntArray:
+    return slots(history.time.without_end().starts(n_times), history.time.step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SlotSums:
+    """Sums over the counted bins of every slot: origins x slots x (places and all)."""
+
+    counted: FloatArray
+    values: FloatArray
+    noise: FloatArray
+    weights: FloatArray
+    weighted: FloatArray
+    weighted_noise: FloatArray
+    squared_weights: FloatArray
+
+
+def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntArray) -> _SlotSums:
+    """Sum over the bins from each of ``firsts`` up to each of ``untils``; one pass, however many they are."""
+    levels, _ = history.levels(0, len(history))
+    is_counted = np.broadcast_to(history.counted[:, None], history.values.shape)
+    weights = np.where(is_counted, levels / (levels + history.units), 0.0)
+    values, noise = np.where(is_counted, history.values, 0.0), np.where(is_counted, history.variances, 0.0)
+    terms = (is_counted, values, noise, weights, weights * values, np.square(weights) * noise, np.square(weights))
+    sums = np.zeros((len(terms), len(untils), n_slots(history.time.step), values.shape[1]))
+    for number in range(sums.shape[2]):
+        bins = np.flatnonzero(slot[: len(history)] == number)
+        low, high = np.searchsorted(bins, firsts), np.searchsorted(bins, untils)
+        for term, found in zip(terms, sums, strict=True):
+            running = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(term[bins], axis=0)])
+            found[:, number] = running[high] - running[low]
+    return _SlotSums(*sums)
+
+
+def _of_slots(learned: _SlotMeans, slot: IntArray) -> Expected:
+    """What the means of slots say of bins (origins x horizon) that fall in them."""
+    counts = np.stack([np.bincount(row, minlength=learned.means.shape[1]) for row in slot])
+    repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
+    row = np.arange(len(slot))[:, None] if len(learned.means) > 1 else np.zeros((1, 1), np.int64)
+    return Expected.of(learned.means[row, slot]).with_known(learned.variances[row, slot], repeats)

@@ -1,0 +1,216 @@
+r"""How far counts fall from what was expected, learned from private residuals less the noise that is known.
+
+A count expected to be L varies as
+
+.. math:: L + \kappa + \phi L^2,
+
+where kappa is what the forecast itself varies by for known reasons (noise of the counts it is made of), and phi all
+that is left: what drives counts beyond chance, and what the model gets wrong. The residuals of private counts
+vary by their own noise v besides, whose variance is known and taken away. Under much noise little is left to learn phi
+from: then it is drawn to that of all places, and that of all places to the one of the totals, which are known better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.forecast.history import History
+from tacit.forecast.laws import CountLaw
+from tacit.forecast.seasons import season_length
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_MOST_ORIGINS: Final = 120
+_MOST_NUMBERS: Final = 2_000_000
+_CAP: Final = 4.0  # deviations; one storm must not widen every day
+_ROUNDS: Final = 4
+_AGREEING: Final = 2.0  # residuals that hang together tell half as much as independent ones
+_USUAL: Final = 0.03  # phi of a day of all places where nothing is known
+_USUAL_DRIFT: Final = 0.1  # relative change from year to year where there is no second year
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """Means at some origins: origins x horizon x (places and all).
+
+    ``known`` is the variance of the mean itself as far as it is known; ``repeats`` (origins x horizon) says how many
+    steps of the horizon share one mean, whose error counts that many times over in their sum.
+    """
+
+    means: FloatArray
+    known: FloatArray
+    repeats: FloatArray
+
+    @classmethod
+    def of(cls, means: FloatArray) -> Expected:
+        """Means whose own error is in the residuals alone."""
+        return cls(means, np.zeros(means.shape), np.ones(means.shape[:2]))
+
+    def with_known(self, known: FloatArray, repeats: FloatArray) -> Expected:
+        """The same means, of whose own error this is known."""
+        return Expected(self.means, known, repeats)
+
+
+Expect = Callable[[IntArray, int], Expected]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """phi of single bins and of sums over a horizon, at some horizons: horizons x (places and all).
+
+    Beyond the last horizon phi grows by ``drift`` squared a year.
+    """
+
+    horizons: FloatArray
+    single: FloatArray
+    summed: FloatArray
+    drift: float
+    per_year: int
+
+    def law(self, expected: Expected, leads: FloatArray | None = None) -> CountLaw:
+        """The law of single counts; ``leads`` (origins x horizon) are the bins since the model last learned."""
+        if leads is None:
+            leads = np.arange(1.0, expected.means.shape[1] + 1)[None, :]
+        phi = self._at(self.single, leads)
+        return CountLaw(
+            expected.means, np.asarray(expected.means + expected.known + phi * np.square(expected.means), np.float64)
+        )
+
+    def law_of_sums(self, expected: Expected, leads: FloatArray | None = None) -> CountLaw:
+        """The law of the sums over the whole horizon: origins x (places and all)."""
+        last = np.array([float(expected.means.shape[1])]) if leads is None else leads[:, -1]
+        levels = expected.means.sum(axis=1)
+        known = (expected.known * expected.repeats[:, :, None]).sum(axis=1)
+        phi = self._at(self.summed, last)
+        return CountLaw(expected.means.sum(axis=1), np.asarray(levels + known + phi * np.square(levels), np.float64))
+
+    def _at(self, table: FloatArray, leads: FloatArray) -> FloatArray:
+        at = np.log(np.maximum(leads, 1.0))
+        found = np.stack([np.interp(at, np.log(self.horizons), column) for column in table.T], axis=-1)
+        beyond = np.maximum(leads - self.horizons[-1], 0.0) / self.per_year
+        return np.asarray(found + (self.drift**2 * beyond)[..., None], np.float64)
+
+    def state(self) -> dict[str, Any]:
+        """As plain data and arrays."""
+        return {name: getattr(self, name) for name in ("horizons", "single", "summed", "drift", "per_year")}
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> Spread:
+        horizons, single, summed = (np.asarray(state[name], np.float64) for name in ("horizons", "single", "summed"))
+        return cls(horizons, single, summed, float(state["drift"]), int(state["per_year"]))
+
+
+def learn_spread(history: History, expect: Expect, *, first: int, horizons: Sequence[int]) -> Spread:
+    """Compare what ``expect`` says at origins from ``first`` on with what was counted.
+
+    Horizons that the history is too short for are left out; with none left the spread is what is usual.
+    """
+    n_times, n_columns = history.values.shape
+    per_year = season_length(history.time.step, "year")
+    prior = np.full(n_columns, _USUAL)
+    found: list[tuple[float, FloatArray, FloatArray]] = []
+    for horizon in horizons:
+        origins = _origins(first, n_times - horizon, n_numbers=horizon * n_columns)
+        if len(origins) < 3:
+            break
+        seen = _compare(history, expect(origins, horizon), origins)
+        single = _phi(seen.last, prior)
+        summed = single if horizon == 1 else _phi(seen.summed, single / 2)
+        found.append((float(horizon), single, summed))
+        prior = single
+    if not found:
+        found = [(1.0, prior * 2, prior * 2)]
+    steps, single_rows, summed_rows = zip(*found, strict=True)
+    return Spread(np.array(steps), np.array(single_rows), np.array(summed_rows), _drift(history, per_year), per_year)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """Squared residuals, the levels they belong to, and the variance known of them: cases x columns."""
+
+    squares: FloatArray
+    levels: FloatArray
+    known: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    last: _Seen
+    summed: _Seen
+
+
+def _origins(first: int, last: int, *, n_numbers: int) -> IntArray:
+    if last < first:
+        return np.zeros(0, np.int64)
+    count = max(min(_MOST_ORIGINS, _MOST_NUMBERS // n_numbers, last - first + 1), 1)
+    # an uneven stride, so that origins fall on all days of the week
+    return np.unique(np.linspace(first, last, count).astype(np.int64))
+
+
+def _compare(history: History, expected: Expected, origins: IntArray) -> _Compared:
+    targets = origins[:, None] + np.arange(expected.means.shape[1])[None, :]
+    is_seen = history.counted[targets][:, :, None]
+    residuals = np.where(is_seen, history.values[targets] - expected.means, 0.0)
+    noise = np.where(is_seen, history.variances[targets], 0.0)
+    levels = np.where(is_seen, expected.means, 0.0)
+    known = np.where(is_seen, expected.known, 0.0)
+    last = _Seen(np.square(residuals[:, -1]), levels[:, -1], (noise + known)[:, -1])
+    summed_known = noise.sum(axis=1) + (known * expected.repeats[:, :, None]).sum(axis=1)
+    summed = _Seen(np.square(residuals.sum(axis=1)), levels.sum(axis=1), summed_known)
+    return _Compared(last, summed)
+
+
+def _phi(seen: _Seen, prior: FloatArray) -> FloatArray:
+    """phi of each column: the totals' first, then what the places have in common, then each place's own."""
+    alone, information = _moments(seen, prior)
+    found = np.empty(len(prior))
+    found[-1] = _drawn(alone[-1], information[-1], prior[-1])
+    places, weights = alone[:-1], information[:-1]
+    usual = max(float(found[-1]), float(prior[:-1].mean()), 1e-3)
+    pooled = float((weights * places).sum() / max(float(weights.sum()), 1e-300))
+    common = _drawn(pooled, float(weights.sum()), usual)
+    found[:-1] = [_drawn(phi, weight, max(common, 1e-3)) for phi, weight in zip(places, weights, strict=True)]
+    return found
+
+
+def _drawn(phi: float, information: float, prior: float) -> float:
+    """An estimate drawn to the prior, whose deviation is its own size."""
+    own = 1 / max(prior, 1e-3) ** 2
+    return max((information * phi + own * prior) / (information + own), 0.0)
+
+
+def _moments(seen: _Seen, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """phi of each column by itself, and one over the variance that this estimate has if the prior is right."""
+    base = seen.levels + seen.known
+    quadratic = np.square(seen.levels)
+    phi, information = prior, np.zeros(len(prior))
+    for turn in range(_ROUNDS):
+        variance = np.maximum(base + np.maximum(phi, 0.0) * quadratic, 1e-12)
+        weights = quadratic / np.square(variance)
+        squares = np.minimum(seen.squares, _CAP**2 * variance)
+        sums = np.maximum((weights * quadratic).sum(axis=0), 1e-300)
+        phi = np.asarray((weights * (squares - base)).sum(axis=0) / sums, np.float64)
+        if turn == 0:
+            information = np.asarray(sums / (2 * _AGREEING), np.float64)
+    return phi, information
+
+
+def _drift(history: History, per_year: int) -> float:
+    """The relative change of a year's total against the year before."""
+    n_years = len(history) // per_year
+    if n_years < 2:
+        return _USUAL_DRIFT
+    shape = (n_years, per_year)
+    counted = history.counted[-n_years * per_year :].reshape(shape)
+    totals = np.where(counted, history.values[-n_years * per_year :, -1].reshape(shape), 0.0).sum(axis=1)
+    means = totals / np.maximum(counted.sum(axis=1), 1)
+    whole = means[(counted.mean(axis=1) > 0.5) & (means > 0)]
+    if len(whole) < 2:
+        return _USUAL_DRIFT
+    return float(np.sqrt(np.mean(np.square(np.diff(np.log(whole))))))
