@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import numpy as np
@@ -27,15 +26,3 @@ def crews_for(law: CountLaw, *, quantile: float = DEFAULT_QUANTILE, per_crew: fl
     check_share(quantile=quantile)
     check_positive(per_crew=per_crew)
     return np.ceil(law.quantiles(quantile) / per_crew - _SLACK).astype(np.int64)
-
-
-def share_words(quantile: float) -> str:
-    """How often that is enough, in words.
-
-    >>> share_words(0.9), share_words(0.95), share_words(0.875)
-    ('9 times in 10', '19 times in 20', '875 times in 1000')
-    """
-    for n in (10, 20, 100, 1000):
-        if math.isclose(quantile * n, round(quantile * n), abs_tol=_SLACK):
-            return f"{round(quantile * n)} times in {n}"
-    return f"{100 * quantile:g} times in 100"

@@ -32,7 +32,7 @@ _ENTRIES: Final = (
         "share",
         "tacit.forecast.share_forecaster",
         "ShareForecaster",
-        "the total of all places times the smoothed share of each; the default",
+        "the total of all places times the smoothed share of each",
     ),
     Entry(
         "weekday mean",

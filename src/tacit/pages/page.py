@@ -13,6 +13,7 @@ from tacit.figures import LABORATORY, outlines, short_names
 from tacit.figures.charts import MOST_PLACES
 from tacit.pages import sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.forecast_words import decimals, expected
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
 from tacit.pages.words import counted, listed, number, percent, plural, rough_at_least, rough_at_most, step_noun
@@ -57,10 +58,10 @@ def make_page(
         "specs": sections.specs(selection, kinds, found) | ({} if lab is None else lab["specs"]),
     }
     scripts = [chart_library(), resource("page.js")]
-    return _write(
+    return write_page(
         path,
         "page.html",
-        _common(release, title, synthetic, is_laboratory=lab is not None)
+        common_parts(release, title, synthetic, is_laboratory=lab is not None)
         | {
             "policy": policy(scripts),
             "scripts": scripts,
@@ -86,12 +87,13 @@ def make_statement_page(
     release: Release, path: str | Path, *, title: str | None = None, synthetic: str | None = None
 ) -> Path:
     """Write the privacy statement of a release as a page of its own."""
-    return _write(path, "statement.html", _common(release, title, synthetic) | {"policy": policy([])})
+    return write_page(path, "statement.html", common_parts(release, title, synthetic) | {"policy": policy([])})
 
 
-def _common(
+def common_parts(
     release: Release, title: str | None, synthetic: str | None, *, is_laboratory: bool = False
 ) -> dict[str, Any]:
+    """What every page of a release says: its title, its labels, where it comes from."""
     labels = {LABORATORY: is_laboratory, "SIMULATION – not private": release.is_simulation, "Synthetic data": synthetic}
     return {
         "stamps": [label for label, holds in labels.items() if holds],
@@ -107,7 +109,7 @@ def _common(
     }
 
 
-def _write(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
+def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     """Fill a template, every value escaped, and let the file appear whole or not at all."""
     jinja2 = require("jinja2", extra="pages")
     environment = jinja2.Environment(
@@ -128,6 +130,8 @@ def _write(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
         "plural": plural,
         "listed": listed,
         "step_noun": step_noun,
+        "expected": expected,
+        "decimals": decimals,
     }
     environment.globals["counted"] = counted
     page = environment.get_template(template).render(context)

@@ -188,20 +188,20 @@ def has_choices_chart(kinds: Sequence[Errors], found: Sequence[Choice]) -> bool:
     return bool(kinds) and all(choice.errors and min(choice.errors) > 0 for choice in found)
 
 
-def without_rows(chart: Any) -> dict[str, Any]:
-    """A chart as Vega-Lite without its named rows, all but the few of error against epsilon."""
-    spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False))
+def without_rows(chart: Any, *names: str) -> dict[str, Any]:
+    """A chart as Vega-Lite without the rows of these data sets: all but the few of error against epsilon, if none."""
+    spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False), names or ("series", "places", "picked"))
     return spec
 
 
-def _without_rows(part: Any) -> Any:
+def _without_rows(part: Any, names: Sequence[str]) -> Any:
     if isinstance(part, list):
-        return [_without_rows(item) for item in part]
+        return [_without_rows(item, names) for item in part]
     if not isinstance(part, dict):
         return part
-    if "values" in part and part.get("name") in ("series", "places", "picked"):
+    if "values" in part and part.get("name") in names:
         return {"name": part["name"]}
-    return {key: _without_rows(item) for key, item in part.items() if key != "$schema"}
+    return {key: _without_rows(item, names) for key, item in part.items() if key != "$schema"}
 
 
 def middle(kinds: Sequence[Errors]) -> int:

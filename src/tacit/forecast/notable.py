@@ -1,0 +1,99 @@
+"""Bins ahead that stand out: public holidays, unusual numbers, a fair chance of a busy one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.forecast.forecast import Forecast
+from tacit.series import Series
+
+FloatArray = NDArray[np.float64]
+
+UNUSUAL: Final = 0.15
+"""How far from its usual number a bin must be expected, in parts of it."""
+BUSY_SHARE: Final = 0.05
+"""A busy bin is one of the busiest so many of the last year."""
+BUSY_CHANCE: Final = 0.15
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_RECENT_WEEKS: Final = 8
+_PER_YEAR: Final = {"hour": 8766, "day": 365, "week": 52, "month": 12, "year": 1}
+_FEWEST_BINS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Notable:
+    """A bin of a forecast, by number, and why it stands out, in sentences."""
+
+    bin: int
+    reasons: tuple[str, ...]
+
+
+def notable_bins(forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None) -> list[Notable]:
+    """Bins of a forecast that stand out from the series it was made of; ``holidays`` are names by ISO date.
+
+    Only the total of all places is looked at, which is known better than any single place.
+    """
+    reasons: list[list[str]] = [[] for _ in range(forecast.domain.shape[0])]
+    for bin, name in _holidays(forecast, holidays or {}).items():
+        reasons[bin].append(f"Public holiday: {name}.")
+    for bin, words in _unusual(forecast, series).items():
+        reasons[bin].append(words)
+    for bin, words in _busy(forecast, series).items():
+        reasons[bin].append(words)
+    return [Notable(bin, tuple(why)) for bin, why in enumerate(reasons) if why]
+
+
+def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:
+    """The first bin of each holiday, where bins are no longer than a day."""
+    time = forecast.domain.time
+    if time.step in ("week", "month", "year"):
+        return {}
+    days = [str(start)[:10] for start in time.starts()]
+    return {days.index(day): name for day, name in names.items() if day in days}
+
+
+def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
+    """Days whose expected total is far from that of the same weekday in the last weeks."""
+    if forecast.domain.time.step != "day":
+        return {}
+    weekdays, past = _weekdays(forecast.domain.time.starts()), _weekdays(series.domain.time.starts())
+    found = {}
+    for bin, weekday in enumerate(weekdays.tolist()):
+        same = np.flatnonzero((past == weekday) & ~series.missing)[-_RECENT_WEEKS:]
+        usual = float(series.totals[same].mean()) if len(same) >= _RECENT_WEEKS // 2 else 0.0
+        # noise of the totals themselves is no reason to be astonished
+        doubt = float(np.sqrt(series.total_variances[same].sum())) / max(len(same), 1)
+        gap = float(forecast.totals.means[bin]) - usual
+        if usual > 0 and abs(gap) > UNUSUAL * usual + 2 * doubt:
+            found[bin] = (
+                f"{100 * abs(gap) / usual:.0f}% {'more' if gap > 0 else 'fewer'} events expected than on "
+                f"{_WEEKDAYS[weekday]}s of the last {len(same)} weeks."
+            )
+    return found
+
+
+def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
+    """Bins with a fair chance of a total that only few bins of the last year had."""
+    step = series.domain.time.step
+    recent = np.flatnonzero(~series.missing)[-_PER_YEAR.get(step, 365) :]
+    if len(recent) < _FEWEST_BINS:
+        return {}
+    limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))
+    chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
+    one = {"day": "day", "hour": "hour", "week": "week", "month": "month"}.get(step, "period")
+    return {
+        bin: f"A busy {one} is likely enough to prepare for: {limit:,.0f} events or more, as in one {one} of "
+        f"{round(1 / BUSY_SHARE)} lately, have a chance of {100 * chance:.0f}%."
+        for bin, chance in enumerate(chances.tolist())
+        if chance >= BUSY_CHANCE
+    }
+
+
+def _weekdays(starts: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    days: NDArray[np.int64] = starts.astype("datetime64[D]").astype(np.int64)
+    return (days + 3) % 7  # 1 January 1970 was a Thursday

@@ -1,0 +1,123 @@
+"""A forecast as a page: crews, a map of the expected load, the fan of what may come, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tacit.errors import PlanMismatch, SettingError
+from tacit.events.polygons import Polygons
+from tacit.figures import outlines
+from tacit.figures.charts import MOST_PLACES
+from tacit.figures.forecasts import FEW_BINS
+from tacit.forecast.crews import DEFAULT_QUANTILE
+from tacit.forecast.forecast import Forecast
+from tacit.forecast.notable import notable_bins
+from tacit.forecast.past import series_of
+from tacit.forecast.table import FORECASTERS
+from tacit.pages import forecast_sections as sections
+from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.forecast_words import how_often, moment
+from tacit.pages.page import common_parts, write_page
+from tacit.pages.words import sentence_case, step_noun
+from tacit.release import Release
+
+_MOST_NOTABLE: Final = 20
+_MOST_IMPORTANT: Final = 12
+LEVELS: Final = (0.80, 0.95)
+
+
+def make_forecast_page(
+    forecast: Forecast,
+    release: Release,
+    path: str | Path,
+    *,
+    levels: tuple[float, float] = LEVELS,
+    quantile: float = DEFAULT_QUANTILE,
+    per_crew: float = 1.0,
+    holidays: Mapping[str, str] | None = None,
+    public: Sequence[str] = (),
+    importance: Mapping[str, float] | None = None,
+    polygons: str | Path | Polygons | None = None,
+    title: str | None = None,
+    synthetic: str | None = None,
+) -> Path:
+    """Write a forecast as one HTML file, complete in itself, beside what its release says of the past.
+
+    ``quantile`` and ``per_crew`` are what the table of crews begins with; a reader may choose others. ``holidays`` are
+    names by ISO date, ``public`` names what else the forecast was made of, ``importance`` what mattered for it.
+    """
+    if forecast.origin and forecast.origin != release.checksum:
+        raise PlanMismatch("the forecast was made of another release. Pass the release it was made of.")
+    if not 0 < levels[0] < levels[1] < 1:
+        raise SettingError(f"levels must be two shares, the smaller first; got levels={levels}. Give (0.8, 0.95).")
+    shown = sections.coming(forecast, release, levels, quantile, per_crew)
+    maps = sections.maps(shown, None if polygons is None else outlines(polygons, shown.places))
+    crews = sections.crews(shown)
+    often = [how_often(level) for level in levels]
+    data = {
+        "places": list(shown.places.cells),
+        "short": sections.short_place_names(shown),
+        "often": often,
+        "charted": MOST_PLACES,
+        "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
+        "past": sections.past(shown),
+        "fan": sections.fan(shown),
+        "crews": crews["counts"],
+        "specs": sections.specs(shown),
+    }
+    found = notable_bins(forecast, series_of(release), holidays)
+    entry = FORECASTERS.get(forecast.forecaster)
+    scripts = [chart_library(), resource("figures.js"), resource("forecast.js")]
+    context = common_parts(release, title or _title(shown), synthetic)
+    remarks = [
+        "A forecast made by Tacit from a private release. Lines that begin with # are not data.",
+        *([f"Synthetic data: {synthetic}"] if synthetic else []),
+        *(["SIMULATION: made with a known seed, the release protects nobody."] if release.is_simulation else []),
+    ]
+    return write_page(
+        path,
+        "forecast.html",
+        context
+        | {
+            "style": context["style"] + resource("forecast.css"),
+            "policy": policy(scripts),
+            "scripts": scripts,
+            "data": json_for_script(data),
+            "shown": shown,
+            "forecast": forecast,
+            "step": step_noun(shown.step),
+            "short": data["short"],
+            "charted": MOST_PLACES,
+            "headline": sections.headline(shown),
+            "maps": maps,
+            "crews": crews,
+            "often": often,
+            "is_few": shown.n_bins <= FEW_BINS,
+            "notable": [
+                {"label": moment(shown.labels[item.bin]), "reasons": item.reasons} for item in found[:_MOST_NOTABLE]
+            ],
+            "n_more_notable": max(len(found) - _MOST_NOTABLE, 0),
+            "public": list(public),
+            "model_sentence": "a model of one's own" if entry is None else entry.sentence,
+            "importance": _importance(importance or {}),
+            "table": sections.table_link(shown, remarks),
+            "matrix": sections.matrix(shown),
+        },
+    )
+
+
+def _title(shown: sections.Coming) -> str:
+    return f"{sentence_case(shown.release.plan.name)}: {shown.reach}"
+
+
+def _importance(found: Mapping[str, float]) -> list[dict[str, str]]:
+    largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST_IMPORTANT]
+    most = max((value for _, value in largest), default=0.0)
+    if most <= 0:
+        return []
+    return [
+        {"name": name, "value": f"{value:.3g}", "width": f"{100 * max(value, 0.0) / most:.0f}"}
+        for name, value in largest
+    ]

@@ -1,0 +1,299 @@
+"""The parts of a forecast's page as plain values for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import PlaceAxis
+from tacit.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names, tile_map
+from tacit.figures.counts import Counts, rounded
+from tacit.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, starts_of
+from tacit.figures.outlines import Outlines
+from tacit.forecast.crews import crews_for
+from tacit.forecast.forecast import Forecast
+from tacit.forecast.laws import CountLaw
+from tacit.forecast.past import series_of
+from tacit.pages.embedding import csv_link
+from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
+from tacit.pages.sections import without_rows
+from tacit.pages.words import counted, number, plural, sentence_case, step_noun
+from tacit.release import Release
+
+FloatArray = NDArray[np.float64]
+
+MOST_CELLS: Final = 50_000
+MOST_PLACES: Final = 600
+TABLE_BINS: Final = 14
+QUANTILES: Final = (0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
+_LABELED_TILES: Final = 60
+_PAST_BINS: Final = {"hour": 96, "day": 42, "week": 52, "month": 36, "year": 20}
+_WHOLE: Final = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coming:
+    """A forecast beside the release it was made of: what a page shows of both.
+
+    ``kept`` are the numbers of the places shown, ``levels`` the two levels of the intervals, the narrower first;
+    ``quantile`` is how sure crews are to be enough, and ``per_crew`` how many events one handles in a bin.
+    """
+
+    forecast: Forecast
+    release: Release
+    kept: NDArray[np.int64]
+    levels: tuple[float, float]
+    quantile: float
+    per_crew: float
+
+    @property
+    def places(self) -> PlaceAxis:
+        """The places shown, as an axis of their own."""
+        axis = self.forecast.domain.place
+        return PlaceAxis(axis.level, (axis.cells[cell] for cell in self.kept), axis.gazetteer)
+
+    @property
+    def step(self) -> str:
+        return self.forecast.domain.time.step
+
+    @property
+    def n_bins(self) -> int:
+        return self.forecast.domain.shape[0]
+
+    @property
+    def n_drawn(self) -> int:
+        """How many bins can be chosen on the map: as many as a page can carry."""
+        return max(min(self.n_bins, MOST_CELLS // (4 * max(len(self.kept), 1))), 1)
+
+    @property
+    def labels(self) -> list[str]:
+        return self.forecast.domain.time.labels()
+
+    @property
+    def reach(self) -> str:
+        return ahead(self.n_bins, self.step)
+
+
+def coming(
+    forecast: Forecast, release: Release, levels: tuple[float, float], quantile: float, per_crew: float
+) -> Coming:
+    """Choose what of a forecast a page shows."""
+    kept = np.sort(np.argsort(-forecast.sums.means, kind="stable")[:MOST_PLACES])
+    return Coming(forecast, release, kept, levels, quantile, per_crew)
+
+
+def headline(shown: Coming) -> list[dict[str, str]]:
+    """The numbers to know first, each with a sentence."""
+    forecast, labels = shown.forecast, shown.labels
+    place = forecast.domain.place
+    first = CountLaw(forecast.totals.means[:1], forecast.totals.variances[:1])
+    items = [_figure(f"events expected {_on(labels[0])}", first, shown, f"All {plural(place.level)} together.")]
+    if shown.n_bins > 1:
+        whole = CountLaw(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
+        items.append(_figure(f"in {shown.reach}", whole, shown, f"All {plural(place.level)} together."))
+        top = int(np.argmax(forecast.totals.means))
+        if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
+            law = CountLaw(forecast.totals.means[[top]], forecast.totals.variances[[top]])
+            items.append(_figure(f"{_on(labels[top])}", law, shown, f"The busiest {step_noun(shown.step)}."))
+    if place.n_cells > 1:
+        busiest = int(np.argmax(forecast.counts.means[0]))
+        law = CountLaw(forecast.counts.means[0, [busiest]], forecast.counts.variances[0, [busiest]])
+        items.append(_figure(f"in {place.cells[busiest]} {_on(labels[0])}", law, shown, f"The busiest {place.level}."))
+    return items
+
+
+def _figure(name: str, law: CountLaw, shown: Coming, remark: str) -> dict[str, str]:
+    spans = [
+        f"{sentence_case(how_often(level)) if number_of == 0 else how_often(level)} between {number(lower[0])} and "
+        f"{number(upper[0])}"
+        for number_of, level in enumerate(shown.levels)
+        for lower, upper in (law.intervals(level),)
+    ]
+    return {"value": expected(float(law.means[0])), "name": name, "note": f"{remark} {', '.join(spans)}."}
+
+
+def _on(label: str) -> str:
+    day, _, time = label.partition("T")
+    is_day = len(day.split("-")) == 3 and "W" not in day
+    return f"{'on' if is_day and not time else 'from' if time else 'in'} {moment(label)}"
+
+
+def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
+    """The map, one state for the whole horizon and one for every bin a reader may choose."""
+    narrow, wide = (
+        [_of_bins(expected_counts(shown.forecast, level), shown), expected_in_all(shown.forecast, level)]
+        for level in shown.levels
+    )
+    limits = {counts.step: shade_limits(counts.of_places(shown.kept).values) for counts in narrow}
+    periods = [
+        _state(counts, outer, bin, limits[counts.step], shown)
+        for counts, outer in (
+            zip(narrow[::-1], wide[::-1], strict=True) if shown.n_bins > 1 else [(narrow[0], wide[0])]
+        )
+        for bin in range(len(counts.periods))
+    ]
+    layout = tile_map(shown.places)
+    n_cells = len(shown.kept)
+    return {
+        "periods": periods,
+        "first": 1 if shown.n_bins > 1 else 0,
+        "limits": limits,
+        "first_shades": {step: first_shade(found) for step, found in limits.items()},
+        "n_columns": layout.n_columns,
+        "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
+        "order": sorted(range(n_cells), key=lambda n: layout.tiles[n][::-1]),
+        "is_labeled": n_cells <= _LABELED_TILES,
+        "drawing": drawing,
+        "without_outline": 0 if drawing is None else n_cells - len(drawing.paths),
+    }
+
+
+def _of_bins(counts: Counts, shown: Coming) -> Counts:
+    n_bins = shown.n_drawn
+    names = ("periods", "starts", "is_partial", "values", "lower", "upper", "standard_errors", "reliable", "status")
+    return replace(counts, **{name: getattr(counts, name)[:n_bins] for name in names})
+
+
+def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown: Coming) -> dict[str, Any]:
+    kept = shown.kept
+    return {
+        "label": sentence_case(shown.reach) if counts.step == _WHOLE else moment(counts.periods[bin]),
+        "limits": counts.step,
+        "shade": (np.searchsorted(limits, counts.values[bin, kept], side="right") + first_shade(limits)).tolist(),
+        "expected": rounded(counts.values[bin, kept], 2).tolist(),
+        "lower": [c.lower[bin, kept].round().tolist() for c in (counts, outer)],
+        "upper": [c.upper[bin, kept].round().tolist() for c in (counts, outer)],
+    }
+
+
+def past(shown: Coming) -> dict[str, Any]:
+    """The last bins that were counted, as the release refined them: all together first, then each place."""
+    series = series_of(shown.release)
+    n_past = max(_PAST_BINS.get(shown.step, 42), 2 * shown.n_bins)
+    n_past = max(min(n_past, len(series), MOST_CELLS // (len(shown.kept) + 1)), 1)
+    part = slice(len(series) - n_past, len(series))
+    values = rounded(shown.release.refined.values[part], 1)
+    rows = [_with_gaps(rounded(series.totals[part], 1), series.missing[part])]
+    rows += [_with_gaps(values[:, cell], series.missing[part]) for cell in shown.kept]
+    axis = series.domain.time
+    has_times = axis.step not in _PAST_BINS or axis.step == "hour"
+    starts = [f"{start}Z" if has_times else str(start)[:10] for start in axis.starts()[part]]
+    return {"start": starts, "count": rows}
+
+
+def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | None]:
+    return [None if gap or value != value else value for value, gap in zip(values.tolist(), missing, strict=True)]
+
+
+def fan(shown: Coming) -> dict[str, Any]:
+    """What is expected, as columns: all together first, then each place. Limits go from the outermost level in."""
+    every = [fan_rows(shown.forecast, shown.levels, None)]
+    every += [fan_rows(shown.forecast, shown.levels, int(cell)) for cell in shown.kept]
+    names = ("expected", "lower0", "upper0", "lower1", "upper1")
+    return {
+        "start": list(starts_of(shown.forecast)),
+        "label": [moment(label) for label in shown.labels],
+        **{name: [[row[name] for row in rows] for rows in every] for name in names},
+    }
+
+
+def specs(shown: Coming) -> dict[str, Any]:
+    """The charts as Vega-Lite; their rows are put in by the page's script."""
+    counts = expected_in_all(shown.forecast, shown.levels[0]).of_places(shown.kept)
+    charts = {
+        "fan": fan_chart([], fan_rows(shown.forecast, shown.levels, None), palette=ON_PAGE),
+        "places": places_chart(counts, 0, short_place_names(shown), palette=ON_PAGE),
+    }
+    return {name: without_rows(chart, "past", "fan", "places", "picked") for name, chart in charts.items()}
+
+
+def crews(shown: Coming) -> dict[str, Any]:
+    """Counts that are not exceeded with each probability on offer, and the crews for the one that was asked for."""
+    n_bins = min(shown.n_bins, 24 if shown.step == "hour" else TABLE_BINS)
+    forecast, kept = shown.forecast, shown.kept
+    each = CountLaw(forecast.counts.means[:n_bins], forecast.counts.variances[:n_bins])
+    total = CountLaw(forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins])
+    shares = sorted({*QUANTILES, shown.quantile})
+    asked = {"quantile": shown.quantile, "per_crew": shown.per_crew}
+    needed = crews_for(each, **asked)
+    return {
+        "heads": [short_moment(label) for label in shown.labels[:n_bins]],
+        "shares": [
+            {"value": f"{share:g}", "words": how_often(share), "asked": share == shown.quantile} for share in shares
+        ],
+        "counts": {
+            f"{share:g}": [
+                total.quantiles(share).astype(int).tolist(),
+                *each.quantiles(share)[:, kept].T.astype(int).tolist(),
+            ]
+            for share in shares
+        },
+        "rows": [{"place": forecast.domain.place.cells[cell], "crews": needed[:, cell].tolist()} for cell in kept],
+        "sum": needed[:, kept].sum(axis=1).tolist(),
+        "shared": crews_for(total, **asked).tolist(),
+        "is_cut": n_bins < shown.n_bins,
+    }
+
+
+def table_link(shown: Coming, remarks: Sequence[str]) -> dict[str, str]:
+    """A link to all numbers of the forecast, in the page itself."""
+    percents = [f"{100 * level:g}" for level in shown.levels]
+    header = ["period", "place", "expected"]
+    header += [f"{end}_{word}" for word in percents for end in ("lower", "upper")]
+    header.append(f"at_most_with_{100 * shown.quantile:g}")
+    rows = list(_table_rows(shown))
+    return {"href": csv_link(header, rows, remarks=remarks), "file": "forecast.csv", "size": counted(len(rows), "row")}
+
+
+def _table_rows(shown: Coming) -> Iterator[tuple[Any, ...]]:
+    forecast = shown.forecast
+    everything = (
+        (forecast.domain.place.cells, forecast.counts.means, forecast.counts.variances),
+        ((_WHOLE,), forecast.totals.means[:, None], forecast.totals.variances[:, None]),
+    )
+    for places, means, variances in everything:
+        law = CountLaw(means, variances)
+        limits = [limit for level in shown.levels for limit in law.intervals(level)]
+        limits.append(law.quantiles(shown.quantile))
+        for bin, label in enumerate(shown.labels):
+            for cell, place in enumerate(places):
+                numbers = (int(limit[bin, cell]) for limit in limits)
+                yield (label, place, round(float(means[bin, cell]), 2), *numbers)
+
+
+def matrix(shown: Coming) -> dict[str, Any]:
+    """The table of places by bins that stands in the page, all places together last."""
+    n_bins = min(shown.n_bins, TABLE_BINS)
+    forecast, level = shown.forecast, shown.levels[0]
+    rows = [
+        (
+            forecast.domain.place.cells[cell],
+            forecast.counts.means[:n_bins, cell],
+            forecast.counts.variances[:n_bins, cell],
+        )
+        for cell in shown.kept
+    ]
+    all_places = f"All {plural(forecast.domain.place.level)} together"
+    rows.append((all_places, forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins]))
+    return {
+        "heads": [short_moment(label) for label in shown.labels[:n_bins]],
+        "rows": [{"place": place, "cells": _cells(CountLaw(*law), level)} for place, *law in rows],
+        "is_cut": n_bins < shown.n_bins,
+    }
+
+
+def _cells(law: CountLaw, level: float) -> list[dict[str, str]]:
+    lower, upper = law.intervals(level)
+    return [
+        {"value": expected(mean), "span": f"{number(low)}–{number(high)}"}
+        for mean, low, high in zip(law.means.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    ]
+
+
+def short_place_names(shown: Coming) -> list[str]:
+    """The places' names where there is little room."""
+    return short_names(shown.places.cells)

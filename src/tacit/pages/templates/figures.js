@@ -1,0 +1,158 @@
+"use strict";
+// What pages have in common: numbers in words, the tooltip, shapes of a map, charts and the slider that reads them.
+window.tacit = (() => {
+  const byId = (id) => document.getElementById(id);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  const number = (value) => (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
+
+  // The tooltip: shown on hover and on focus, left with Escape
+
+  const tip = byId("tip");
+
+  function showTip(text, box) {
+    tip.textContent = text;
+    tip.hidden = false;
+    const width = document.documentElement.clientWidth;
+    const left = clamp(box.left + box.width / 2 - tip.offsetWidth / 2, 8, Math.max(8, width - tip.offsetWidth - 8));
+    const above = box.top - tip.offsetHeight - 8;
+    tip.style.left = `${left + window.scrollX}px`;
+    tip.style.top = `${(above > 4 ? above : box.bottom + 8) + window.scrollY}px`;
+  }
+
+  function hideTip() {
+    tip.hidden = true;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hideTip();
+  });
+
+  function chartTip(handler, event, item, value) {
+    if (!value) return hideTip();
+    const text = typeof value === "object"
+      ? Object.entries(value).map(([name, content]) => `${name}: ${content}`).join("; ")
+      : String(value);
+    showTip(text, { left: event.clientX, width: 0, top: event.clientY, bottom: event.clientY });
+  }
+
+  // Shapes of a map: buttons, or outlines that act as such
+
+  function watchShapes(shapes, sentence, choose) {
+    const ring = byId("reached-ring");
+    for (const shape of shapes) {
+      const place = Number(shape.dataset.place);
+      const show = () => {
+        if (ring) ring.setAttribute("d", shape.getAttribute("d"));
+        showTip(sentence(place), shape.getBoundingClientRect());
+      };
+      const leave = () => {
+        if (ring) ring.setAttribute("d", "");
+        hideTip();
+      };
+      shape.addEventListener("pointerenter", show);
+      shape.addEventListener("focus", show);
+      shape.addEventListener("pointerleave", leave);
+      shape.addEventListener("blur", leave);
+      shape.addEventListener("click", () => choose(place));
+      if (shape.tagName.toLowerCase() !== "button") {
+        shape.addEventListener("keydown", (event) => {
+          if (event.key === "Enter" || event.key === " ") {
+            event.preventDefault();
+            choose(place);
+          }
+        });
+      }
+    }
+  }
+
+  // A legend: the class of a swatch and its words, for each shade
+
+  function drawLegend(list, items) {
+    list.replaceChildren(...items.map(([kind, word]) => {
+      const item = document.createElement("li");
+      const swatch = document.createElement("i");
+      swatch.className = kind;
+      item.append(swatch, word);
+      return item;
+    }));
+  }
+
+  // Charts. A figure has: spec, rows() by data set, and where single values can be read: read (the name of the data
+  // set), sentence(row)
+
+  const views = {};
+
+  async function draw(name, figure) {
+    const box = byId(`chart-${name}`);
+    if (!box || !figure.spec) return;
+    const spec = { ...figure.spec, datasets: withPicked(figure) };
+    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false };
+    const { view } = await window.vegaEmbed(box, spec, options);
+    views[name] = view;
+    watch(name, figure, box, view);
+  }
+
+  async function redraw(name, figure) {
+    const view = views[name];
+    if (!view) return;
+    for (const [table, rows] of Object.entries(withPicked(figure))) view.data(table, rows);
+    await view.resize().runAsync();
+    startReading(name, figure);
+  }
+
+  function withPicked(figure) {
+    const rows = figure.rows();
+    if (!figure.read) return rows;
+    const read = rows[figure.read];
+    return { ...rows, picked: [{ ...read[figure.first === undefined ? read.length - 1 : figure.first], marked: 0 }] };
+  }
+
+  function reader(name) {
+    const block = document.querySelector(`.reading[data-chart="${name}"]`);
+    return block && { block, slider: block.querySelector("input"), output: block.querySelector("output") };
+  }
+
+  function startReading(name, figure) {
+    const found = reader(name);
+    if (!found) return;
+    const last = figure.rows()[figure.read].length - 1;
+    found.block.hidden = false;
+    found.slider.max = String(last);
+    pick(name, figure, figure.first === undefined ? last : figure.first, false);
+  }
+
+  function pick(name, figure, index, isMarked) {
+    const found = reader(name);
+    const row = figure.rows()[figure.read][index];
+    found.slider.value = String(index);
+    found.output.textContent = figure.sentence(row);
+    found.slider.setAttribute("aria-valuetext", figure.sentence(row));
+    views[name].data("picked", [{ ...row, marked: isMarked ? 1 : 0 }]).runAsync();
+  }
+
+  function watch(name, figure, box, view) {
+    const found = reader(name);
+    if (!found) return;
+    startReading(name, figure);
+    const picked = () => Number(found.slider.value);
+    found.slider.addEventListener("input", () => pick(name, figure, picked(), true));
+    found.slider.addEventListener("focus", () => pick(name, figure, picked(), true));
+    found.slider.addEventListener("blur", () => pick(name, figure, picked(), false));
+    box.addEventListener("pointermove", (event) => {
+      const frame = box.querySelector("svg").getBoundingClientRect();
+      const time = view.scale("x").invert(event.clientX - frame.left - view.origin()[0]);
+      const away = figure.rows()[figure.read].map((row) => Math.abs(Date.parse(row.start) - time));
+      pick(name, figure, away.indexOf(Math.min(...away)), true);
+    });
+    box.addEventListener("pointerleave", () => pick(name, figure, picked(), false));
+  }
+
+  function drawAll(figures) {
+    Promise.all(Object.entries(figures).map(([name, figure]) => draw(name, figure))).then(() => {
+      document.documentElement.dataset.drawn = "yes";
+    });
+  }
+
+  return { all, byId, clamp, drawAll, drawLegend, number, redraw, watchShapes };
+})();

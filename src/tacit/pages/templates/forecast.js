@@ -1,0 +1,136 @@
+"use strict";
+(() => {
+  const { all, byId, drawAll, drawLegend, number, redraw, watchShapes } = window.tacit;
+  const data = JSON.parse(byId("data").textContent);
+  const state = { period: data.maps.first, place: 0 };   // 0 is all places together, place n is n + 1
+
+  // Sentences
+
+  function expected(value) {
+    if (value > 0 && value < 0.05) return "under 0.1";
+    return value < 9.95 ? value.toFixed(1) : number(value);
+  }
+
+  function spans(limits) {
+    return limits.map(([lower, upper], i) => `${data.often[i]} between ${number(lower)} and ${number(upper)}`).join("; ");
+  }
+
+  function placeSentence(place) {
+    const period = data.maps.periods[state.period];
+    const limits = data.often.map((_, i) => [period.lower[i][place], period.upper[i][place]]);
+    return `${data.places[place]}, ${period.label}: about ${expected(period.expected[place])} events; ${spans(limits)}.`;
+  }
+
+  function fanSentence(row) {
+    return `${row.label}: about ${expected(row.expected)} events; ${spans([[row.lower1, row.upper1], [row.lower0, row.upper0]])}.`;
+  }
+
+  // The map
+
+  const shapes = all("[data-place]");
+
+  function drawMap() {
+    const period = data.maps.periods[state.period];
+    for (const shape of shapes) {
+      const place = Number(shape.dataset.place);
+      const kind = shape.tagName.toLowerCase() === "button" ? "tile" : "outline";
+      shape.setAttribute("class", `${kind} shade-${period.shade[place]}`);
+      shape.setAttribute("aria-label", placeSentence(place));
+      shape.setAttribute("aria-pressed", String(place + 1 === state.place));
+      const count = shape.querySelector(".count");
+      if (count) count.textContent = expected(period.expected[place]);
+    }
+    const chosen = shapes.find((shape) => Number(shape.dataset.place) + 1 === state.place);
+    const ring = byId("chosen-ring");
+    if (ring) ring.setAttribute("d", chosen ? chosen.getAttribute("d") : "");
+    for (const label of all("[data-label]")) {
+      const place = Number(label.dataset.label);
+      label.textContent = expected(period.expected[place]);
+      label.setAttribute("class", `shade-${period.shade[place]}`);
+    }
+    for (const name of all(".period-name")) name.textContent = period.label;
+    const first = data.maps.first_shades[period.limits];
+    drawLegend(byId("legend"), shadeWords(data.maps.limits[period.limits]).map((word, i) => [`shade-${i + first}`, word]));
+  }
+
+  function shadeWords(limits) {
+    if (!limits.length) return ["any number"];
+    const between = limits.slice(1).map((limit, i) => `${number(limits[i])} to under ${number(limit)}`);
+    return [`under ${number(limits[0])}`, ...between, `${number(limits[limits.length - 1])} or more`];
+  }
+
+  // The places side by side
+
+  const places = {
+    spec: data.specs.places,
+    rows: () => {
+      const period = data.maps.periods[state.period];
+      const rows = data.places.map((place, i) => ({
+        place, name: data.short[i], estimate: period.expected[i], shown: period.expected[i], reliable: true,
+        lower: period.lower[0][i], upper: period.upper[0][i],
+      }));
+      return { places: rows.sort((a, b) => b.estimate - a.estimate).slice(0, data.charted) };
+    },
+  };
+
+  // The fan
+
+  const fan = {
+    spec: data.specs.fan,
+    read: "fan",
+    first: 0,
+    rows: () => ({
+      past: data.past.start.map((start, i) => ({ start, count: data.past.count[state.place][i] })),
+      fan: data.fan.start.map((start, i) => ({
+        start, label: data.fan.label[i], expected: data.fan.expected[state.place][i],
+        lower0: data.fan.lower0[state.place][i], upper0: data.fan.upper0[state.place][i],
+        lower1: data.fan.lower1[state.place][i], upper1: data.fan.upper1[state.place][i],
+      })),
+    }),
+    sentence: fanSentence,
+  };
+
+  function choosePlace(place) {
+    state.place = place;
+    byId("place").value = String(place);
+    for (const name of all(".place-name")) name.textContent = byId("place").selectedOptions[0].textContent;
+    drawMap();
+    redraw("fan", fan);
+  }
+
+  // Crews: how many are enough, from the counts that are not exceeded so often
+
+  function drawCrews() {
+    const counts = data.crews[byId("quantile").value];
+    const perCrew = Number(byId("per-crew").value);
+    const isRight = Number.isFinite(perCrew) && perCrew > 0;
+    byId("per-crew").setAttribute("aria-invalid", String(!isRight));
+    if (!isRight) return;
+    const needed = counts.map((row) => row.map((count) => Math.ceil(count / perCrew - 1e-9)));
+    const sums = needed[0].map((_, bin) => needed.slice(1).reduce((sum, row) => sum + row[bin], 0));
+    const fill = (row, values) => values.forEach((value, i) => { row.cells[i + 1].textContent = number(value); });
+    for (const row of all("[data-crews]")) fill(row, needed[Number(row.dataset.crews) + 1]);
+    fill(byId("crews-sum"), sums);
+    fill(byId("crews-shared"), needed[0]);
+    for (const name of all(".often")) name.textContent = byId("quantile").selectedOptions[0].textContent;
+    for (const name of all(".per-crew")) name.textContent = String(perCrew);
+  }
+
+  // Choices
+
+  watchShapes(shapes, placeSentence, (place) => choosePlace(place + 1));
+  if (byId("period")) {
+    byId("period").addEventListener("change", (event) => {
+      state.period = Number(event.target.value);
+      drawMap();
+      redraw("places", places);
+    });
+  }
+  byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
+  byId("quantile").addEventListener("change", drawCrews);
+  byId("per-crew").addEventListener("input", drawCrews);
+
+  choosePlace(0);
+  drawCrews();
+  drawAll({ places, fan });
+})();
