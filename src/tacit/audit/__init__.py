@@ -3,10 +3,20 @@
 An audit plays a distinguishing game and gives a lower bound on epsilon that is wrong with a stated probability at most.
 A claim below the bound is refuted. A claim that is not refuted is not proved: proofs are by enumeration of the channel
 (:func:`tacit.testing.check_channel`).
+
+Start with :func:`audit_plan` for our own mechanisms, :func:`audit_randomizer` for any function from values to reports,
+and :func:`audit_answers` for any function from counts to published answers.
 """
 
+from tacit.audit.answers import audit_answers, audit_many, audit_reconstruction, audit_repeats
 from tacit.audit.averaging import averaged, is_redrawn, share_identified
 from tacit.audit.bounds import epsilon_of_events, epsilon_of_guesses, lower_limit, upper_limit
+from tacit.audit.commands import Command
+from tacit.audit.dependence import audit_dependence, noise_rank
+from tacit.audit.floating_point import audit_floating_point, is_reachable
+from tacit.audit.games import Contest, View, play_game
+from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.randomizers import audit_mechanism, audit_randomizer, audit_repeating_noise, audit_reports_of
 from tacit.audit.reconstruction import (
     Reconstruction,
     noiseless_combinations,
@@ -15,15 +25,41 @@ from tacit.audit.reconstruction import (
     reconstruct_exactly,
     reconstruct_through_dependence,
 )
+from tacit.audit.suites import AUDITS, audit_answers_function, audit_counter, audit_plan, audit_reports_function
+from tacit.audit.verdicts import Audit, Verdict
 
 __all__ = [
+    "AUDITS",
+    "Audit",
+    "Command",
+    "Contest",
     "Reconstruction",
+    "Verdict",
+    "View",
+    "audit_answers",
+    "audit_answers_function",
+    "audit_counter",
+    "audit_dependence",
+    "audit_floating_point",
+    "audit_many",
+    "audit_mechanism",
+    "audit_plan",
+    "audit_randomizer",
+    "audit_reconstruction",
+    "audit_repeated_reports",
+    "audit_repeating_noise",
+    "audit_repeats",
+    "audit_reports_function",
+    "audit_reports_of",
     "averaged",
     "epsilon_of_events",
     "epsilon_of_guesses",
+    "is_reachable",
     "is_redrawn",
     "lower_limit",
+    "noise_rank",
     "noiseless_combinations",
+    "play_game",
     "range_design",
     "reconstruct_by_least_squares",
     "reconstruct_exactly",

@@ -1,0 +1,285 @@
+"""Audits of what a curator publishes: any function from counts to noisy answers, run on neighbouring counts.
+
+Neighbours differ by one unit in one bin. The answers of a run are looked at one by one and all together: as a weighted
+sum, and by the likelihood of Laplace noise, which is the best there is where every answer has noise of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit._validate import check_at_least
+from tacit.audit.averaging import averaged, is_redrawn
+from tacit.audit.games import BoolArray, Contest, FloatArray, IntArray, Progress, View, play_game, tossed
+from tacit.audit.verdicts import Audit
+from tacit.audit.views import Discriminant, as_numbers, by_quantiles
+from tacit.errors import SettingError
+from tacit.randomness import Randomness, SecureRandomness
+
+Build = Callable[[IntArray], Any]
+"""Takes true counts, publishes: gives the answers, or a function without arguments that can be asked for them."""
+BuildMany = Callable[[IntArray], FloatArray]
+"""Takes a table with a row of true counts for each run; gives a row of answers for each."""
+
+DEFAULT_RUNS: Final = 20_000
+DEFAULT_COUNT: Final = 20
+"""What every bin holds before a unit is added: more than a few, lest answers cut off at 0 hide it."""
+_N_TELLING: Final = 3
+
+
+def audit_answers(
+    build: Build,
+    *,
+    epsilon: float,
+    counts: int | ArrayLike,
+    unit: int = 1,
+    delta: float = 0.0,
+    times: int = 1,
+    n_runs: int = DEFAULT_RUNS,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Bound the epsilon of published answers from below.
+
+    ``counts`` are true counts to start from, or the number of bins; ``unit`` is what one protected unit adds to a bin
+    at most. With ``times`` above 1, ``build`` gives a function, which is asked as often, and the mean is looked at.
+
+    A table of counts without noise is told apart at once:
+
+    >>> from tacit.randomness import SeededRandomness
+    >>> audit = audit_answers(lambda counts: counts, epsilon=1.0, counts=4, n_runs=2_000,
+    ...                       randomness=SeededRandomness(1))
+    >>> str(audit.verdict)
+    'refuted'
+    """
+    check_at_least(1, times=times)
+    return audit_many(
+        many_of(build, times),
+        epsilon=epsilon,
+        counts=counts,
+        unit=unit,
+        delta=delta,
+        n_runs=n_runs,
+        confidence=confidence,
+        randomness=randomness,
+        progress=progress,
+        name="published answers" if times == 1 else f"the mean of {times:,} equal questions",
+        is_specific=times > 1,
+    )
+
+
+def audit_many(
+    build: BuildMany,
+    *,
+    epsilon: float,
+    counts: int | ArrayLike,
+    unit: int = 1,
+    delta: float = 0.0,
+    n_runs: int = DEFAULT_RUNS,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+    name: str = "published answers",
+    is_specific: bool = False,
+    views: Sequence[View] = (),
+) -> Audit:
+    """The same for a function that makes many runs at once."""
+    views = views or [*(Telling(rank) for rank in range(_N_TELLING)), Discriminant(), LaplaceLikelihood()]
+    return play_game(
+        name,
+        neighbors(build, start_of(counts), unit, views),
+        epsilon=epsilon,
+        delta=delta,
+        n_runs=n_runs,
+        confidence=confidence,
+        randomness=randomness,
+        progress=progress,
+        is_specific=is_specific,
+    )
+
+
+def audit_repeats(
+    build: Build,
+    *,
+    epsilon: float,
+    counts: int | ArrayLike,
+    unit: int = 1,
+    times: int = 256,
+    n_runs: int = 1_000,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Ask the same question twice; where the answers differ, ask it ``times`` times and look at the mean.
+
+    ``build`` must give a function that can be asked again.
+    """
+    ask = build(start_of(counts))
+    if not callable(ask):
+        raise SettingError("build must give a function to ask, so that the same question can be asked twice.")
+    if not is_redrawn(ask):
+        said = ("the same question asked twice has the same answer",)
+        return Audit("the same question twice", epsilon, 0.0, 0.0, confidence, 1, 0, 0, said, is_specific=True)
+    return audit_answers(
+        build,
+        epsilon=epsilon,
+        counts=counts,
+        unit=unit,
+        times=times,
+        n_runs=n_runs,
+        confidence=confidence,
+        randomness=randomness,
+        progress=progress,
+    )
+
+
+def audit_reconstruction(
+    build: BuildMany,
+    *,
+    epsilon: float,
+    n_bins: int,
+    unit: int = 1,
+    n_builds: int = 400,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Get all counts back from one table of answers: every bin holds one unit or none, and all are guessed at once.
+
+    A linear estimate of the bins is learned by least squares. As many bins as a table has are guessed from it, so that
+    few tables are many guesses; under epsilon no more than e^epsilon/(1 + e^epsilon) of them are right.
+    """
+    check_at_least(1, n_bins=n_bins)
+    check_at_least(8, n_builds=n_builds)
+    source = SecureRandomness() if randomness is None else randomness
+    n_learned = n_builds // 2
+    bits = tossed(n_learned * n_bins, source).reshape(n_learned, n_bins)
+    answers = as_numbers(build(unit * bits.astype(np.int64)))
+    inputs = np.column_stack([answers, np.ones(n_learned)])
+    scale = float((answers**2).mean()) + np.finfo(float).tiny
+    ridge = 1e-8 * scale * n_learned * np.eye(inputs.shape[1])
+    weights = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ bits)
+
+    def play(coins: BoolArray) -> FloatArray:
+        n_here = -(-len(coins) // n_bins)
+        rest = tossed(n_here * n_bins - len(coins), source)
+        table = np.concatenate([coins, rest]).reshape(n_here, n_bins)
+        found = np.column_stack([as_numbers(build(unit * table.astype(np.int64))), np.ones(n_here)]) @ weights
+        return np.asarray(found, np.float64).reshape(-1)[: len(coins)]
+
+    return play_game(
+        "reconstruction",
+        [Contest(f"one unit or none in each of {n_bins} bins", play, [Telling(0)])],
+        epsilon=epsilon,
+        n_runs=max(200, (n_builds - n_learned) * n_bins),
+        confidence=confidence,
+        randomness=source,
+        progress=progress,
+        is_specific=True,
+    )
+
+
+def neighbors(
+    build: BuildMany, start: IntArray, unit: int, views: Sequence[View], bins: Sequence[int] = ()
+) -> list[Contest]:
+    """A unit more or not, in each of these bins: the middle one, the last and the first unless others are named."""
+    check_at_least(1, unit=unit)
+
+    def player(bin: int) -> Callable[[BoolArray], FloatArray]:
+        def play(coins: BoolArray) -> FloatArray:
+            tables = np.tile(start, (len(coins), 1))
+            tables[:, bin] += unit * coins
+            return as_numbers(build(tables))
+
+        return play
+
+    bins = bins or list(dict.fromkeys([start.size // 2, start.size - 1, 0]))
+    return [Contest(f"{unit} more in bin {bin} or not", player(bin), views) for bin in bins]
+
+
+def many_of(build: Build, times: int = 1) -> BuildMany:
+    """A function of one table of counts as one of many."""
+
+    def run(counts: IntArray) -> FloatArray:
+        answers = build(counts)
+        if not callable(answers):
+            if times > 1:
+                raise SettingError("build must give a function to ask, so that the same question can be asked twice.")
+            return np.atleast_1d(np.asarray(answers, np.float64)).reshape(-1)
+        return averaged(answers, times).reshape(-1)
+
+    def build_many(tables: IntArray) -> FloatArray:
+        rows = [run(table.copy()) for table in tables]
+        if len({row.size for row in rows}) != 1:
+            raise SettingError("every run must give as many answers. Give an array of one length.")
+        return np.array(rows)
+
+    return build_many
+
+
+def start_of(counts: int | ArrayLike) -> IntArray:
+    """True counts to start from."""
+    start = np.full(counts, DEFAULT_COUNT) if isinstance(counts, int) else np.asarray(counts)
+    if start.ndim != 1 or not start.size or start.dtype.kind not in "iu":
+        raise SettingError("counts must be a row of whole numbers, or the number of bins.")
+    return start.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """The answer that differs most between the two inputs, or the next after it: ``rank`` 0, 1, ..."""
+
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return "the answer that tells most" if self.rank == 0 else f"the answer that tells most but {self.rank}"
+
+    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
+        answers = as_numbers(observed)
+        column = gap_order(answers, coins)[min(self.rank, answers.shape[1] - 1)]
+        return by_quantiles(lambda outputs: as_numbers(outputs)[:, column], observed)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLikelihood:
+    """How much more likely answers are with the unit than without, if each had Laplace noise of its own."""
+
+    name: str = "the likelihood of Laplace noise in all answers"
+
+    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
+        answers = as_numbers(observed)
+        gap, error = _gaps(answers, coins)
+        kept = np.flatnonzero(np.abs(gap) > 4 * error)
+        center = np.median(answers[~coins], axis=0) if (~coins).any() else answers[0]
+        spread = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)
+
+        def likelihood(outputs: Any) -> FloatArray:
+            off = as_numbers(outputs)[:, kept] - center[kept]
+            terms = (np.abs(off) - np.abs(off - gap[kept])) / np.maximum(spread[kept], 1e-9 * np.abs(gap[kept]))
+            return np.asarray(terms.sum(axis=1), np.float64)
+
+        return by_quantiles(likelihood, observed)
+
+
+def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
+    """Answers in the order of how surely their means differ between the two inputs."""
+    gap, error = _gaps(answers, coins)
+    return [int(column) for column in np.argsort(-np.abs(gap) / error, kind="stable")]
+
+
+def _gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, NDArray[np.float64]]:
+    """How much the mean of every answer differs between the two inputs, and the standard error of that."""
+    n_heads, n_tails = int(coins.sum()), int((~coins).sum())
+    if not (n_heads and n_tails):
+        return np.zeros(answers.shape[1]), np.ones(answers.shape[1])
+    heads, tails = answers[coins], answers[~coins]
+    error = np.sqrt(heads.var(axis=0) / n_heads + tails.var(axis=0) / n_tails)
+    gap = heads.mean(axis=0) - tails.mean(axis=0)
+    return gap, np.maximum(error, 1e-9 * (1 + np.abs(gap)))  # never zero: some answers have no noise

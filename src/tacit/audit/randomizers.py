@@ -1,0 +1,244 @@
+"""Audits of what devices run: a randomizer of ours or a plug-in, any function, any command, or reports in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import check_at_least
+from tacit.audit.games import BoolArray, Contest, Progress, View, play_game
+from tacit.audit.supports import Supports
+from tacit.audit.verdicts import Audit
+from tacit.audit.views import Fields, Wholes, views_of
+from tacit.errors import DataError, SettingError
+from tacit.local.randomizer import LocalRandomizer
+from tacit.randomness import Randomness, SecureRandomness
+
+Randomize = Callable[[NDArray[Any]], Any]
+"""Takes true values, gives as many reports: an array with a row for each, or a list of words."""
+
+DEFAULT_REPORTS: Final = 1_000_000
+_MOST_PAIRS: Final = 24
+_TRIED: Final = 64
+_SHORT_BYTES: Final = 2
+
+
+def audit_mechanism(
+    randomizer: LocalRandomizer,
+    *,
+    epsilon: float | None = None,
+    n_reports: int = DEFAULT_REPORTS,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Bound the epsilon of a local randomizer from below, by what its reports support.
+
+    >>> from tacit.local.unary import UnaryEncoding
+    >>> from tacit.randomness import SeededRandomness
+    >>> sue = UnaryEncoding.symmetric(epsilon=2.2, n_cells=17)
+    >>> audit = audit_mechanism(sue, n_reports=200_000, randomness=SeededRandomness(1))
+    >>> str(audit.verdict), 2.1 < audit.lower_bound <= 2.2
+    ('not refuted', True)
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    return audit_reports_of(
+        randomizer,
+        lambda cells: randomizer.randomize(cells, randomness=source),
+        epsilon=epsilon,
+        n_reports=n_reports,
+        confidence=confidence,
+        randomness=source,
+        progress=progress,
+    )
+
+
+def audit_reports_of(
+    randomizer: LocalRandomizer,
+    randomize: Randomize,
+    *,
+    epsilon: float | None = None,
+    n_reports: int = DEFAULT_REPORTS,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit reports in the form of a ``randomizer``, whoever makes them: another client, a command."""
+
+    def views(first: int, second: int) -> list[View]:
+        looks: list[View] = [Supports(randomizer, first, second), Fields(2)]
+        return [*looks, Wholes()] if randomizer.report_bytes <= _SHORT_BYTES else looks
+
+    contests = [
+        Contest(f"values {first} and {second}", _player(randomize, first, second), views(first, second))
+        for first, second in pairs_of(randomizer.n_cells)
+    ]
+    return play_game(
+        "local randomizer",
+        contests,
+        epsilon=randomizer.epsilon if epsilon is None else epsilon,
+        n_runs=n_reports,
+        confidence=confidence,
+        randomness=randomness,
+        progress=progress,
+    )
+
+
+def audit_randomizer(
+    randomize: Randomize,
+    *,
+    epsilon: float,
+    values: int | Sequence[Any],
+    delta: float = 0.0,
+    n_reports: int = DEFAULT_REPORTS,
+    confidence: float = 0.99,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    views: Sequence[View] | None = None,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Bound the epsilon of any randomizer from below. Nothing is known of its reports but that they can be compared.
+
+    ``values`` are those a device may hold: a number k for 0 .. k - 1, or a list. Reports are looked at as wholes and by
+    their fields; ``views`` of your own look at them otherwise, ``pairs`` says which values to tell apart.
+
+    A bit that is sent as it is gives itself away:
+
+    >>> from tacit.randomness import SeededRandomness
+    >>> audit = audit_randomizer(lambda bits: bits, epsilon=1.0, values=2, n_reports=2_000,
+    ...                          randomness=SeededRandomness(1))
+    >>> str(audit.verdict), audit.n_correct == audit.n_guesses
+    ('refuted', True)
+    """
+    held = list(range(values)) if isinstance(values, int) else list(values)
+    check_at_least(2, values=len(held))
+    chosen = [(held[first], held[second]) for first, second in pairs_of(len(held))] if pairs is None else list(pairs)
+    looks = views
+    if looks is None:
+        looks = views_of(_checked(randomize(np.resize(np.array(chosen[0]), _TRIED)), _TRIED))
+    contests = [
+        Contest(f"values {first} and {second}", _player(randomize, first, second), looks) for first, second in chosen
+    ]
+    return play_game(
+        "local randomizer",
+        contests,
+        epsilon=epsilon,
+        delta=delta,
+        n_runs=n_reports,
+        confidence=confidence,
+        randomness=randomness,
+        progress=progress,
+    )
+
+
+def audit_repeating_noise(
+    randomize: Randomize,
+    *,
+    epsilon: float,
+    values: int | Sequence[Any],
+    n_reports: int = 3_000,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+) -> Audit:
+    """Find out whether the noise is the same in every run, as with a seed that was left in the code.
+
+    Whoever runs the same code on values of their own then knows it: a report is compared with what the same place in
+    the list would have been for either value.
+    """
+    held = list(range(values)) if isinstance(values, int) else list(values)
+    check_at_least(2, values=len(held))
+    first, second = held[0], held[-1]
+
+    def play(coins: BoolArray) -> NDArray[np.int64]:
+        three = [_rows(randomize(_picked(first, second, bits))) for bits in (coins, coins & False, coins | True)]
+        is_first, is_second = ((three[0] == own).all(axis=1) for own in three[1:])
+        both: NDArray[np.int64] = 2 * is_first.astype(np.int64) + is_second
+        return both
+
+    contest = Contest(f"values {first} and {second}", play, [Wholes("what the same run gives for either value")])
+    return play_game(
+        "repeating noise",
+        [contest],
+        epsilon=epsilon,
+        n_runs=n_reports,
+        confidence=confidence,
+        randomness=randomness,
+        is_specific=True,
+    )
+
+
+def from_files(reports: Mapping[int, NDArray[np.uint8]], *, randomness: Randomness | None = None) -> Randomize:
+    """Reports that were made of known values, given out one by one in random order and none twice.
+
+    The keys are the true values. Order tells nothing then, as in a report file, which is sorted.
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    shuffled = {value: rows[_permutation(len(rows), source)] for value, rows in reports.items()}
+    n_given = dict.fromkeys(shuffled, 0)
+
+    def randomize(values: NDArray[Any]) -> NDArray[np.uint8]:
+        some = next(iter(shuffled.values()))
+        out = np.empty((len(values), some.shape[1]), np.uint8)
+        for value in np.unique(values).tolist():
+            at = np.flatnonzero(values == value)
+            start = n_given[value]
+            if start + len(at) > len(shuffled[value]):
+                raise DataError(
+                    f"an audit needs more reports of value {value} than the {len(shuffled[value])} there are. "
+                    "Make more, or audit with fewer: --runs"
+                )
+            out[at] = shuffled[value][start : start + len(at)]
+            n_given[value] = start + len(at)
+        return out
+
+    return randomize
+
+
+def pairs_of(n_values: int) -> list[tuple[int, int]]:
+    """Pairs of values to tell apart: the farthest first, then neighbours, so that every value has its turn.
+
+    >>> pairs_of(4)
+    [(0, 3), (0, 1), (1, 2), (2, 3)]
+    >>> len(pairs_of(1000))
+    24
+    """
+    firsts = np.unique(np.linspace(0, n_values - 2, min(n_values - 1, _MOST_PAIRS - 1)).astype(int)).tolist()
+    pairs = [(0, n_values - 1), *((first, first + 1) for first in firsts)]
+    return list(dict.fromkeys(pairs))
+
+
+def _player(randomize: Randomize, first: Any, second: Any) -> Callable[[BoolArray], Any]:
+    def play(coins: BoolArray) -> Any:
+        return _checked(randomize(_picked(first, second, coins)), len(coins))
+
+    return play
+
+
+def _picked(first: Any, second: Any, coins: BoolArray) -> NDArray[Any]:
+    return np.where(coins, np.array(second), np.array(first))
+
+
+def _checked(reports: Any, n_values: int) -> NDArray[Any]:
+    try:
+        rows = np.asarray(reports)
+    except ValueError:
+        raise SettingError("reports must all have one length. Give an array with a row for each value.") from None
+    if rows.ndim < 1 or len(rows) != n_values:
+        n_rows = len(rows) if rows.ndim else 1
+        raise SettingError(f"the randomizer must give a report for each of {n_values} values; it gave {n_rows}.")
+    if rows.dtype.kind == "O":
+        return np.array([repr(row) for row in rows])
+    return rows
+
+
+def _rows(reports: Any) -> NDArray[Any]:
+    rows = np.asarray(reports)
+    return rows.reshape(len(rows), -1)
+
+
+def _permutation(count: int, randomness: Randomness) -> NDArray[np.int64]:
+    """A random order: by random words, whose ties are too rare to matter and broken by position."""
+    return np.argsort(randomness.words(count), kind="stable").astype(np.int64)

@@ -1,0 +1,261 @@
+"""All audits that fit a subject, run one after the other, so that all their bounds hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.audit.answers import (
+    Build,
+    BuildMany,
+    audit_many,
+    audit_reconstruction,
+    audit_repeats,
+    many_of,
+    start_of,
+)
+from tacit.audit.curators import CuratedAnswers, answers_of_counter, answers_of_plan, ask_again_of_plan
+from tacit.audit.dependence import audit_dependence
+from tacit.audit.floating_point import audit_floating_point
+from tacit.audit.games import FEWEST_RUNS, Progress
+from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.randomizers import (
+    DEFAULT_REPORTS,
+    Randomize,
+    audit_mechanism,
+    audit_randomizer,
+    audit_repeating_noise,
+)
+from tacit.audit.verdicts import Audit
+from tacit.central.continual.stream import Stream
+from tacit.errors import SettingError
+from tacit.local.memoized import LongitudinalRappor
+from tacit.mechanisms import mechanism_of
+from tacit.plan import Plan
+from tacit.privacy.cost import Cost
+from tacit.randomness import Randomness, SecureRandomness
+
+AUDITS: Final[Mapping[str, str]] = {
+    "local randomizer": "two values are told apart by one report",
+    "repeated reports": "two values are told apart by many reports of a device that remembers",
+    "repeating noise": "the noise of a run is known from another run of the same code",
+    "published answers": "one unit more or less is told from what a curator publishes",
+    "the same question twice": "noise is drawn anew at every question, and averages out",
+    "dependent noise": "a combination of answers has no noise, and the counts are in it",
+    "reconstruction": "all counts are estimated from one table of answers",
+    "floating-point noise": "the last bits of an answer tell which count they belong to",
+}
+"""The audits by name, with what each finds if a claim is wrong."""
+
+DEFAULT_CURATOR_RUNS: Final = 100_000
+_MOST_CELLS: Final = 40_000_000
+_MOST_RANKED: Final = 1_000
+_DELTA: Final = 1e-6
+
+_Step = Callable[[float], Audit]
+
+
+def audit_plan(
+    plan: Plan,
+    *,
+    n_runs: int | None = None,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> tuple[Audit, ...]:
+    """Audit our own mechanism under a plan, of devices or of a curator.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> from tacit.mechanisms import plan_for
+    >>> from tacit.randomness import SeededRandomness
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> (audit,) = audit_plan(plan_for(domain, epsilon=2.2), n_runs=100_000, randomness=SeededRandomness(1))
+    >>> str(audit.verdict)
+    'not refuted'
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    if plan.is_central:
+        curated = answers_of_plan(plan, randomness=source)
+        return _curated(
+            curated,
+            ask_again_of_plan(plan, randomness=source),
+            plan.epsilon,
+            plan.delta,
+            n_runs,
+            confidence,
+            source,
+            progress,
+        )
+    mechanism = mechanism_of(plan)
+    n_reports = DEFAULT_REPORTS if n_runs is None else n_runs
+
+    def one_report(sure: float) -> Audit:
+        return audit_mechanism(
+            mechanism, epsilon=plan.epsilon, n_reports=n_reports, confidence=sure, randomness=source, progress=progress
+        )
+
+    def many_reports(sure: float) -> Audit:
+        assert isinstance(mechanism, LongitudinalRappor)
+        n_devices = max(FEWEST_RUNS, n_reports // 30)
+        return audit_repeated_reports(
+            mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress
+        )
+
+    has_memo = isinstance(mechanism, LongitudinalRappor) and mechanism.permanent > 0
+    return _together([one_report, many_reports] if has_memo else [one_report], confidence)
+
+
+def audit_counter(
+    stream: Stream,
+    *,
+    n_runs: int | None = None,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> tuple[Audit, ...]:
+    """Audit a counter of ours, known by its public side."""
+    source = SecureRandomness() if randomness is None else randomness
+    cost: Cost = stream.law.cost
+    delta = 0.0 if cost.is_pure else _DELTA
+    curated = answers_of_counter(stream, randomness=source)
+    return _curated(curated, None, cost.epsilon_at(delta), delta, n_runs, confidence, source, progress)
+
+
+def audit_reports_function(
+    randomize: Randomize,
+    *,
+    epsilon: float,
+    values: int | Sequence[Any],
+    delta: float = 0.0,
+    n_runs: int = DEFAULT_REPORTS,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> tuple[Audit, ...]:
+    """Audit any function from values to reports."""
+    source = SecureRandomness() if randomness is None else randomness
+
+    def one_report(sure: float) -> Audit:
+        return audit_randomizer(
+            randomize,
+            epsilon=epsilon,
+            values=values,
+            delta=delta,
+            n_reports=n_runs,
+            confidence=sure,
+            randomness=source,
+            progress=progress,
+        )
+
+    def repeating(sure: float) -> Audit:
+        n_reports = max(FEWEST_RUNS, min(n_runs, 3_000))
+        return audit_repeating_noise(
+            randomize, epsilon=epsilon, values=values, n_reports=n_reports, confidence=sure, randomness=source
+        )
+
+    return _together([one_report, repeating], confidence)
+
+
+def audit_answers_function(
+    build: Build | BuildMany,
+    *,
+    epsilon: float,
+    counts: int | ArrayLike,
+    unit: int = 1,
+    delta: float = 0.0,
+    n_runs: int = 20_000,
+    is_many: bool = False,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> tuple[Audit, ...]:
+    """Audit any function from counts to answers; with ``is_many``, from tables of counts to tables of answers.
+
+    A function that gives a function is asked twice.
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    start = start_of(counts)
+    again = None if is_many or not callable(build(start.copy())) else build
+    curated = CuratedAnswers(build if is_many else many_of(build), start.size, unit)
+    return _curated(curated, again, epsilon, delta, n_runs, confidence, source, progress, start)
+
+
+def _curated(
+    curated: CuratedAnswers,
+    again: Build | None,
+    epsilon: float,
+    delta: float,
+    n_runs: int | None,
+    confidence: float,
+    source: Randomness,
+    progress: Progress | None,
+    start: NDArray[np.int64] | None = None,
+) -> tuple[Audit, ...]:
+    build, n_bins, unit = curated.build, curated.n_bins, curated.unit
+    if n_runs is None:
+        n_runs = max(FEWEST_RUNS, min(DEFAULT_CURATOR_RUNS, _MOST_CELLS // n_bins))
+    some = max(FEWEST_RUNS, min(n_runs, 20_000, _MOST_CELLS // 4 // n_bins))
+    counts: ArrayLike = n_bins if start is None else start
+
+    def answers(sure: float) -> Audit:
+        return audit_many(
+            build,
+            epsilon=epsilon,
+            delta=delta,
+            counts=counts,
+            unit=unit,
+            n_runs=n_runs,
+            confidence=sure,
+            randomness=source,
+            progress=progress,
+        )
+
+    def dependence(sure: float) -> Audit:
+        n_fewer = max(FEWEST_RUNS, min(some, 2_000))
+        return audit_dependence(
+            build, epsilon=epsilon, counts=counts, unit=unit, n_runs=n_fewer, confidence=sure, randomness=source
+        )
+
+    def reconstruction(sure: float) -> Audit:
+        n_builds = max(8, min(some, 2 * FEWEST_RUNS))
+        return audit_reconstruction(
+            build, epsilon=epsilon, n_bins=n_bins, unit=unit, n_builds=n_builds, confidence=sure, randomness=source
+        )
+
+    def floating_point(sure: float) -> Audit:
+        return audit_floating_point(
+            build, epsilon=epsilon, n_bins=n_bins, unit=unit, n_runs=some, confidence=sure, randomness=source
+        )
+
+    def twice(sure: float) -> Audit:
+        assert again is not None
+        n_fewer = max(FEWEST_RUNS, min(n_runs, 1_000))
+        return audit_repeats(
+            again,
+            epsilon=epsilon,
+            counts=counts,
+            unit=unit,
+            n_runs=n_fewer,
+            confidence=sure,
+            randomness=source,
+            progress=progress,
+        )
+
+    steps: list[_Step] = [answers]
+    if again is not None:
+        steps.append(twice)
+    if not delta:  # the others' guesses bound a pure epsilon
+        steps += [reconstruction, floating_point]
+        if n_bins <= _MOST_RANKED:
+            steps.insert(1, dependence)
+    return _together(steps, confidence)
+
+
+def _together(steps: Sequence[_Step], confidence: float) -> tuple[Audit, ...]:
+    """Run audits that share the error rate: all bounds hold at once with this confidence."""
+    if not 0 < confidence < 1:
+        raise SettingError(f"confidence must be strictly between 0 and 1; got confidence={confidence}. Choose 0.99.")
+    return tuple(step(1 - (1 - confidence) / len(steps)) for step in steps)
