@@ -5,6 +5,7 @@ The random numbers of a case come from its name, so that a reduced run gives the
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from experiments.findings import Verdict
 from experiments.thesis_structures import as_claimed, as_coded, by_tacit
+from experiments.thesis_structures.oracles import epsilon_of_keeping
 from experiments.thesis_structures.series import Series
 from experiments.thesis_structures.structures import Floats, Integers, Structures
 
@@ -143,6 +145,37 @@ def verdict_of(*, coded: bool, claimed: bool) -> Verdict:
 
 
 def true_epsilon(case: Case) -> float:
-    """What the structures of a case really give; no data are needed."""
-    days = np.zeros(min(case.n_days, 2), np.int64) if case.structure != LOCAL_FLAT else np.zeros(case.n_days, np.int64)
-    return case.made(days, 1, seed=0).true_epsilon
+    """What the structures of a case really give."""
+    if case.method != CODED or case.structure == CENTRAL_FLAT:
+        return case.epsilon
+    if case.structure == TREE:
+        return math.inf
+    n_values = case.degree or case.n_days  # the smallest level of a hierarchy tells most
+    return epsilon_of_keeping(as_coded.keeping(case.epsilon, n_values), n_values)
+
+
+def sizes_of(params: Mapping[str, int]) -> Callable[[Case], Size]:
+    """How many structures and ranges a case gets: the thesis', but for the package's dearest."""
+
+    def size(case: Case) -> Size:
+        if case.structure == CENTRAL_FLAT:
+            return Size(params["central_flat_structures"], params["central_flat_ranges"])
+        if (case.structure, case.method) == (LOCAL_FLAT, TACIT) and case.n_days >= params["dear_from"]:
+            return Size(params["dear_structures"], params["ranges"])
+        return Size(params["structures"], params["ranges"])
+
+    return size
+
+
+def label_of_coded(structure: str, epsilons: Sequence[float], n_days: int, degree: int | None = None) -> str:
+    """What its legend must say: the epsilons that are really given."""
+    given = [true_epsilon(Case(structure, CODED, n_days, epsilon, degree)) for epsilon in epsilons]
+    if math.isinf(max(given)):
+        return f"{CODED} (true ε: infinite)"
+    if given == list(epsilons):
+        return f"{CODED} (true ε: as claimed)"
+    return f"{CODED} (true ε {', '.join(f'{one:.2f}' for one in given)} at {', '.join(f'{one:g}' for one in epsilons)})"
+
+
+def words_of(epsilon: float) -> str:
+    return "infinite" if math.isinf(epsilon) else f"{epsilon:.2f}"
