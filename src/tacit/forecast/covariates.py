@@ -19,11 +19,13 @@ class Covariates:
     """Named numbers for the bins of a time axis, past and future; NaN where one is missing.
 
     The axis starts where the series' does and goes on as far as values are known: what a forecast needs beyond it is
-    unknown. ``columns`` have a number for each bin (bins,) or for each bin and place (bins, places).
+    unknown. ``columns`` have a number for each bin (bins,) or for each bin and place (bins, places). ``notes`` say what
+    a reader of a forecast must know of them.
     """
 
     time: TimeAxis
     columns: Mapping[str, FloatArray]
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,6 +45,20 @@ class Covariates:
                     f"a covariate by place must have the {domain.place.n_cells} places of the series; "
                     f"got {column.shape[1]} for {name}."
                 )
+
+    def joined(self, *others: Covariates) -> Covariates:
+        """All columns together; the axis reaches as far as the longest of them."""
+        columns, notes, longest = dict(self.columns), self.notes, self.time
+        for other in others:
+            if (other.time.start, other.time.step, other.time.zone) != (longest.start, longest.step, longest.zone):
+                raise SettingError("covariates must have the same time axis to be joined. Make them for one series.")
+            twice = [name for name in other.columns if name in columns]
+            if twice:
+                raise SettingError(f"covariates must have different names; got {', '.join(twice)} twice. Rename one.")
+            columns |= other.columns
+            notes += other.notes
+            longest = other.time if (other.time.n_bins or 0) > (longest.n_bins or 0) else longest
+        return Covariates(longest, columns, notes)
 
     def rows(self, first: int, stop: int) -> dict[str, FloatArray]:
         """The columns from bin ``first`` up to ``stop``, NaN where the table ends before."""

@@ -1,0 +1,133 @@
+"""Public and school holidays as covariates: known for years ahead, whatever the forecast."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit._validate import check_at_least
+from tacit.domain import TimeAxis
+from tacit.errors import SettingError
+from tacit.forecast.covariates import Covariates
+from tacit.forecast.school_zones import TABLE_BEGINS, ZoneSpan, parse_zones, zones_of_academy
+
+FloatArray = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+
+_FEWEST_TIMES: Final = 3  # a holiday that came less often has no effect of its own to be learned
+_EVES: Final = {"FR": {"July 13": "07-13", "December 24": "12-24", "December 31": "12-31"}}
+
+
+def calendar_covariates(
+    time: TimeAxis,
+    *,
+    country: str = "FR",
+    subdivision: str | None = None,
+    academy: str | None = None,
+    zones: str | None = None,
+    horizon: int = 366,
+    special_days: bool = False,
+) -> Covariates:
+    """Holidays on the bins of a time axis and ``horizon`` bins more, each the share of the bin's days that have them.
+
+    There are public holidays, the days before and after them, bridge days (a working day between a holiday and another
+    day off) and, for France, school holidays: those of an ``academy``, whose zone may have changed over the years, or
+    of ``zones`` such as "B until 2015-08-31, A". ``special_days`` adds each public holiday that recurs by its name, and
+    for France some eves: worth it for a model that finds out no special days itself. Days beyond what the calendars
+    hold are NaN, and notes say so.
+
+    >>> known = calendar_covariates(TimeAxis.between("2018-05-01", "2018-05-31"), academy="Besançon", horizon=1)
+    >>> known.columns["public holiday"][[0, 7, 9, 20]], known.columns["bridge day"].nonzero()[0]
+    (array([1., 1., 1., 1.]), array([ 6,  8, 10]))
+    """
+    check_at_least(0, horizon=horizon)
+    if academy is not None and zones is not None:
+        raise SettingError(f"academy or zones must be given, not both; got academy={academy}, zones={zones}.")
+    n_bins = (time.n_bins or 0) + horizon
+    check_at_least(1, n_bins=n_bins)
+    starts = time.without_end().starts(n_bins + 1)
+    # a day more at either end, for the days before and after
+    days = np.arange(starts[0].astype("datetime64[D]") - 4, starts[-1].astype("datetime64[D]") + 5)
+    columns, notes = _public(days, country, subdivision, special_days=special_days)
+    if academy is not None or zones is not None:
+        spans = zones_of_academy(academy) if academy is not None else parse_zones(zones or "")
+        columns["school holiday"], school_notes = _school(days, spans, begins=TABLE_BEGINS if academy else None)
+        notes += school_notes
+    binned = {name: _binned(column, days, starts) for name, column in columns.items()}
+    return Covariates(time.with_end(n_bins), binned, tuple(notes))
+
+
+def _public(
+    days: Days, country: str, subdivision: str | None, *, special_days: bool
+) -> tuple[dict[str, FloatArray], list[str]]:
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    found = _holidays(country, subdivision, years)
+    names = {day: tuple(part.removesuffix(" (observed)") for part in name.split("; ")) for day, name in found.items()}
+    listed = days.tolist()
+    holiday = np.array([day in names for day in listed], bool)
+    is_off = holiday | (((days.astype(np.int64) + 3) % 7) >= 5)
+    before, after = np.roll(holiday, -1), np.roll(holiday, 1)
+    columns = {
+        "public holiday": holiday,
+        "day before a holiday": before & ~holiday,
+        "day after a holiday": after & ~holiday,
+        "bridge day": ~is_off & np.roll(is_off, -1) & np.roll(is_off, 1) & (before | after),
+    }
+    if special_days:
+        for name in sorted({part for parts in names.values() for part in parts}):
+            is_day = np.array([name in names.get(day, ()) for day in listed], bool)
+            if is_day.sum() >= _FEWEST_TIMES:
+                columns[name] = is_day
+        month_days = np.array([f"{day:%m-%d}" for day in listed])
+        columns |= {name: month_days == when for name, when in _EVES.get(country.upper(), {}).items()}
+    is_known = (years >= found.start_year) & (years <= found.end_year)
+    notes = [] if is_known.all() else [f"public holidays of {country} are known to {found.end_year} only"]
+    return {name: np.where(is_known, column, np.nan) for name, column in columns.items()}, notes
+
+
+def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -> Any:
+    library = require("holidays", extra="forecast")
+    span = range(int(years.min()), int(years.max()) + 1)
+    try:
+        plain = library.country_holidays(country.upper(), subdiv=subdivision, years=span)
+        languages = plain.supported_languages
+        language = "en_US" if "en_US" in languages else plain.default_language
+        return library.country_holidays(country.upper(), subdiv=subdivision, years=span, language=language)
+    except NotImplementedError:
+        raise SettingError(
+            "country must be a code of two letters whose public holidays are known, and subdivision one of its own; "
+            f"got country={country}, subdivision={subdivision}. Give for example country=FR, or DE and BY."
+        ) from None
+
+
+def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) -> tuple[FloatArray, list[str]]:
+    """Whether schools are closed on each day, in the zone that the place belonged to then."""
+    table = require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
+    first, last = min(table), max(table)
+    if begins is not None:
+        first = max(first, begins)
+    column = np.full(len(days), np.nan)
+    for number, day in enumerate(days.tolist()):
+        if first <= day <= last:
+            zone = next(span.zone for span in spans if span.until is None or day <= span.until)
+            column[number] = day in table and table[day][f"vacances_zone_{zone.lower()}"]
+    notes = []
+    if np.isnan(column).any():
+        notes.append(f"school holidays are known from {first} to {last} only")
+    return column, notes
+
+
+def _binned(column: FloatArray, days: Days, starts: Days) -> FloatArray:
+    """The mean over the days that each bin touches; NaN if one is unknown."""
+    first = (starts[:-1].astype("datetime64[D]") - days[0]).astype(np.int64)
+    # an end at midnight belongs to the day before
+    stop = ((starts[1:] - np.timedelta64(1, "s")).astype("datetime64[D]") - days[0]).astype(np.int64) + 1
+    sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(column))])
+    unknown = np.concatenate([[0], np.cumsum(np.isnan(column))])
+    means = (sums[stop] - sums[first]) / (stop - first)
+    return np.where(unknown[stop] > unknown[first], np.nan, means)

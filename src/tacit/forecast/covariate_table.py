@@ -1,0 +1,225 @@
+"""Tables of the user's own, joined to a series by date: weather, traffic, epidemics.
+
+A table has a column of dates, numbers in other columns and, if they differ from place to place, a column of places. It
+is a CSV or Parquet file, or any frame that hands out Arrow. It holds no private data; its values still appear in no
+message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._extras import require
+from tacit._validate import check_at_least, check_one_of
+from tacit.domain import Domain, TimeAxis
+from tacit.errors import DataError, SettingError, UnreadableFile
+from tacit.events.arrays import codes_of, is_text, text_of
+from tacit.events.date_order import OrderKeeper, find_proofs
+from tacit.events.dates import BLANK, GOOD, UNDECIDED, ReadDates, read_dates
+from tacit.events.interpret import bins_and_clock
+from tacit.events.mapping import ReadOptions, find_column
+from tacit.events.sources import Source, open_source
+from tacit.forecast.climatology import carried_on
+from tacit.forecast.covariates import Covariates
+from tacit.forecast.seasons import bins_per_day
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
+_MISSING: Final = ("", "na", "nan", "null", "none", "-")
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The rows of a table: their numbers in the file, their bins (-1: off the axis), and their places."""
+
+    numbers: IntArray
+    bins: IntArray
+    clock: NDArray[np.datetime64]
+    places: IntArray | None
+
+
+def read_covariates(
+    source: object,
+    domain: Domain,
+    *,
+    date: str = "date",
+    place: str | None = None,
+    columns: Sequence[str] | None = None,
+    horizon: int = 366,
+    beyond: str = "climatology",
+    options: ReadOptions | None = None,
+) -> Covariates:
+    """Read a table for the bins of a domain and ``horizon`` bins more.
+
+    ``columns`` are all others without it. Rows may stand in any order; days that are not there are NaN, and several
+    rows in a longer bin are averaged. What the table does not reach of the time to come is forecast by what is usual
+    for the season, and a note says so; with ``beyond="unknown"`` it stays NaN.
+    """
+    check_one_of(("climatology", "unknown"), beyond=beyond)
+    check_at_least(0, horizon=horizon)
+    options = ReadOptions() if options is None else options
+    wanted = [name for name in (date, place) if name is not None]
+    opened = open_source(source, wanted=[*wanted, *(columns or ())], options=options)
+    positions = [
+        find_column(opened.names, name, role="date" if name == date else "place", source=opened.name) for name in wanted
+    ]
+    chosen = _chosen(opened, columns, positions)
+    arrays, numbers = _load(opened, [*positions, *chosen])
+    n_bins = domain.shape[0] + horizon
+    time = domain.time.with_end(n_bins)
+    dates = _dates(arrays[0], numbers, date, opened.name, options)
+    bins, clock = bins_and_clock(time, dates, dates.state == GOOD)
+    places = None if place is None else _places(arrays[1], numbers, place, opened.name, domain)
+    rows = _Rows(numbers, bins, clock, places)
+    _check_once(rows, date, opened.name)
+    found: dict[str, FloatArray] = {}
+    notes: list[str] = []
+    for position, array in zip(chosen, arrays[len(wanted) :], strict=True):
+        name = opened.names[position].strip()
+        known = _joined(_numbers(array, numbers, name, opened.name, options.decimal), rows, time, domain.place.n_cells)
+        if beyond == "climatology":
+            known, since = carried_on(known, time)
+            if since is not None:
+                notes.append(f"{name} is forecast from {time.label(since)} on by what is usual for the season")
+        found[name] = known
+    return Covariates(time, found, tuple(notes))
+
+
+def _chosen(opened: Source, columns: Sequence[str] | None, taken: Sequence[int]) -> list[int]:
+    if columns is not None:
+        found = [find_column(opened.names, name, role="covariate", source=opened.name) for name in columns]
+    else:
+        found = [position for position in range(len(opened.names)) if position not in taken]
+    if not found:
+        raise SettingError(f"{opened.name} must have a column of numbers besides its dates; it has none.")
+    return found
+
+
+def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray]:
+    """The columns as one array each, and the row of the file that each entry stands in."""
+    pa = require("pyarrow", extra="events")
+    parts: list[tuple[Any, ...]] = []
+    numbers: list[IntArray] = []
+    passed = opened.first_row
+    for piece in opened.pieces(positions):
+        table = piece.load()
+        if table.damage is not None:
+            raise UnreadableFile(f"{opened.name}, row {passed + table.n_records}: {table.damage}.")
+        for kind, bad in (("as many fields as columns", table.ragged), ("text in UTF-8", table.unreadable)):
+            if len(bad):
+                raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row must have {kind}. Correct it.")
+        parts.append(table.columns)
+        numbers.append(passed + table.records())
+        passed += table.n_records
+    if not sum(len(part) for part in numbers):
+        raise DataError(f"{opened.name} has no rows below its column names. Give a table with a row for each day.")
+    # blocks of a table may differ in how they hold the same kind of column
+    columns = [pa.concat_arrays([_plain(array) for array in arrays]) for arrays in zip(*parts, strict=True)]
+    return columns, np.concatenate(numbers)
+
+
+def _plain(array: Any) -> Any:
+    return text_of(array).cast("large_string") if is_text(array.type) else array
+
+
+def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
+    keeper = OrderKeeper(options.date_format, source)
+    dates = read_dates(column, keeper.form, source=source)
+    keeper.note(find_proofs(dates, numbers))
+    dates = read_dates(column, keeper.form, source=source)
+    if (dates.state == UNDECIDED).any():
+        keeper.refuse_undecided(int(numbers[np.argmax(dates.state == UNDECIDED)]))
+    if (bad := np.flatnonzero(dates.state != GOOD)).size:
+        rule = "must not be blank" if dates.state[bad[0]] == BLANK else "must be a date"
+        raise DataError(
+            f"{source}, row {numbers[bad[0]]}, column {name}: each entry {rule}; {bad.size} are not. "
+            "Correct them, or name another column as date."
+        )
+    return dates
+
+
+def _places(column: Any, numbers: IntArray, name: str, source: str, domain: Domain) -> IntArray:
+    codes, texts = codes_of(column)
+    found = np.asarray(domain.place.match(texts), np.int64)[codes]
+    if (bad := np.flatnonzero(found < 0)).size:
+        raise DataError(
+            f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a place of the series; {bad.size} are "
+            "not. Correct them, or leave such rows out."
+        )
+    return np.asarray(found, np.int64)
+
+
+def _check_once(rows: _Rows, date: str, source: str) -> None:
+    """Refuse a date, or a date and place, that stands in two rows."""
+    place = np.zeros(len(rows.bins), np.int64) if rows.places is None else rows.places
+    order = np.lexsort((rows.numbers, place, rows.clock))
+    same = (rows.clock[order][1:] == rows.clock[order][:-1]) & (place[order][1:] == place[order][:-1])
+    if same.any():
+        at = int(np.argmax(same))
+        first, second = rows.numbers[order[at]], rows.numbers[order[at + 1]]
+        what = "date" if rows.places is None else "date and place"
+        raise DataError(
+            f"{source}, row {second}, column {date}: each {what} must stand in one row; rows {first} and {second} "
+            f"have the same, and {int(same.sum())} rows in all repeat one. Leave one of them out."
+        )
+
+
+def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: str | None) -> FloatArray:
+    """A column as numbers, NaN where it says nothing."""
+    pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
+    if not is_text(column.type):
+        try:
+            plain = column.cast(pa.float64(), safe=False)
+        except pa.ArrowException:
+            raise DataError(
+                f"{source}, column {name}: a covariate must be numbers; this column holds {column.type}. "
+                "Name the columns to use."
+            ) from None
+        values: FloatArray = plain.fill_null(np.nan).to_numpy(zero_copy_only=False)
+        return np.where(np.isfinite(values), values, np.nan)
+    text = pc.utf8_trim_whitespace(text_of(column))
+    sign = {None: "[.,]", ".": "[.]", ",": "[,]"}[decimal]
+    matched = pc.struct_field(pc.extract_regex(text, _NUMBER.format(sign=sign)), ["number"])
+    plain = pc.replace_substring(pc.replace_substring(matched, ",", "."), "+", "")
+    found: FloatArray = pc.cast(plain, "float64").fill_null(np.nan).to_numpy(zero_copy_only=False)
+    is_missing = pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, text.type)).to_numpy(zero_copy_only=False)
+    if (bad := np.flatnonzero(np.isnan(found) & ~is_missing)).size:
+        raise DataError(
+            f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a number or blank; {bad.size} of "
+            f"{len(found)} are not. Correct them, or name the columns to use."
+        )
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> FloatArray:
+    """The mean of each bin, or of each bin and place; NaN where there is none."""
+    n_bins = time.n_bins or 0
+    width = 1 if rows.places is None else n_places
+    is_used = (rows.bins >= 0) & np.isfinite(values)
+    cell = rows.bins[is_used] * width + (0 if rows.places is None else rows.places[is_used])
+    sums = np.bincount(cell, values[is_used], n_bins * width)
+    counts = np.bincount(cell, minlength=n_bins * width)
+    means: FloatArray = np.divide(sums, counts, out=np.full(n_bins * width, np.nan), where=counts > 0)
+    means = means.reshape(n_bins, width)
+    if (bins_per_day(time.step) or 1) > 1 and _is_daily(rows.clock):
+        means = _over_the_day(means, time)
+    return means[:, 0] if rows.places is None else means
+
+
+def _is_daily(clock: NDArray[np.datetime64]) -> bool:
+    return bool((clock.astype(np.int64) % _DAY == 0).all())
+
+
+def _over_the_day(means: FloatArray, time: TimeAxis) -> FloatArray:
+    """Numbers of days on an axis of hours: that of the day's first bin in all bins of the day."""
+    days = time.starts().astype("datetime64[D]")
+    first = np.maximum.accumulate(np.where(np.r_[True, days[1:] != days[:-1]], np.arange(len(days)), 0))
+    return means[first]
