@@ -16,7 +16,8 @@
     ├── AlreadyRandomized       the same events would be randomized again
     ├── AlreadyReleased         a finished release would draw its noise again
     ├── BudgetExhausted         a release costs more than its data set's budget still holds
-    └── NoInterval              a biased step has no honest interval
+    ├── NoInterval              a biased step has no honest interval
+    └── NotShown                a count that a release does not show: suppressed, or without data
 
 Each message ends with what to do. ``exit_code`` is what the command line leaves with.
 """
@@ -98,3 +99,7 @@ class BudgetExhausted(TacitError):
 
 class NoInterval(TacitError):
     """A biased step has no honest interval."""
+
+
+class NotShown(TacitError):
+    """A count that a release does not show was asked for: its rules suppress it, or there are no data."""

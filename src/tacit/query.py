@@ -40,7 +40,8 @@ def answer(estimate: Estimate, box: Box, *, level: float = 0.95) -> Answer:
         value = float(known)
         return Answer(value, 0.0, value, value, level, box, estimate.provenance.is_simulation)
     weights = box.weights(estimate.domain)
-    value = float(np.sum(weights * estimate.values))
+    # counts that a release suppresses are NaN, and must not spoil questions about others
+    value = float(np.sum(weights * np.where(weights != 0, estimate.values, 0.0)))
     lower, upper = estimate.noise.interval(value, weights, level)
     return Answer(
         value=value,

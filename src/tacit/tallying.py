@@ -15,6 +15,7 @@ from tacit.estimate import Estimate
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
 from tacit.postprocess.likelihood import ReportHistogram, maximize_likelihood
+from tacit.postprocess.refinements import FROM_REPORTS, Refinement
 from tacit.provenance import Provenance
 from tacit.tally import Tally
 from tacit.wire import Batch, ReportFile
@@ -70,7 +71,9 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
     """
     mechanism = mechanism_of(plan)
     if mechanism.n_statistics != mechanism.n_cells:
-        raise SettingError(f"reports of {plan.mechanism} support no single cells. Refine by project instead.")
+        raise SettingError(
+            f"reports of {plan.mechanism} support no single cells. Leave out --reports, or refine by project."
+        )
     files = _opened(paths, plan, mechanism.report_bytes)
     provenance, n_bins = Provenance(plan.fingerprint), 0
     entries: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]] = []
@@ -90,8 +93,8 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
     return _merged(entries, n_bins, provenance, plan)
 
 
-def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Callable[[Estimate], Estimate]:
-    """The step from an estimate to the most likely counts, for estimates of these reports added up in any way.
+def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
+    """The way from an estimate to the most likely counts, for estimates of these reports added up in any way.
 
     Coarser public periods or places are maximized anew; coarser private ones are sums of the most likely cells.
     """
@@ -120,7 +123,7 @@ def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Callable[[Estimate]
             place=None if is_public["place"] else place,
         )
 
-    return refine
+    return Refinement(FROM_REPORTS, "the most likely counts, given the reports themselves", refine)
 
 
 def _merged(

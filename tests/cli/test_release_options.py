@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from small_worlds import days_and_places
+from tacit.errors import SettingError
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
@@ -53,7 +56,13 @@ def test_the_reports_themselves_may_be_asked(tacit, files):
         "month",
     )
     assert ran.code == 0, ran.err
-    assert Release.read(files / "release.parquet").refined.steps == ("maximum likelihood of the reports",)
+    made = Release.read(files / "release.parquet")
+    assert made.refinement == "likelihood of reports"
+    assert "maximum likelihood of the reports (every public bin within 0.001 of" in made.statement.text()
+    with pytest.raises(SettingError, match="need the reports themselves"):
+        made.coarsen(time="year")
+    drawn = tacit("page", "release.parquet")
+    assert drawn.code == 0, drawn.err
     refused = tacit("release", "ab.tally", "--reports", "a.reports", "--force")
     assert refused.code == 2
     assert "--refine likelihood" in refused.err
@@ -74,13 +83,59 @@ def test_rules_versions_and_rows(tacit, files):
     assert made.version.revises == Release.read(files / "1.csv").checksum
     assert set(made.statuses()[19]) == {"missing"}
     asked = tacit("query", "2.csv", "--from", "2018-01-18", "--place", "place 0")
-    assert "1 of 3 periods have no data for some or all of their days; the answer lacks those." in asked.err
+    assert "1 of 3 periods have no data for some or all of their days (1 day); the answer lacks those." in asked.err
+    assert "Missing: 1 period." in ran.out
+    assert re.search(r"Suppressed \d+ of 60 counts: they are not in the file", ran.out)
+    assert re.search(r"In \d+ periods? a single place is suppressed", ran.err)
+    (day, place), *_ = np.argwhere(made.statuses() == "suppressed")
+    label = made.domain.time.label(int(day))
+    refused = tacit("query", "2.csv", "--from", label, "--to", label, "--place", f"place {place}")
+    assert (refused.code, refused.out) == (1, "")
+    assert "suppressed" in refused.err
+    refused = tacit("query", "2.csv", "--from", "2018-01-20", "--to", "2018-01-20")
+    assert "no data" in refused.err
     drawn = tacit("synthetic", "2.csv", "--out", "rows.csv", "--seed", "4")
     assert drawn.code == 0, drawn.err
     assert f"{COUNTS.sum()} SYNTHETIC rows" in drawn.out
     assert "SIMULATION" in drawn.err
     lines = [line for line in (files / "rows.csv").read_text().splitlines() if not line.startswith("#")]
     assert len(lines) == COUNTS.sum() + 1
+
+
+def test_what_is_suppressed_may_be_kept_and_the_command_says_so(tacit, files):
+    refused = tacit("release", "ab.tally", "--keep-suppressed")
+    assert refused.code == 2
+    assert "Give --suppress" in refused.err
+    ran = tacit("release", "ab.tally", "--suppress", "count < 3", "--keep-suppressed", "--statement", "s.html")
+    assert ran.code == 0, ran.err
+    assert "the file still holds them" in ran.err
+    assert "still holds them" in (files / "s.html").read_text(encoding="utf-8")
+    assert not Release.read(files / "release.parquet").has_gaps
+
+
+def test_refined_counts_may_be_asked(tacit, files):
+    for refine in ("smooth", "project"):
+        assert tacit("release", "ab.tally", "--refine", refine, "--out", f"{refine}.csv").code == 0
+    asked = ("--from", "2018-01-02", "--to", "2018-01-08", "--place", "place 1", "--refined")
+    ran = tacit("query", "smooth.csv", *asked)
+    assert re.search(r"\d+ events, refined \(smooth\), give or take \d+", ran.out)
+    refused = tacit("query", "project.csv", *asked)
+    assert refused.code == 1
+    assert "Ask the unbiased values" in refused.err
+
+
+def test_missing_days_outside_the_time_are_refused(tacit, files):
+    ran = tacit("release", "ab.tally", "--missing", "2018-02")
+    assert ran.code == 2
+    assert "within the time of the release, 2018-01-01 to 2018-01-20" in ran.err
+
+
+def test_a_revision_that_lost_reports_says_so(tacit, files):
+    assert tacit("release", "ab.tally", "--out", "1.csv").code == 0
+    ran = tacit("release", "a.tally", "--revises", "1.csv", "--out", "2.csv", "--by", "month")
+    assert ran.code == 0, ran.err
+    assert "public numbers of reports are smaller than in 1.csv" in ran.err
+    assert "reports were taken out" in Release.read(files / "2.csv").statement.text()
 
 
 def test_a_rule_that_cannot_be_read_is_refused_before_anything_is_written(tacit, files):

@@ -19,12 +19,20 @@ from tacit.release import Release, Rules
 
 COUNTS = np.random.default_rng(3).poisson([60, 12, 0.2], (90, 3))
 PLAN, ESTIMATE = simulated_estimate(COUNTS, f=0.2)
-RULES = Rules.parse(suppress=("relative error > 0.5",), grey=("count < 300",), missing=("2018-02-01/2018-02-28",))
+RULES = Rules.parse(
+    suppress=("relative error > 0.5",), grey=("count < 300",), missing=("2018-02",), keep_suppressed=True
+)
 
 
 @pytest.fixture(scope="module")
 def release():
     return Release.of(PLAN, ESTIMATE, refine="project", rules=RULES)
+
+
+def tables_of(path):
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"base64,([A-Za-z0-9+/=]+)\"", text)
+    return text, [base64.b64decode(part).decode("utf-8-sig") for part in found]
 
 
 def test_months_are_shaded_by_their_status(release):
@@ -45,13 +53,55 @@ def test_no_number_of_a_hidden_cell_is_in_the_page(tmp_path, release):
     words = {cell["hidden"] for row in matrix(selection)["rows"] for cell in row["cells"]}
     assert {"", "suppressed", "no data"} <= words
     make_page(release, tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text, tables = tables_of(tmp_path / "page.html")
     assert '<td class="little">suppressed</td>' in text
     assert '<td class="little">no data</td>' in text
-    tables = [base64.b64decode(part).decode("utf-8-sig") for part in re.findall(r"base64,([A-Za-z0-9+/=]+)\"", text)]
     (monthly,) = (table for table in tables if "\n2018-02,place 0" in table)
-    assert "2018-02,place 0,,,,,no,missing" in monthly
-    assert re.search(r"2018-01,place 2,,,,,no,suppressed", monthly)
+    assert "2018-02,place 0,,,,,no,missing,28" in monthly
+    assert "2018-01,place 2,,,,,no,suppressed,0" in monthly
+
+
+def test_the_number_of_reports_of_a_period_without_data_is_not_zero_but_none(release):
+    totals = select(release).totals["month"]
+    assert totals.status.ravel().tolist() == ["shown", "missing", "shown"]
+    assert series(totals)["estimate"][0][1] is None
+
+
+def test_a_period_that_lacks_days_says_so_wherever_it_is_named(tmp_path):
+    rules = Rules.parse(missing=("2018-02-20/2018-03-04",))
+    release = Release.of(PLAN, ESTIMATE, refine="project", rules=rules)
+    selection = select(release)
+    months = selection.series["month"]
+    assert months.days_missing == (0, 9, 4)
+    assert months.is_partial[:2] == (False, True)
+    assert selection.whole.is_partial == (True,)
+    assert [name for name in matrix(selection)["periods"] if "February" in name] == [
+        "February 2018 (9 days without data)"
+    ]
+    assert selection.first_map == 1  # January: the last month that is whole
+    make_page(release, tmp_path / "page.html")
+    text, tables = tables_of(tmp_path / "page.html")
+    assert "(13 days without data)" in text
+    assert "or without some of its days" in text
+    (monthly,) = (table for table in tables if "\n2018-02,place 0" in table)
+    assert re.search(r"2018-02,place 0,.*,9\n", monthly)
+
+
+@pytest.mark.parametrize("refine", ["project", "smooth"])
+def test_a_page_shows_nothing_that_needs_counts_which_are_gone(tmp_path, refine):
+    rules = Rules.parse(suppress=("relative error > 0.5",))
+    release = Release.of(PLAN, ESTIMATE, refine=refine, rules=rules)
+    assert release.has_gaps
+    days, months, whole = (counts_by(release, step) for step in ("day", "month", "year"))
+    is_gone = np.isnan(release.unbiased.values)
+    np.testing.assert_array_equal(days.status == "suppressed", is_gone)
+    for coarse in (months, whole):
+        assert (coarse.status[:, is_gone.any(axis=0)] == "suppressed").any()
+        assert np.isfinite(coarse.values).all()
+    make_page(release, tmp_path / "page.html")
+    text, _ = tables_of(tmp_path / "page.html")
+    assert '<td class="little">suppressed</td>' in text
+    assert "NaN" not in text.split('id="data"')[1].split("</script>")[0]
 
 
 def test_without_rules_nothing_speaks_of_them(tmp_path):

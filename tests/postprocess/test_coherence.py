@@ -9,9 +9,12 @@ import pytest
 from scipy.optimize import minimize
 
 from small_worlds import simulated_estimate
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import NoInterval, SettingError
 from tacit.postprocess import project
-from tacit.postprocess.coherence import COHERENT, add_up, shared_out
+from tacit.postprocess.coherence import COHERENT, HANDED_DOWN, add_up, level_variances, shared_out
+from tacit.postprocess.simplex import projected
 from tacit.release import Release
 
 COUNTS = np.random.default_rng(2).poisson([6, 3, 1, 0.3], (400, 4))
@@ -68,6 +71,46 @@ def test_rows_are_shared_out_to_the_nearest_that_fit():
     np.testing.assert_allclose(found.ravel(), best.x, atol=1e-4)
 
 
-def test_periods_without_public_numbers_are_refused():
-    with pytest.raises(SettingError, match="every period"):
-        add_up(replace(ESTIMATE, totals=COUNTS.sum(axis=0, keepdims=True)))
+def test_a_total_of_everything_alone_is_refused():
+    with pytest.raises(SettingError, match="every period or for every place"):
+        add_up(replace(ESTIMATE, totals=COUNTS.sum(keepdims=True)))
+
+
+@pytest.mark.parametrize("totals", [None, COUNTS.sum(axis=0, keepdims=True)])
+def test_counts_without_public_periods_are_handed_down_from_the_whole_time(totals):
+    """Nothing is negative, and what adds up to a longer period is the nearest to its parts that does."""
+    noisy = replace(ESTIMATE, values=COUNTS + np.random.default_rng(0).normal(0, 5, COUNTS.shape), totals=totals)
+    found = add_up(noisy)
+    assert found.steps == (HANDED_DOWN,)
+    assert (found.values >= 0).all()
+    whole = np.maximum(noisy.values.sum(axis=0), 0.0) if totals is None else totals[0]
+    np.testing.assert_allclose(found.values.sum(axis=0), whole)
+    years, before = found.coarsen(time="year").values, noisy.coarsen(time="year").values
+    np.testing.assert_allclose(years.T, projected(before.T, whole), atol=1e-9)
+    january, days = found.coarsen(time="month").values[0], found.values[:31]
+    np.testing.assert_allclose(days.T, projected(noisy.values[:31].T, january), atol=1e-9)
+
+
+def test_a_place_whose_total_is_negative_has_nothing():
+    values = np.where(np.arange(4) == 3, -1.0, COUNTS)
+    found = add_up(replace(ESTIMATE, values=values.astype(float), totals=None))
+    assert not found.values[:, 3].any()
+    np.testing.assert_allclose(found.values[:, :3], COUNTS[:, :3], atol=1e-9)
+
+
+def test_each_level_is_given_the_noise_of_the_level_above_it():
+    tree = Hierarchy.of_time(TimeAxis.between("2018-01-01", "2019-12-31"), ("year", "month"))
+    assert level_variances(tree) == [730, 730, 365, 730 / 24]
+
+
+def test_regions_add_up_to_the_department_and_days_to_months_to_years():
+    domain = Domain(TimeAxis.between("2018-01-01", "2019-12-31"), PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
+    counts = np.random.default_rng(1).poisson(2, (730, domain.shape[1]))
+    plan, estimate = simulated_estimate(counts, domain=domain)
+    release = Release.of(plan, estimate, refine="coherent")
+    months, department = release.coarsen(time="month"), release.coarsen(place="department")
+    np.testing.assert_allclose(department.refined.values[:, 0], counts.sum(axis=1), atol=1e-6)
+    np.testing.assert_allclose(months.coarsen(time="year").refined.values, release.coarsen(time="year").refined.values)
+    np.testing.assert_allclose(
+        months.coarsen(place="department").refined.values, department.coarsen(time="month").refined.values
+    )

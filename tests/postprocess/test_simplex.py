@@ -90,7 +90,7 @@ def test_coarser_estimates_keep_their_totals(step):
 @pytest.mark.parametrize(("step", "name"), [(project, "project"), (norm_cut, "Norm-Cut")])
 def test_each_step_is_named_and_says_its_bias_instead_of_an_interval(step, name):
     found = step(ESTIMATE)
-    assert found.steps == (name,)
+    assert found.steps[0].split(":")[0] == name
     assert found.provenance == ESTIMATE.provenance
     with pytest.raises(NoInterval, match="no honest interval"):
         found.noise.standard_errors()

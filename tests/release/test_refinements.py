@@ -6,10 +6,12 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from small_worlds import simulated_estimate
-from tacit.errors import SettingError
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.errors import FormatError, SettingError
 from tacit.postprocess import clip, project
 from tacit.postprocess.refinements import REFINEMENTS, best_refinement
 from tacit.release import Release, Version
@@ -45,7 +47,7 @@ def test_the_default_is_the_best_that_needs_no_tuning():
     assert best_refinement(ESTIMATE).name == "smooth"
     _, short = simulated_estimate(COUNTS[:59])
     assert best_refinement(short).name == "project"
-    assert best_refinement(replace(ESTIMATE, totals=None)).name == "clip"
+    assert best_refinement(replace(ESTIMATE, totals=None)).name == "coherent"
     assert Release.of(PLAN, ESTIMATE).refinement == "smooth"
     assert Release.of(PLAN, ESTIMATE, by="month").refinement == "smooth"
 
@@ -78,6 +80,7 @@ def test_a_file_from_before_refinements_had_names_is_still_read(tmp_path):
     (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
     about = json.loads(lines[number].removeprefix("# tacit: "))
     del about["refinement"]
+    about["format"] = 1
     about["checksum"] = _checksum(about, release.columns())
     lines[number] = "# tacit: " + json.dumps(about, ensure_ascii=False)
     (tmp_path / "old.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -85,3 +88,35 @@ def test_a_file_from_before_refinements_had_names_is_still_read(tmp_path):
     assert (old.refinement, old.version, old.rules.are_none) == ("clip", Version(), True)
     assert old.checksum == about["checksum"]
     assert old.coarsen(time="month").refined.steps == ("clip and rescale",)
+
+
+def test_a_file_of_a_newer_version_is_told_from_a_damaged_one(tmp_path):
+    release = Release.of(PLAN, ESTIMATE, refine="clip")
+    for ending in (".csv", ".parquet"):
+        release.write(tmp_path / f"r{ending}")
+    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
+    # a newer statement may well say more than this version knows
+    newer = text.replace('"format": 2', '"format": 3').replace(
+        "# What is protected", "# News: all.\n# What is protected"
+    )
+    (tmp_path / "r.csv").write_text(newer, encoding="utf-8")
+    table = pq.read_table(tmp_path / "r.parquet")
+    about = table.schema.metadata[b"tacit"].replace(b'"format": 2', b'"format": 3')
+    pq.write_table(table.replace_schema_metadata({b"tacit": about}), tmp_path / "r.parquet")
+    for ending in (".csv", ".parquet"):
+        with pytest.raises(FormatError, match="newer Tacit: its format is 3"):
+            Release.read(tmp_path / f"r{ending}")
+
+
+def test_the_likelihood_of_larger_places_is_a_sum_of_the_most_likely_cells():
+    """Found for the plan's own places, in the release's periods."""
+    gazetteer = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-02-20"), gazetteer)
+    counts = np.random.default_rng(3).poisson(3, (51, domain.shape[1]))
+    plan, estimate = simulated_estimate(counts, domain=domain)
+    release = Release.of(plan, estimate, refine="likelihood", by="month", place="department")
+    months = Release.of(plan, estimate, refine="likelihood", by="month")
+    np.testing.assert_allclose(release.refined.values[:, 0], months.refined.values.sum(axis=1))
+    np.testing.assert_allclose(months.coarsen(place="department").refined.values, release.refined.values)
+    with pytest.raises(SettingError, match="plan's own places"):
+        release.coarsen(time="year")

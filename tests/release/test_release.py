@@ -225,10 +225,13 @@ def test_the_most_an_attacker_can_believe_is_reached_by_no_report():
     assert float(max(beliefs)) == pytest.approx(bound)
 
 
-def test_cells_with_a_large_relative_error_are_marked(release):
-    columns = release.columns()
-    expected = columns["standard_error"] <= columns["refined"] / 3
-    np.testing.assert_array_equal(columns["reliable"], expected)
+@pytest.mark.parametrize("refine", ["project", "smooth"])
+def test_cells_with_a_large_relative_error_are_marked(refine):
+    """By the error of the refined count itself, where it has one."""
+    release = Release.of(PLAN, ESTIMATE, refine=refine)
+    noise = release.refined.noise if refine == "smooth" else release.unbiased.noise
+    expected = noise.standard_errors() <= release.refined.values / 3
+    np.testing.assert_array_equal(release.columns()["reliable"], expected.ravel())
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])

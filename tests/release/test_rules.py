@@ -1,18 +1,28 @@
-"""Zero, suppressed and missing are three things, in the table as in the release; sums stay whole."""
+"""Zero, suppressed and missing are three things, in the table as in the release; what is suppressed is gone."""
 
 from __future__ import annotations
 
 import csv
+import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from small_worlds import simulated_estimate
+from small_worlds import days_and_places, simulated_estimate
 from tacit.domain import TimeAxis
-from tacit.errors import SettingError
+from tacit.errors import NoInterval, NotShown, SettingError
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.noise import OracleNoise
+from tacit.provenance import Provenance
+from tacit.randomness import SeededRandomness
 from tacit.release import Release, Rule, Rules
+from tacit.release.files import _checksum
 from tacit.release.release import BLANKED
+from tacit.release.statement import PrivacyStatement
+from tacit.tally import Tally
+from tacit.tallying import estimate_tally
 
 COUNTS = np.random.default_rng(3).poisson([30, 8, 2, 0], (20, 4))
 COUNTS[7] = 0
@@ -22,9 +32,17 @@ RULES = Rules.parse(
 )
 
 
+KEPT = replace(RULES, keep_suppressed=True)
+
+
 @pytest.fixture
 def release():
     return Release.of(PLAN, ESTIMATE, refine="project", rules=RULES)
+
+
+@pytest.fixture
+def kept():
+    return Release.of(PLAN, ESTIMATE, refine="project", rules=KEPT)
 
 
 def test_rules_mean_what_they_say(release):
@@ -48,7 +66,7 @@ def test_rules_mean_what_they_say(release):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_blank_zero_and_missing_differ_in_the_file_and_sums_stay_whole(tmp_path, release, ending):
+def test_blank_zero_and_missing_differ_in_the_file(tmp_path, release, ending):
     path = tmp_path / f"r{ending}"
     release.write(path)
     table = pd.read_csv(path, comment="#") if ending == ".csv" else pd.read_parquet(path)
@@ -60,12 +78,118 @@ def test_blank_zero_and_missing_differ_in_the_file_and_sums_stay_whole(tmp_path,
         rows = table[table["status"] == status]
         assert len(rows)
         assert rows[["unbiased", "standard_error", "lower", "upper", "refined"]].isna().all().all()
+        assert not rows["reliable"].any()
+    assert set(table.loc[table["status"] == "missing", "days_missing"]) == {1}
+    assert set(table.loc[table["status"] != "missing", "days_missing"]) == {0}
     again = Release.read(path)
     assert again.rules == RULES
     assert again.checksum == release.checksum
-    np.testing.assert_array_equal(again.unbiased.values, ESTIMATE.values)
-    np.testing.assert_array_equal(again.refined.values, release.refined.values)
-    assert again.answer() == release.answer() == Release.of(PLAN, ESTIMATE).answer()
+    again.write(tmp_path / f"again{ending}")
+    assert Release.read(tmp_path / f"again{ending}").checksum == release.checksum
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_what_is_suppressed_is_gone_from_the_file_unless_it_is_kept(tmp_path, release, kept, ending):
+    is_suppressed = release.statuses() == "suppressed"
+    for made in (release, kept):
+        made.write(tmp_path / f"r{ending}")
+        again = Release.read(tmp_path / f"r{ending}")
+        for values, before in ((again.unbiased.values, ESTIMATE.values), (again.refined.values, kept.refined.values)):
+            expected = np.where(is_suppressed, np.nan, before) if made is release else before
+            np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(again.statuses(), kept.statuses())
+        for name, column in made.columns().items():
+            np.testing.assert_array_equal(again.columns()[name], column)
+    assert "not in this release" in release.statement.text()
+    assert "still holds them" in kept.statement.text()
+    assert "relative error > 0.5" in kept.statement.text()
+    assert "left out" not in Release.of(PLAN, ESTIMATE, refine="project").statement.text()
+
+
+def test_noise_that_depends_on_counts_does_not_give_them_away():
+    """Subset selection: the model holds estimated counts, of which those suppressed are evened out."""
+    plan = plan_for(days_and_places(20, 4), epsilon=3.0, mechanism="response")
+    mechanism, per_day = mechanism_of(plan), COUNTS.sum(axis=1)
+    reports = mechanism.randomize(np.repeat(np.tile(np.arange(4), 20), COUNTS.ravel()), randomness=SeededRandomness(1))
+    tally = Tally(Provenance(plan.fingerprint), mechanism.statistics(reports, per_day), per_day)
+    estimate = estimate_tally(tally, plan)
+    rules = Rules.parse(suppress=("count < 10",))
+    plain, made = (
+        Release.of(plan, estimate, refine="project"),
+        Release.of(plan, estimate, refine="project", rules=rules),
+    )
+    assert isinstance(made.unbiased.noise, OracleNoise)
+    is_gone = np.isnan(made.unbiased.values)
+    for row, gone in zip(made.unbiased.noise.counts, is_gone, strict=True):
+        assert len(set(row[gone].round(9))) <= 1
+    np.testing.assert_allclose(made.unbiased.noise.counts.sum(axis=1), plain.unbiased.noise.counts.sum(axis=1))
+    for name in ("standard_error", "lower", "upper"):
+        shown = ~is_gone.ravel()
+        np.testing.assert_allclose(made.columns()[name][shown], plain.columns()[name][shown])
+
+
+def test_suppressed_counts_are_not_answered_and_public_numbers_are(release, kept):
+    (day, place), *_ = np.argwhere(release.statuses() == "suppressed")
+    label, name = release.domain.time.label(int(day)), release.domain.place.cells[place]
+    for made in (release, kept):
+        for asked in ({}, {"refined": True}):
+            with pytest.raises(NotShown, match="suppressed"):
+                made.answer(first=label, last=label, places=[name], **asked)
+        assert made.answer().value == COUNTS.sum()
+        with pytest.raises(NotShown, match="no data"):
+            made.answer(first="2018-01-03", last="2018-01-05")
+    with pytest.raises(NotShown, match="gone from this release"):
+        release.answer(places=[name])
+    (shown,) = np.flatnonzero((release.statuses()[9:11, :1] == "shown").all(axis=0))
+    asked = {"first": "2018-01-10", "last": "2018-01-11", "places": [f"place {shown}"]}
+    assert release.answer(**asked) == kept.answer(**asked) == Release.of(PLAN, ESTIMATE).answer(**asked)
+    assert kept.answer(places=["place 1"]) == Release.of(PLAN, ESTIMATE).answer(places=["place 1"])
+
+
+def test_refined_counts_are_answered_where_they_have_an_interval():
+    smooth = Release.of(PLAN, ESTIMATE, refine="smooth")
+    asked = {"first": "2018-01-02", "last": "2018-01-09", "places": ["place 1"]}
+    found = smooth.answer(**asked, refined=True)
+    assert found.value == pytest.approx(smooth.refined.values[1:9, 1].sum())
+    assert found.standard_error < smooth.answer(**asked).standard_error
+    with pytest.raises(NoInterval, match="Ask the unbiased"):
+        Release.of(PLAN, ESTIMATE, refine="project").answer(**asked, refined=True)
+    raw = Release.of(PLAN, ESTIMATE, refine="raw")
+    assert raw.answer(**asked, refined=True) == raw.answer(**asked)
+
+
+def test_a_number_of_reports_that_is_the_count_is_suppressed_with_it():
+    counts = np.array([[3], [40], [2]])
+    plan, estimate = simulated_estimate(np.hstack([counts, counts]))
+    one = replace(estimate.domain, place=estimate.domain.place.of(["all"]))
+    alone = replace(
+        estimate, domain=one, values=2.0 * counts, noise=estimate.noise.coarsen(np.arange(3), np.zeros(2, int), (3, 1))
+    )
+    made = Release.of(plan, alone, refine="project", rules=Rules.parse(suppress=("count < 10",)))
+    assert made.columns()["status"].tolist() == ["suppressed", "shown", "suppressed"]
+    np.testing.assert_array_equal(made.columns()["reports"], [np.nan, 80, np.nan])
+    with pytest.raises(NotShown, match="suppressed"):
+        made.answer(first="2018-01-01", last="2018-01-01")
+
+
+def test_files_of_the_first_format_hold_what_they_suppress(tmp_path, kept):
+    kept.write(tmp_path / "new.csv")
+    lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
+    (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
+    about = json.loads(lines[number].removeprefix("# tacit: "))
+    statement = replace(kept.statement, suppressed=(), keeps_suppressed=False)
+    about |= {"format": 1, "statement": statement.to_dict()}
+    del about["rules"]["keep_suppressed"]
+    columns = {name: column for name, column in kept.columns().items() if name != "days_missing"}
+    about["checksum"] = _checksum(about, columns)
+    text = ["# A Tacit release. Lines that begin with # are not data."]
+    text += [f"# {line}" for line in statement.text().splitlines()] + ["# tacit: " + json.dumps(about)]
+    rows = [line.rpartition(",")[0] for line in lines[number + 1 :]]  # days_missing stands last
+    (tmp_path / "old.csv").write_text("\n".join(text + rows) + "\n", encoding="utf-8")
+    old = Release.read(tmp_path / "old.csv")
+    assert old.rules == KEPT
+    assert isinstance(old.statement, PrivacyStatement)
+    np.testing.assert_array_equal(old.unbiased.values, ESTIMATE.values)
 
 
 def test_blank_cells_are_empty_in_a_csv(tmp_path, release):
@@ -79,12 +203,13 @@ def test_without_rules_there_is_no_status():
     assert "status" not in Release.of(PLAN, ESTIMATE).columns()
 
 
-def test_months_are_judged_by_their_own_errors(release):
-    months = release.coarsen(time="month")
-    assert months.rules == RULES
+def test_months_are_judged_by_their_own_errors(kept):
+    months = kept.coarsen(time="month")
+    assert months.rules == KEPT
     assert "suppressed" not in set(months.statuses()[:, 0])
     # a month that lacks three days was counted in part
     assert "missing" not in set(months.statuses().ravel())
+    assert set(months.columns()["days_missing"]) == {3}
     whole = Rules.parse(missing=("2018-01-01/2018-01-31",))
     axis = Release.of(PLAN, ESTIMATE, by="month").domain.time
     assert set(whole.statuses(np.ones((1, 4)), np.ones((1, 4)), axis).ravel()) == {"missing"}
@@ -96,10 +221,42 @@ def test_a_rule_that_is_none_is_refused(text):
         Rule.parse(text)
 
 
-@pytest.mark.parametrize("span", ["2018", "2018-03-05/2018-03-01", "2018-03-01/soon"])
+def test_sums_over_what_is_gone_are_suppressed_too(release):
+    smooth = Release.of(PLAN, ESTIMATE, refine="smooth", rules=RULES)
+    is_gone = (smooth.statuses() == "suppressed").any(axis=0)
+    assert 0 < is_gone.sum() < 4
+    months = smooth.coarsen(time="month")
+    np.testing.assert_array_equal(months.statuses()[0] == "suppressed", is_gone)
+    np.testing.assert_array_equal(np.isnan(months.columns()["refined"]), is_gone)
+    # projected days do not add up to months, and months cannot be projected without all places
+    with pytest.raises(SettingError, match="keep-suppressed"):
+        release.coarsen(time="month")
+    assert release.coarsen(time="day") is release
+
+
+@pytest.mark.parametrize("span", ["2018-03-05/2018-03-01", "2018-03-01/soon", "2018-03-01T05:00", ""])
 def test_missing_days_are_days(span):
-    with pytest.raises(SettingError, match="missing days"):
+    with pytest.raises(SettingError, match="missing"):
         Rules.parse(missing=(span,))
+
+
+@pytest.mark.parametrize(
+    ("span", "days"),
+    [
+        ("2018-12", ("2018-12-01", "2018-12-31")),
+        ("2018", ("2018-01-01", "2018-12-31")),
+        ("2018-W10", ("2018-03-05", "2018-03-11")),
+        (" 2018-03 / 2018-05-02 ", ("2018-03-01", "2018-05-02")),
+    ],
+)
+def test_a_month_or_a_year_is_all_its_days(span, days):
+    assert Rules.parse(missing=(span,)).missing == (days,)
+
+
+@pytest.mark.parametrize("span", ["2017-12-31", "2018-01-15/2018-01-21", "2018", "2019"])
+def test_missing_days_outside_the_time_are_refused(span):
+    with pytest.raises(SettingError, match="2018-01-01 to 2018-01-20; got"):
+        Release.of(PLAN, ESTIMATE, refine="project", rules=Rules.parse(missing=(span,)))
 
 
 @pytest.mark.parametrize("day", ["2020-02-30", "2020-13-01", "2020-00-10"])
@@ -110,6 +267,19 @@ def test_days_that_are_none_cannot_be_missing(day):
 
 def test_a_month_with_some_missing_days_is_missing_in_part():
     months = TimeAxis.between("2020-01-01", "2020-06-30", step="month")
-    rules = Rules(missing=(("2020-02-10", "2020-04-05"),))
-    assert np.flatnonzero(rules.missing_bins(months, 6)).tolist() == [2]
-    assert np.flatnonzero(rules.missing_bins(months, 6, partly=True)).tolist() == [1, 2, 3]
+    rules = Rules(missing=(("2020-02-10", "2020-04-05"), ("2020-02-01", "2020-02-12")))
+    assert np.flatnonzero(rules.missing_bins(months)).tolist() == [1, 2]
+    assert np.flatnonzero(rules.missing_bins(months, partly=True)).tolist() == [3]
+    assert rules.days_missing(months).tolist() == [0, 29, 31, 5, 0, 0]
+
+
+def test_a_month_counted_in_part_is_missing_if_that_part_is():
+    months = TimeAxis.between("2020-01-20", "2020-03-10", step="month")
+    rules = Rules(missing=(("2020-01-20", "2020-01-31"), ("2020-03-01", "2020-03-10")))
+    assert rules.missing_bins(months).tolist() == [True, False, True]
+
+
+def test_hours_of_a_missing_day_are_missing():
+    hours = TimeAxis.between("2020-01-01", "2020-01-02", step="6 hours")
+    rules = Rules(missing=(("2020-01-02", "2020-01-02"),))
+    assert rules.missing_bins(hours).tolist() == [False] * 4 + [True] * 4

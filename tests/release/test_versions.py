@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from small_worlds import days_and_places, simulated
-from tacit.errors import PlanMismatch
+from tacit.errors import PlanMismatch, SettingError
 from tacit.mechanisms import plan_for
 from tacit.provenance import Provenance
 from tacit.release import Release, Version
@@ -64,3 +66,27 @@ def test_a_revision_of_events_randomized_again_does_not_claim_to_cost_nothing():
     words = Version(2, "abc").words(is_central=False, prior_epsilon=1.0)
     assert "nothing more" not in words
     assert "more than once" in words
+
+
+def test_simulations_and_real_releases_do_not_replace_each_other():
+    real = Tally(Provenance(PLAN.fingerprint), EARLY.statistics, EARLY.reports)
+    with pytest.raises(SettingError, match="was a simulation, and this is not"):
+        released(real, revises=released(EARLY))
+    with pytest.raises(SettingError, match="was not a simulation, and this is one"):
+        released(EARLY, revises=released(real))
+
+
+@pytest.mark.parametrize("by", [None, "month"])
+def test_reports_that_are_gone_are_counted_at_the_resolution_of_the_former(tmp_path, by):
+    """Whatever the periods of the new one."""
+    fewer = replace(EARLY, statistics=EARLY.statistics[:9], reports=EARLY.reports[:9])
+    former = released(EARLY + LATE)
+    found = released(fewer, revises=former, by=by)
+    expected = np.count_nonzero(np.append(EARLY.reports[:9], 0) < (EARLY + LATE).reports)
+    assert found.version.n_fewer == expected
+    assert f"{expected} public numbers of reports are smaller" in found.statement.text()
+    assert "nothing more" in found.statement.text()
+    found.write(tmp_path / "2.csv")
+    assert Release.read(tmp_path / "2.csv").version == found.version
+    assert released(EARLY + LATE, revises=released(EARLY)).version.n_fewer == 0
+    assert released(fewer, revises=released(EARLY + LATE, by="month")).version.n_fewer == 1

@@ -1,4 +1,4 @@
-"""The likelihood kernel in plain NumPy: what the compiled one must equal, up to the last digits."""
+"""The likelihood kernels in plain NumPy: what the compiled ones must equal, up to the last digits."""
 
 from __future__ import annotations
 
@@ -41,3 +41,24 @@ def weigh(
         factors[asked] = (np.add.reduceat(weights, begins[:-1])[:, None] + gain * inside) / reports[:, None]
         values[asked] = np.add.reduceat(counts[entries] * np.log(z), begins[:-1])
         first = stop
+
+
+def curve(
+    supports: NDArray[np.uint8],
+    which: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    bins: NDArray[np.int64],
+    gain: float,
+    shares: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write for every bin asked how its log-likelihood bends (cells x cells), for changes of shares that add up to 0.
+
+    The sum over reports of their outer products of supports, times the square of gain / z.
+    """
+    for number, bin in enumerate(bins.tolist()):
+        entries = slice(starts[bin], starts[bin + 1])
+        rows = supports[which[entries]].astype(np.float64)
+        weights = counts[entries] * np.square(gain / (1.0 + gain * (rows @ shares[number])))
+        out[number] = rows.T @ (rows * weights[:, None])

@@ -276,6 +276,7 @@ class StateKernels(Protocol):
         shares: NDArray[np.float64],
         errors: NDArray[np.float64],
         basis: NDArray[np.float64],
+        starts: NDArray[np.float64],
         series: NDArray[np.float64],
         memory: float,
         coefficients: NDArray[np.float64],
@@ -305,7 +306,7 @@ class StateKernels(Protocol):
 
 
 class LikelihoodKernels(Protocol):
-    """How likely reports are under shares; ``likelihood_plain`` says what the function does."""
+    """How likely reports are under shares; ``likelihood_plain`` says what each function does."""
 
     def weigh(
         self,
@@ -318,4 +319,16 @@ class LikelihoodKernels(Protocol):
         shares: NDArray[np.float64],
         factors: NDArray[np.float64],
         values: NDArray[np.float64],
+    ) -> None: ...
+
+    def curve(
+        self,
+        supports: NDArray[np.uint8],
+        which: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        bins: NDArray[np.int64],
+        gain: float,
+        shares: NDArray[np.float64],
+        out: NDArray[np.float64],
     ) -> None: ...

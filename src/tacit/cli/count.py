@@ -7,27 +7,31 @@ from typing import Annotated
 
 import typer
 
-from tacit._validate import check_share
+from tacit._validate import check_one_of, check_share
 from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
-from tacit.cli.options import Force, PlanFile, UserSourceOptions, seed_or_none, takes
+from tacit.cli.options import Force, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
+from tacit.cli.rule_words import say_rules
 from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
 from tacit.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
+from tacit.postprocess.refinements import OF_A_CURATOR
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.release import Release, Version
+from tacit.release import Release
 from tacit.release.files import check_ending
+from tacit.release.versions import check_replaceable
 from tacit.rounding import epsilon_at_most
 
 
-@takes(source=UserSourceOptions)
+@takes(source=UserSourceOptions, rules=RuleOptions)
 def count(
     source: UserSourceOptions,
+    rules: RuleOptions,
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
         "release.parquet"
@@ -36,6 +40,10 @@ def count(
         str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    refine: Annotated[
+        str | None,
+        typer.Option(help=f"How to make the column to look at: {', '.join(OF_A_CURATOR)} (default: coherent)."),
+    ] = None,
     data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
     budget: Annotated[
         float | None,
@@ -75,13 +83,18 @@ def count(
         console.check_new(path, force=force)
     check_ending(out)
     check_share(level=level)
+    if refine is not None:
+        check_one_of(OF_A_CURATOR, refine=refine)
+    agreed_rules = rules.rules()
     agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
     former = None if revises is None else Release.read(revises)
-    if former is not None:
-        Version.after(former, agreed)  # another plan's release is refused before anything is spent
+    if former is not None:  # refused before anything is spent
+        check_replaceable(former, agreed, is_simulation=seed is not None)
+    if agreed.domain.time.n_bins is not None:
+        agreed_rules.check_within(agreed.domain.time)
     events = open_source(source, agreed.domain)
     name = data_set or data_set_name(source)
     look = _refuse_oddities if source.strict else _show
@@ -98,7 +111,7 @@ def count(
         console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
         return
-    made = Release.of(agreed, done.estimate, level=level, revises=former)
+    made = Release.of(agreed, done.estimate, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out)
     if statement is not None:
         make_statement_page(made, statement)
@@ -117,6 +130,7 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(plan.epsilon)}{delta} per {plan.protected_unit}.")
     if made.version.number > 1:
         console.say(f"Version {made.version.number}: counting again drew new noise and was paid for anew.")
+    say_rules(made)
     if done.is_resumed:
         console.say("An interrupted run was taken up again: the same noise, at no further cost.")
     if made.is_simulation:

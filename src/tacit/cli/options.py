@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from tacit.errors import SettingError
+from tacit.release import Rules
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The plan (TOML), made by: tacit plan")]
@@ -176,6 +177,50 @@ class DomainOptions:
     ] = None
     step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"
     zone: Annotated[str, typer.Option(help="The time zone of the events' clocks.")] = "Europe/Paris"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """Rules of publication."""
+
+    suppress: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave out counts that say too little: 'relative error > 0.5' or 'count < 10'. They are not in the "
+            "file.",
+            metavar="RULE",
+        ),
+    ] = None
+    keep_suppressed: Annotated[
+        bool,
+        typer.Option(
+            "--keep-suppressed", help="Leave them blank in the table only: the file holds them, for sums over them."
+        ),
+    ] = False
+    grey: Annotated[
+        list[str] | None,
+        typer.Option(help="Mark counts as greyed, by a rule of the same kind; they stay.", metavar="RULE"),
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Days without data, which is not zero: a day, 2018-03, 2018, or 2018-03-01/2018-03-20.",
+            metavar="DAYS",
+        ),
+    ] = None
+
+    def rules(self) -> Rules:
+        """The rules, read as people write them."""
+        if self.keep_suppressed and not self.suppress:
+            raise SettingError(
+                "--keep-suppressed is for counts that a rule suppresses. Give --suppress, or leave it out."
+            )
+        return Rules.parse(
+            suppress=tuple(self.suppress or ()),
+            grey=tuple(self.grey or ()),
+            missing=tuple(self.missing or ()),
+            keep_suppressed=self.keep_suppressed,
+        )
 
 
 def seed_or_none(seed: int | None) -> int | None:

@@ -20,26 +20,30 @@ def query(
         list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")
     ] = None,
     level: Annotated[float | None, typer.Option(help="The level of the interval (default: the release's).")] = None,
+    refined: Annotated[
+        bool, typer.Option("--refined", help="Ask the refined counts, where they have an interval (smooth, raw).")
+    ] = False,
 ) -> None:
     """Answer how many events there were, with an interval for the true number.
 
     Example: [bold]tacit query release.parquet --from 2017-01 --to 2017-03 --place "CC Loue-Lison"[/bold]
     """
     asked = Release.read(release)
-    found = asked.answer(first=first, last=last, places=place or None, level=level)
+    found = asked.answer(first=first, last=last, places=place or None, level=level, refined=refined)
     n_periods, n_places = len(found.box.time), len(found.box.places)
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
-    missing = asked.rules.missing_bins(asked.domain.time, asked.domain.shape[0], partly=True)
-    if n_missing := int(missing[found.box.time].sum()):
+    lacking = asked.rules.days_missing(asked.domain.time)[found.box.time]
+    if n_days := int(lacking.sum()):
         console.warn(
-            f"{n_missing} of {console.counted(n_periods, 'period')} have no data for some or all of their days; the "
-            "answer lacks those."
+            f"{int((lacking > 0).sum()):,} of {console.counted(n_periods, 'period')} have no data for some or all of their "
+            f"days ({console.counted(n_days, 'day')}); the answer lacks those."
         )
     if found.standard_error == 0:
         console.strong(f"{whole(found.value)} events, exactly: the number of reports is public")
         return
-    console.strong(f"{whole(found.value)} events, give or take {whole(found.standard_error)}")
+    how = f", refined ({asked.refinement})" if refined else ""
+    console.strong(f"{whole(found.value)} events{how}, give or take {whole(found.standard_error)}")
     console.say(
         f"{percent(found.level)} interval: {whole(found.lower)} to {whole(found.upper)} "
         f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"

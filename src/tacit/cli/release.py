@@ -8,18 +8,21 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import Force, PlanFile
+from tacit.cli.options import Force, PlanFile, RuleOptions, takes
+from tacit.cli.rule_words import say_rules
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
-from tacit.postprocess.refinements import REFINEMENTS
-from tacit.release import Release, Rules
+from tacit.postprocess.refinements import REFINEMENTS, refinement_named
+from tacit.release import Release
 from tacit.rounding import epsilon_at_most
 from tacit.tally import Tally
 from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 
 
+@takes(rules=RuleOptions)
 def release(
+    rules: RuleOptions,
     tally: Annotated[Path, typer.Argument(metavar="TALLY", help="A tally, made by: tacit tally")],
     plan: PlanFile = Path("plan.toml"),
     by: Annotated[
@@ -43,17 +46,6 @@ def release(
             metavar="FILE",
         ),
     ] = None,
-    suppress: Annotated[
-        list[str] | None,
-        typer.Option(help="Leave cells blank in the table: 'relative error > 0.5' or 'count < 10'.", metavar="RULE"),
-    ] = None,
-    grey: Annotated[
-        list[str] | None, typer.Option(help="Mark cells as greyed, by a rule of the same kind.", metavar="RULE")
-    ] = None,
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(help="Days without data, which is not zero: 2018-03-01/2018-03-31.", metavar="DAYS"),
-    ] = None,
     revises: Annotated[
         Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
     ] = None,
@@ -72,7 +64,9 @@ def release(
     for path in (out, *((statement,) if statement is not None else ())):
         console.check_new(path, force=force)
     agreed = Plan.read(plan)
-    rules = Rules.parse(suppress=tuple(suppress or ()), grey=tuple(grey or ()), missing=tuple(missing or ()))
+    agreed_rules = rules.rules()
+    if refine is not None:
+        refinement_named(refine)  # a slip of the pen is told before the reports are read
     former = None if revises is None else Release.read(revises)
     if reports and refine != "likelihood":
         raise SettingError("report files are for --refine likelihood alone. Leave --reports out, or refine so.")
@@ -84,7 +78,7 @@ def release(
             place=place,
             level=level,
             refine=likelihood_of(histogram_reports(reports, agreed), agreed) if reports else refine,
-            rules=rules,
+            rules=agreed_rules,
             revises=former,
         )
         made.write(out)
@@ -95,6 +89,12 @@ def release(
         console.say(
             f"Version {made.version.number}: it replaces {revises}, and costs events counted there nothing more."
         )
+        if made.version.n_fewer:
+            console.warn(
+                f"{made.version.n_fewer:,} public numbers of reports are smaller than in {revises}: reports were taken "
+                "out, and the statement says so. If they should be there, tally all report files together."
+            )
+    say_rules(made)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     if statement is not None:

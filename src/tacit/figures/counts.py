@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from tacit.domain import TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
+from tacit.noise import Noise
+from tacit.postprocess import clip
 from tacit.release import Release
-from tacit.release.release import ANOTHER_REFINEMENT, LARGEST_RELATIVE_ERROR
+from tacit.release.release import LARGEST_RELATIVE_ERROR
 from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
 from tacit.tally import ExactTally
 
@@ -28,8 +30,9 @@ class Counts:
     """Estimated counts per period and place, with limits for the true ones.
 
     ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
-    was counted. ``status`` is what the release's rules say of each count: shown, greyed, suppressed or missing; of the
-    last two no number is drawn. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
+    was counted, at an end of the time or because data are missing for ``days_missing`` of their days. ``status`` is
+    what the release's rules say of each count: shown, greyed, suppressed or missing; of the last two no number is
+    drawn, and there need not be any. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
     """
 
     step: str
@@ -45,6 +48,7 @@ class Counts:
     status: NDArray[np.object_]
     level: float
     is_exact: bool = False
+    days_missing: tuple[int, ...] = ()
 
     @property
     def shown(self) -> FloatArray:
@@ -56,7 +60,10 @@ class Counts:
         part = slice(max(len(self.periods) - n_periods, 0), None)
         return replace(
             self,
-            **{name: getattr(self, name)[part] for name in ("periods", "starts", "is_partial", *_ARRAYS)},
+            **{
+                name: getattr(self, name)[part]
+                for name in ("periods", "starts", "is_partial", "days_missing", *_ARRAYS)
+            },
         )
 
     def of_places(self, numbers: NDArray[np.int64]) -> Counts:
@@ -136,29 +143,51 @@ def coarser_steps(axis: TimeAxis) -> Iterator[str]:
 
 def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
-    added = release.coarsen(time=step) if release.refinement != ANOTHER_REFINEMENT else _clipped(release, step)
+    added = _added_up(release, step)
     estimate, axis = added.unbiased, added.domain.time
-    lower, upper = estimate.noise.intervals(estimate.values, release.level)
     status = added.statuses()
+    values, lower, upper = _numbers(estimate.values, estimate.noise, release.level)
+    errors = estimate.noise.standard_errors()
+    # what is drawn is unbiased, so its own error says whether it is worth a number
+    is_small = errors <= LARGEST_RELATIVE_ERROR * np.nan_to_num(added.refined.values)
     return Counts(
         step=axis.step,
         periods=tuple(axis.labels()),
         starts=_starts(axis),
-        is_partial=tuple(axis.is_partial(bin) for bin in range(len(lower))),
+        is_partial=_is_partial(axis, release.rules),
         places=added.domain.place.cells,
-        values=estimate.values,
+        values=values,
         lower=lower,
         upper=upper,
-        standard_errors=estimate.noise.standard_errors(),
-        reliable=_reliable(added.reliable(), status, release.rules),
+        standard_errors=errors,
+        reliable=_reliable(is_small, status, release.rules),
         status=status,
         level=release.level,
+        days_missing=tuple(release.rules.days_missing(axis).tolist()),
     )
 
 
-def _clipped(release: Release, step: str) -> Release:
-    """A release refined in a way that cannot be repeated, added up and refined in the simplest one."""
-    return Release.of(release.plan, release.unbiased, by=step, level=release.level, refine="clip", rules=release.rules)
+def _added_up(release: Release, step: str) -> Release:
+    """A release in longer periods; one that cannot be refined there is refined in the simplest way."""
+    try:
+        return release.coarsen(time=step)
+    except SettingError:
+        return Release.of(
+            release.plan, release.unbiased, by=step, level=release.level, refine=clip, rules=release.rules
+        )
+
+
+def _is_partial(axis: TimeAxis, rules: Rules) -> tuple[bool, ...]:
+    lacks_days = rules.missing_bins(axis, partly=True)
+    return tuple(axis.is_partial(bin) or bool(lacking) for bin, lacking in enumerate(lacks_days))
+
+
+def _numbers(values: FloatArray, noise: Noise, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values and limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
+    known = np.nan_to_num(values)
+    lower, upper = noise.intervals(known, level)
+    is_gone = np.isnan(values)
+    return known, np.where(is_gone, 0.0, lower), np.where(is_gone, 0.0, upper)
 
 
 def counts_in_all(release: Release) -> Counts:
@@ -170,9 +199,10 @@ def counts_in_all(release: Release) -> Counts:
         "step": "all",
         "periods": (period,),
         "starts": _starts(axis)[:1],
-        "is_partial": (False,),
+        "is_partial": (bool(release.rules.missing),),
         "places": release.domain.place.cells,
         "level": release.level,
+        "days_missing": (release.rules.n_days_missing,),
     }
     if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
         return _exact(estimate.totals.astype(np.float64), about)
@@ -188,14 +218,18 @@ def totals_by(release: Release, step: str) -> Counts:
         "step": axis.step,
         "periods": tuple(axis.labels()),
         "starts": _starts(axis),
-        "is_partial": tuple(axis.is_partial(bin) for bin in range(n_times)),
+        "is_partial": _is_partial(axis, release.rules),
         "places": (_ALL_PLACES,),
         "level": release.level,
+        "days_missing": tuple(release.rules.days_missing(axis).tolist()),
     }
     if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
-        return _exact(estimate.totals.astype(np.float64), about)
-    groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
-    return _summed(estimate, groups, (n_times, 1), release, about)
+        found = _exact(estimate.totals.astype(np.float64), about)
+    else:
+        groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
+        found = _summed(estimate, groups, (n_times, 1), release, about)
+    is_missing = release.rules.missing_bins(axis)[:, None]  # no data, which is not zero
+    return replace(found, status=np.where(is_missing, MISSING, found.status), reliable=found.reliable & ~is_missing)
 
 
 def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[np.int64]:
@@ -222,17 +256,16 @@ def _summed(
     noise = estimate.noise.coarsen(*groups, shape)
     values = sum_groups(sum_groups(estimate.values, groups[0], axis=0), groups[1], axis=1)
     errors = noise.standard_errors()
-    lower, upper = noise.intervals(values, release.level)
     # sums over the whole time, or over all places, are never wholly without data
-    rules = replace(release.rules, missing=())
-    status = rules.statuses(values, errors, estimate.domain.time)
+    status = release.rules.judged(values, errors)
+    known, lower, upper = _numbers(values, noise, release.level)
     return Counts(
         **about,
-        values=values,
+        values=known,
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(errors <= LARGEST_RELATIVE_ERROR * values, status, rules),
+        reliable=_reliable(errors <= LARGEST_RELATIVE_ERROR * known, status, release.rules),
         status=status,
     )
 

@@ -49,7 +49,8 @@ def headline(selection: Selection) -> list[dict[str, str]]:
             {
                 "value": number(int(estimate.totals.sum())),
                 "name": "events reported",
-                "note": f"{sentence_case(time_span(release))}. An exact number: how many reports came in is public.",
+                "note": f"{sentence_case(time_span(release))}{_lacking(release.rules.n_days_missing)}. "
+                "An exact number: how many reports came in is public.",
             }
         )
     items.append(
@@ -59,14 +60,15 @@ def headline(selection: Selection) -> list[dict[str, str]]:
             "note": f"Counted in each of {counted(n_times, step_noun(release.domain.time.step))}.",
         }
     )
-    items.append(_busiest(selection))
+    if not selection.whole.is_hidden.all():
+        items.append(_busiest(selection))
     items.append(_protection(release.statement))
     return items
 
 
 def _busiest(selection: Selection) -> dict[str, str]:
     whole = selection.whole
-    top = int(np.argmax(whole.values[0]))
+    top = int(np.argmax(np.where(whole.is_hidden[0], -np.inf, whole.values[0])))
     limits = f"between {number(whole.lower[0, top])} and {number(whole.upper[0, top])}"
     certainty = "an exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
     return {
@@ -219,13 +221,19 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     offered |= {step: c for step, c in selection.series.items() if c.values.size <= MOST_CELLS / 4}
     return [
         {
-            "href": csv_link((*_TABLE, "status") if counts.has_rules else _TABLE, _table_rows(counts), remarks=remarks),
+            "href": csv_link(_table_head(counts), _table_rows(counts), remarks=remarks),
             "file": f"counts-{'in-all' if step == 'all' else 'by-' + step.replace(' ', '-')}.csv",
             "words": "in all" if step == "all" else f"by {step}",
             "size": counted(counts.values.size, "row"),
         }
         for step, counts in offered.items()
     ]
+
+
+def _table_head(counts: Counts) -> tuple[str, ...]:
+    """Its columns; those about rules only where there is something to say."""
+    status = ("status",) if counts.has_rules else ()
+    return (*_TABLE, *status, *(("days_missing",) if any(counts.days_missing) else ()))
 
 
 def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
@@ -245,6 +253,7 @@ def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
                 *(("",) * len(numbers) if is_hidden[bin, cell] else numbers),
                 "yes" if counts.reliable[bin, cell] else "no",
                 *((counts.status[bin, cell],) if counts.has_rules else ()),
+                *((counts.days_missing[bin],) if any(counts.days_missing) else ()),
             )
 
 
@@ -280,8 +289,14 @@ def time_span(release: Release) -> str:
 
 
 def period_name(counts: Counts, bin: int, release: Release) -> str:
-    """A period of the map in words."""
-    return time_span(release) if counts.step == "all" else period(counts.periods[bin])
+    """A period of the map in words; one that lacks days says so wherever it is named."""
+    name = time_span(release) if counts.step == "all" else period(counts.periods[bin])
+    is_whole = not counts.days_missing or not counts.is_partial[bin]
+    return name if is_whole else f"{name}{_lacking(counts.days_missing[bin])}"
+
+
+def _lacking(n_days: int) -> str:
+    return f" ({counted(n_days, 'day')} without data)" if n_days else ""
 
 
 def default_title(release: Release) -> str:

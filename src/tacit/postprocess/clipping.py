@@ -48,15 +48,16 @@ def clip_and_rescale(estimate: Estimate) -> Estimate:
 def norm_cut(estimate: Estimate) -> Estimate:
     """Replace negative estimates by zero, and the smallest positive ones too, until the sum is at most the public one.
 
-    Biased downwards where counts are small: they are cut to nothing, while large ones stay as they are. The cells may
-    add up to less than the public number of reports; equal counts stay or go together.
+    Biased downwards where counts are small: they are cut to nothing, while large ones stay as they are. The cells add
+    up to the public number of reports at most, and as a rule to less; equal counts stay or go together. Where the
+    largest alone exceeds it nothing is left.
     """
     rows, totals = rows_with_totals(estimate)
     return _biased(
         estimate,
         cells_of_rows(cut(rows, totals), estimate),
-        "Norm-Cut",
-        "cutting small counts is biased: they come out as nothing, whatever they are",
+        "Norm-Cut: negative counts and the smallest positive ones to zero, until the public total is not exceeded",
+        "cutting small counts is biased: they come out as nothing, whatever they are, and the sum falls short",
     )
 
 

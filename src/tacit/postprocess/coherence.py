@@ -1,10 +1,18 @@
-"""Counts that add up: days to months to years, and places to the public number of reports, none of them negative.
+r"""Counts that add up: days to months to years, and places to the public number of reports, none of them negative.
 
 Projected days do not add up to projected months: every projection is biased, and the bias of a sum of many days is
 many times that of a month projected as a whole. Here every year, month and day is projected on its own, and the one
-least-squares solver (:mod:`tacit.tree_fusion`) reconciles them, longer periods being trusted more. Where that leaves
-days below zero, they are moved to the nearest counts that are not and that still add up, by projecting in turn onto
-days that can be and onto days of the right sums (Dykstra's method).
+least-squares solver (:mod:`tacit.tree_fusion`) reconciles them. Their errors that matter are biases, not noise, which
+all levels share: the bias of a projected count is in proportion to its standard error :math:`\sigma`, and the biases
+of n siblings add up, so the sum of n children of a parent of variance :math:`n \sigma^2` errs by :math:`n \sigma`
+where the parent errs by :math:`\sqrt n \sigma`. The sum therefore counts 1/n of the parent: each level has the
+variance of the noise of the level above it. Where that leaves days below zero, they are moved to the nearest counts
+that are not and that still add up, by projecting in turn onto days that can be and onto days of the right sums
+(Dykstra's method).
+
+Where no period has a public number of reports, as in a curator's release, a place's total is taken as it is, or as
+zero if it is negative, and handed down: the years nearest to their counts that are not negative and add up to it, then
+the months of each year, then the days of each month.
 
 Reference: Boyle1986.
 """
@@ -30,9 +38,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 COHERENT: Final = "project at every level, then least squares over a tree of periods"
+HANDED_DOWN: Final = "negative counts to zero, longer periods first, so that shorter ones add up to them"
 _STEPS: Final = ("year", "month", "day")
-_TRUST: Final = 1e-3
-"""The variance of a level beside that of the level below it: longer periods are hardly moved by shorter ones."""
 _SLACK: Final = 1e-7
 _MOST_ROUNDS: Final = 2_000
 
@@ -40,33 +47,73 @@ _MOST_ROUNDS: Final = 2_000
 def add_up(estimate: Estimate) -> Estimate:
     """Counts per period and place that are near the projected ones at every level of the calendar, and add up.
 
-    Needs a public number of reports for every period. Biased, as projection is, but sums over months and years are no
-    more biased than projections of these.
+    Biased, as projection is, but sums over months and years are no more biased than projections of these. Where no
+    number of reports is public, only sums over the whole time are exact.
     """
-    totals = estimate.totals
-    n_times, n_places = estimate.domain.shape
-    if totals is None or totals.shape != (n_times, 1):
-        raise SettingError("adding up needs a public number of reports for every period. Use project or clip.")
+    totals, (n_times, n_places) = estimate.totals, estimate.domain.shape
     tree = Hierarchy.of_time(estimate.domain.time, _coarser(estimate.domain.time))
-    sums = tree.sum_leaves(totals.ravel().astype(np.int64))
-    nodes = projected(tree.sum_leaves(estimate.values), sums)
+    if totals is not None and totals.shape == (n_times, 1):
+        leaves, step = _reconciled(tree, estimate.values, totals.ravel()), COHERENT
+    elif totals is None or totals.shape == (1, n_places):
+        known = None if totals is None else totals.ravel().astype(np.float64)
+        leaves, step = handed_down(tree, estimate.values, known), HANDED_DOWN
+    else:
+        raise SettingError(
+            "counts that add up need a public number of reports for every period or for every place. Use project."
+        )
+    return replace(
+        estimate,
+        values=leaves.reshape(n_times, n_places),
+        noise=Unstated(
+            "moving counts to where none is negative raises small counts and lowers large ones, so no honest interval "
+            "can be stated"
+        ),
+        steps=(*estimate.steps, step),
+    )
+
+
+def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatArray:
+    """Leaves that add up, near the projections of all levels; every period has its total."""
+    sums = tree.sum_leaves(totals.astype(np.int64))
+    nodes = projected(tree.sum_leaves(values), sums)
     if tree.height:
-        variances = [_TRUST ** (tree.height - level) for level in range(tree.n_levels)]
-        fused = tree.sum_leaves(TreeFusion(tree, variances).fuse(nodes))
+        fused = tree.sum_leaves(TreeFusion(tree, level_variances(tree)).fuse(nodes))
         nodes[tree.level_slice(0)] = projected(fused[tree.level_slice(0)], sums[tree.level_slice(0)])
         for level in range(1, tree.n_levels):
             part, above = tree.level_slice(level), tree.level_slice(level - 1)
             first = tree.first_children(level - 1)
             nodes[part] = shared_out(fused[part], sums[part], nodes[above], first)
-    return replace(
-        estimate,
-        values=nodes[tree.level_slice(tree.height)].reshape(n_times, n_places),
-        noise=Unstated(
-            "projection onto non-negative counts raises small counts and lowers large ones, so no honest interval can "
-            "be stated"
-        ),
-        steps=(*estimate.steps, COHERENT),
-    )
+    return nodes[tree.level_slice(tree.height)]
+
+
+def level_variances(tree: Hierarchy) -> list[float]:
+    """The variance each level is given, root first: the noise of the level above it, in units of a leaf's."""
+    slices = [tree.level_slice(level) for level in range(tree.n_levels)]
+    leaves = [tree.n_leaves / (part.stop - part.start) for part in slices]
+    return [leaves[max(level - 1, 0)] for level in range(tree.n_levels)]
+
+
+def handed_down(tree: Hierarchy, values: FloatArray, totals: FloatArray | None) -> FloatArray:
+    """Leaves that are not negative and add up to every node above them, each column a tree of its own."""
+    nodes = tree.sum_leaves(values)
+    nodes[tree.level_slice(0)] = np.maximum(nodes[tree.level_slice(0)], 0.0) if totals is None else totals
+    for level in range(1, tree.n_levels):
+        part, above = tree.level_slice(level), tree.level_slice(level - 1)
+        nodes[part] = _parted(nodes[part], nodes[above], tree.first_children(level - 1))
+    return nodes[tree.level_slice(tree.height)]
+
+
+def _parted(rows: FloatArray, parents: FloatArray, first: IntArray) -> FloatArray:
+    """The non-negative rows nearest to ``rows`` whose groups add up to their parents, column by column."""
+    sizes = np.diff(first)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.arange(len(rows)) - first[:-1][groups]
+    # groups differ in length: what fills up is so far below that projection leaves it out
+    low = rows.min(initial=0.0) - parents.max(initial=0.0) - 1.0
+    table = np.full((len(sizes), rows.shape[1], int(sizes.max())), low)
+    table[groups, :, places] = rows
+    flat = projected(table.reshape(-1, table.shape[2]), parents.ravel())
+    return flat.reshape(table.shape)[groups, :, places]
 
 
 def shared_out(rows: FloatArray, totals: IntArray, parents: FloatArray, first: IntArray) -> FloatArray:

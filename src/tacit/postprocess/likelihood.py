@@ -11,10 +11,8 @@ the log-likelihood :math:`\sum_y n_y \ln z_y` is concave. Expectation maximizati
 
 and the largest m bounds what is still missing: no shares whatever have a log-likelihood that is larger by more than
 :math:`N (\max_v m_v - 1)` (the duality gap). At the maximum :math:`m_v = 1` where :math:`\pi_v > 0` and
-:math:`m_v \le 1` elsewhere. Plain steps need thousands of rounds at a small epsilon; they are extrapolated (SQUAREM),
-by half as much as long as a share would leave the positive numbers, so that none ever freezes at zero.
-
-Reference: Varadhan2008.
+:math:`m_v \le 1` elsewhere. Plain steps need thousands of rounds at a small epsilon, so most rounds are
+Newton's or extrapolate (:mod:`tacit.postprocess.likelihood_steps`); whatever they do, the gap is what ends them.
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
 from tacit._validate import check_at_least, check_positive
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.noise import Unstated
+from tacit.postprocess.likelihood_steps import climbed, weighed
 from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
 from tacit.provenance import Provenance
 
@@ -40,7 +38,6 @@ MOST_LIKELY: Final = "maximum likelihood of the reports"
 TOLERANCE: Final = 1e-3
 """In units of log-likelihood: shares this close to the maximum are within about 0.05 standard errors of it."""
 MOST_ROUNDS: Final = 2_000
-_LEAST_SHARE: Final = 1e-200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +106,16 @@ class Trace:
         """How many bins were not as close as asked when rounds ran out."""
         return int(np.count_nonzero(self.n_rounds < 0))
 
+    def words(self, tolerance: float) -> str:
+        """How the ascent ended, in a few words for the statement of a release.
+
+        >>> Trace(np.array([3.0, 0.0]), np.zeros(2), np.array([0.0, 0.5]), np.array([2, -1])).words(0.001)
+        '1 of 2 public bins not within 0.001 of its largest log-likelihood after 2 rounds'
+        """
+        n_bins, n_rounds = len(self.gaps), len(self.largest_gaps)
+        which = f"{self.n_open:,} of {n_bins:,} public bins not" if self.n_open else "every public bin"
+        return f"{which} within {tolerance:g} of its largest log-likelihood after {n_rounds:,} rounds"
+
 
 def most_likely_shares(
     histogram: ReportHistogram,
@@ -129,7 +136,7 @@ def most_likely_shares(
     largest, likelihoods, finished = [], [], 0.0
     open_bins = np.flatnonzero(np.diff(histogram.starts) > 0)
     here, reports = shares[open_bins], histogram.reports[open_bins]
-    factors, value = _weighed(histogram, open_bins, here)
+    factors, value = weighed(histogram, open_bins, here)
     for number in range(most_rounds):
         open_gaps = reports * np.maximum(factors.max(axis=1, initial=1.0) - 1, 0.0)
         shares[open_bins], gaps[open_bins] = here, open_gaps
@@ -141,7 +148,7 @@ def most_likely_shares(
         open_bins, here, reports = open_bins[is_open], here[is_open], reports[is_open]
         if not open_bins.size:
             break
-        here, factors, value = _extrapolated(histogram, open_bins, here, factors[is_open], value[is_open])
+        here, factors, value = climbed(histogram, open_bins, here, factors[is_open], value[is_open], number)
     return shares, Trace(np.array(largest), np.array(likelihoods), gaps, found_at)
 
 
@@ -156,7 +163,7 @@ def maximize_likelihood(
     rows, totals = rows_with_totals(estimate)
     if rows.shape != (histogram.n_bins, histogram.n_cells) or not np.array_equal(totals, histogram.reports):
         raise SettingError("the histogram must be of the same reports as the estimate. Make both from the same files.")
-    shares, _ = most_likely_shares(histogram, tolerance=tolerance, most_rounds=most_rounds)
+    shares, trace = most_likely_shares(histogram, tolerance=tolerance, most_rounds=most_rounds)
     return replace(
         estimate,
         values=cells_of_rows(shares * totals[:, None], estimate),
@@ -164,56 +171,5 @@ def maximize_likelihood(
             "the most likely counts are raised where they are small, because none is negative, so no honest interval "
             "can be stated"
         ),
-        steps=(*estimate.steps, MOST_LIKELY),
+        steps=(*estimate.steps, f"{MOST_LIKELY} ({trace.words(tolerance)})"),
     )
-
-
-def _weighed(histogram: ReportHistogram, bins: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The factors m of the shares of some bins, and their log-likelihoods."""
-    factors, values = np.empty(shares.shape), np.empty(len(bins))
-    n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
-    _kernels.likelihood_kernels(n_entries * histogram.n_cells).weigh(
-        histogram.supports,
-        histogram.which,
-        histogram.counts,
-        histogram.starts,
-        bins,
-        histogram.odds - 1,
-        shares,
-        factors,
-        values,
-    )
-    return factors, values
-
-
-def _extrapolated(
-    histogram: ReportHistogram, bins: IntArray, here: FloatArray, factors: FloatArray, value: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Two steps of expectation maximization and a leap along them, where that leads higher than the two alone."""
-    first = np.maximum(here * factors, _LEAST_SHARE)
-    factors_first, _ = _weighed(histogram, bins, first)
-    second = np.maximum(first * factors_first, _LEAST_SHARE)
-    way, bend = first - here, second - 2 * first + here
-    norm = np.linalg.norm(bend, axis=1)
-    length = np.divide(np.linalg.norm(way, axis=1), norm, out=np.ones(len(norm)), where=norm > 0)
-    length = np.maximum(length, 1.0)[:, None]
-    leap = _leap(here, way, bend, length)
-    for _ in range(60):
-        outside = leap.min(axis=1) <= 0
-        if not outside.any():
-            break
-        length[outside] = (1 + length[outside]) / 2
-        leap = _leap(here, way, bend, length)
-    leap = np.where(leap.min(axis=1, keepdims=True) > 0, leap, second)
-    leap /= leap.sum(axis=1, keepdims=True)
-    factors_leap, value_leap = _weighed(histogram, bins, leap)
-    is_lower = ~(value_leap >= value)
-    if is_lower.any():
-        leap[is_lower] = second[is_lower]
-        factors_leap, value_leap = _weighed(histogram, bins, leap)
-    return leap, factors_leap, value_leap
-
-
-def _leap(here: FloatArray, way: FloatArray, bend: FloatArray, length: FloatArray) -> FloatArray:
-    leap: FloatArray = here + 2 * length * way + length**2 * bend
-    return leap

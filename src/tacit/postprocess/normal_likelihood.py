@@ -37,7 +37,10 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     """
     noise = estimate.noise
     if not isinstance(noise, OracleNoise):
-        raise SettingError("the likelihood needs the noise of randomized reports, cell by cell. Use project.")
+        raise SettingError(
+            "the likelihood needs randomized reports, counted in the plan's own places (or periods, where these are "
+            "private), not added up or refined. Use project, or for a curator's counts coherent."
+        )
     if noise.law.n_cells > MOST_CELLS:
         raise SettingError(
             f"the likelihood of supports is for at most {MOST_CELLS} cells; got n_cells={noise.law.n_cells}. "

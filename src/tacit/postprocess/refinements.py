@@ -12,6 +12,7 @@ from typing import Final
 
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
+from tacit.noise import OracleNoise
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.coherence import add_up
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
@@ -21,14 +22,38 @@ ENOUGH_PERIODS: Final = 60
 """From so many periods on there is enough to learn how much counts vary from one to the next."""
 
 
+FROM_REPORTS: Final = "likelihood of reports"
+"""The name of the likelihood that was found from the reports themselves, which a release does not hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined anew from sums."""
+    """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined anew from sums.
+
+    One that ``needs_cells`` is made for the plan's own private cells, of public bins that were added up before.
+    """
 
     name: str
     words: str
     refine: Callable[[Estimate], Estimate]
     adds_up: bool = False
+    needs_cells: bool = False
+
+
+def refined_and_added_up(
+    chosen: Refinement, estimate: Estimate, unbiased: Estimate, *, time: str | None, place: str | None
+) -> Estimate:
+    """Refine an estimate that is released in larger periods or places: ``unbiased`` is its sum over them."""
+    if unbiased is estimate or chosen.name == "raw":
+        return chosen.refine(unbiased)
+    if chosen.adds_up:
+        return chosen.refine(estimate).coarsen(time=time, place=place)
+    noise = estimate.noise
+    if not (chosen.needs_cells and isinstance(noise, OracleNoise)):
+        return chosen.refine(unbiased)
+    hides_time, hides_place = "time" in noise.private, "place" in noise.private
+    public = estimate.coarsen(time=None if hides_time else time, place=None if hides_place else place)
+    return chosen.refine(public).coarsen(time=time if hides_time else None, place=place if hides_place else None)
 
 
 def refinement_named(name: str) -> Refinement:
@@ -42,11 +67,11 @@ def best_refinement(estimate: Estimate) -> Refinement:
     """The best refinement that needs no tuning.
 
     Smoothing where there are periods enough and their numbers of reports are public; else projection onto what counts
-    can be; where no number is public, clipping.
+    can be; where no number is public, counts that are not negative and still add up.
     """
     totals, (n_times, _) = estimate.totals, estimate.domain.shape
     if totals is None:
-        return REFINEMENTS["clip"]
+        return REFINEMENTS["coherent"]
     return REFINEMENTS["smooth" if totals.shape[0] == n_times >= ENOUGH_PERIODS else "project"]
 
 
@@ -65,10 +90,16 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
     for entry in (
         Refinement("raw", "as estimated, without bias", lambda estimate: estimate, adds_up=True),
         Refinement("clip", "negative counts to zero, rescaled to the public total (the paper's way)", _clipped),
-        Refinement("norm-cut", "the smallest counts to zero until the public total is reached", norm_cut),
+        Refinement(
+            "norm-cut",
+            "negative counts and the smallest ones to zero, until the public total is not exceeded",
+            norm_cut,
+        ),
         Refinement("project", "the nearest counts that can be", project),
-        Refinement("coherent", "projected so that days add up to months and years", add_up, adds_up=True),
-        Refinement("likelihood", "the most likely counts", maximize_normal_likelihood),
+        Refinement("coherent", "not negative, and days add up to months and years", add_up, adds_up=True),
+        Refinement("likelihood", "the most likely counts", maximize_normal_likelihood, needs_cells=True),
         Refinement("smooth", "periods borrow strength from one another; with intervals", _smoothed, adds_up=True),
     )
 }
+OF_A_CURATOR: Final = ("raw", "clip", "coherent", "smooth")
+"""Those that need no public number of reports, which a curator's counts have not."""

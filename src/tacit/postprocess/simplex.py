@@ -42,7 +42,9 @@ def rows_with_totals(estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[n
     """The values as rows that each have a public total, and these totals, whichever axis is public."""
     totals = estimate.totals
     if totals is None:
-        raise SettingError("this step needs a public number of reports, which this estimate lacks. Use clip.")
+        raise SettingError(
+            "this step needs a public number of reports, which this estimate lacks. Use coherent, clip or raw."
+        )
     values = estimate.values
     if totals.size == 1:
         return values.reshape(1, -1), totals.ravel()
@@ -58,7 +60,7 @@ def cells_of_rows(rows: NDArray[np.float64], estimate: Estimate) -> NDArray[np.f
     return np.ascontiguousarray(rows.T) if is_turned else rows.reshape(shape)
 
 
-def projected(values: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+def projected(values: NDArray[np.float64], totals: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Project every row of ``values`` onto the non-negative numbers that add up to its total (Norm-Sub).
 
     Sorting finds how many entries stay positive: the largest j with :math:`u_j > (\\sum_{i \\le j} u_i - N) / j`, the

@@ -32,7 +32,8 @@ from tacit.release.rules import NO_RULES, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import Version
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""2 since suppressed counts are removed and partly missing periods say so; 1 is still read."""
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _VALUES: Final = ("unbiased", "refined")
@@ -49,6 +50,8 @@ _NUMBERS: Final = (
     "refined_upper",
 )
 _STATUS: Final = "status"
+_DAYS_MISSING: Final = "days_missing"
+_COLUMNS: Final = (*_LABELS, *_NUMBERS, _STATUS, _DAYS_MISSING)
 _FIRST_REFINEMENT: Final = "clip"
 """How releases were refined before files said how."""
 
@@ -98,9 +101,9 @@ def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, A
         "refinement": release.refinement,
     }
     if release.version.number > 1:
-        about["version"] = {"number": release.version.number, "revises": release.version.revises}
+        about["version"] = release.version.to_dict()
     if not release.rules.are_none:
-        # a table leaves suppressed cells blank; sums are still sums of all cells
+        # a table leaves cells blank that the release still knows: periods without data, and what rules keep
         is_blank = release.blank()
         about["rules"] = release.rules.to_dict()
         about["withheld"] = {name: pack_array(getattr(release, name).values[is_blank]) for name in _VALUES}
@@ -124,12 +127,23 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
             digest.update(np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes())  # one kind of NaN
     if _STATUS in columns:
         digest.update("\n".join(columns[_STATUS].tolist()).encode())
+    if _DAYS_MISSING in columns:
+        digest.update(np.ascontiguousarray(columns[_DAYS_MISSING], "<f8").tobytes())
     return digest.hexdigest()
 
 
+def _check_format(about: Mapping[str, Any]) -> None:
+    """Tell what is newer than this version from what is damaged, before anything else of it is read."""
+    if about["kind"] != "release" or not isinstance(about["format"], int):
+        raise ValueError("no release")
+    if about["format"] > FORMAT:
+        raise FormatError(
+            f"the release was written by a newer Tacit: its format is {about['format']}, and this version reads up to "
+            f"{FORMAT}. Install a newer Tacit."
+        )
+
+
 def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Release:
-    if about["kind"] != "release" or about["format"] != FORMAT:
-        raise FormatError(f"this is no release of format {FORMAT}. Install a newer Tacit, or ask for the release anew.")
     domain = Domain.from_dict(about["domain"])
     columns = _in_order(columns, domain)
     if about["checksum"] != _checksum(about, columns):
@@ -137,8 +151,15 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     plan, provenance = Plan.from_dict(about["plan"]), Provenance.from_dict(about["provenance"])
     steps = {name: tuple(about["steps"][name]) for name in _VALUES}
     version = Version(**about.get("version", {}))
+    rules = Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES
     statement = PrivacyStatement.of(
-        plan, provenance, unbiased_steps=steps["unbiased"], refined_steps=steps["refined"], version=version
+        plan,
+        provenance,
+        unbiased_steps=steps["unbiased"],
+        refined_steps=steps["refined"],
+        version=version,
+        # the first format said nothing of rules in its statement
+        rules=rules if about["format"] > 1 else NO_RULES,
     )
     if statement != PrivacyStatement.from_dict(about["statement"]):
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
@@ -162,7 +183,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         float(about["level"]),
         str(about["created_at"]),
         str(about.get("refinement", _FIRST_REFINEMENT)),
-        Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES,
+        rules,
         version,
         str(about["checksum"]),
     )
@@ -191,7 +212,7 @@ def _parquet_bytes(release: Release) -> bytes:
     pa = require("pyarrow", extra="events")
     pq = require("pyarrow.parquet", extra="events")
     columns = release.columns()
-    blanks = () if release.rules.are_none else BLANKED
+    blanks = () if release.rules.are_none else (*BLANKED, "reports")
     table = pa.table({name: pa.array(column, from_pandas=name in blanks) for name, column in columns.items()})
     metadata = {
         _KEY: json.dumps(_about(release, columns), ensure_ascii=False).encode(),
@@ -210,7 +231,8 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except pa.ArrowException:
         raise ValueError("parquet") from None
     about = json.loads((table.schema.metadata or {})[_KEY])
-    known = [name for name in (*_LABELS, *_NUMBERS, _STATUS) if name in table.column_names]
+    _check_format(about)
+    known = [name for name in _COLUMNS if name in table.column_names]
     return {name: table.column(name).to_numpy(zero_copy_only=False) for name in known}, about
 
 
@@ -245,6 +267,7 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 break
             if line.startswith(_CSV_MARK):
                 about = json.loads(line[len(_CSV_MARK) :])
+                _check_format(about)
             else:
                 words.append(line.rstrip("\r\n"))
         if words != _preamble(PrivacyStatement.from_dict(about["statement"])):
@@ -252,10 +275,11 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
     columns: dict[str, NDArray[Any]] = {}
-    for name in (*_LABELS, *_NUMBERS, _STATUS):
+    for name in _COLUMNS:
         if name in names:
             texts = [row[names.index(name)] for row in rows]
-            columns[name] = np.array([_number(t) for t in texts]) if name in _NUMBERS else np.array(texts, object)
+            is_text = name in (*_LABELS, _STATUS)
+            columns[name] = np.array(texts, object) if is_text else np.array([_number(t) for t in texts])
     return columns, about
 
 

@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import check_share
-from tacit.domain import Domain
-from tacit.errors import PlanMismatch, SettingError
+from tacit.domain import Box, Domain
+from tacit.errors import NotShown, PlanMismatch, SettingError
 from tacit.estimate import Answer, Estimate
-from tacit.noise import Unstated
+from tacit.noise import Noise, Unstated
 from tacit.plan import Plan
-from tacit.postprocess.refinements import best_refinement, refinement_named
+from tacit.postprocess.refinements import (
+    FROM_REPORTS,
+    Refinement,
+    best_refinement,
+    refined_and_added_up,
+    refinement_named,
+)
 from tacit.query import answer
+from tacit.release.hiding import intervals, without_cells
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
@@ -34,9 +41,9 @@ BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_l
 class Release:
     """Counts per period and place, twice: ``unbiased`` with intervals, ``refined`` to look at.
 
-    ``refinement`` names how the second was made; ``rules`` say what a table shows of them; ``version`` counts from 1.
-    Ask it for any range with :meth:`answer`; write it with :meth:`write` and read it anywhere with
-    ``Release.read``: the noise model travels inside, so that intervals are the same there.
+    ``refinement`` names how the second was made; ``rules`` say what is shown of them, and what they suppress is gone:
+    NaN in both; ``version`` counts from 1. Ask it for any range with :meth:`answer`; write it with :meth:`write` and
+    read it anywhere with ``Release.read``: the noise model travels inside, so that intervals are the same there.
     """
 
     plan: Plan
@@ -59,7 +66,7 @@ class Release:
         by: str | None = None,
         place: str | None = None,
         level: float = 0.95,
-        refine: str | Callable[[Estimate], Estimate] | None = None,
+        refine: str | Refinement | Callable[[Estimate], Estimate] | None = None,
         rules: Rules | None = None,
         revises: Release | None = None,
     ) -> Release:
@@ -67,8 +74,8 @@ class Release:
 
         ``refine`` names a way to refine (:data:`tacit.postprocess.refinements.REFINEMENTS`) or is a step of its own;
         left out, it is the best that needs no tuning: smoothing where at least 60 periods have a public number of
-        reports, else projection, or clipping where no number is public. ``revises`` is the release that this one
-        replaces.
+        reports, else projection; where no number is public, days that add up to longer periods, none negative.
+        ``revises`` is the release that this one replaces.
         """
         check_share(level=level)
         if estimate.provenance.plan_id != plan.fingerprint:
@@ -76,16 +83,20 @@ class Release:
                 "the estimate was made under another plan. Use the plan its reports were collected under."
             )
         unbiased, refined, name = _refined(estimate, by, place, refine)
-        version = FIRST if revises is None else Version.after(revises, plan)
+        rules = rules or NO_RULES
+        rules.check_within(unbiased.domain.time)
+        version = FIRST if revises is None else Version.after(revises, plan, estimate)
         statement = PrivacyStatement.of(
             plan,
             unbiased.provenance,
             unbiased_steps=unbiased.steps,
             refined_steps=refined.steps,
             version=version,
+            rules=rules,
         )
         created_at = datetime.now(UTC).isoformat("T", "seconds")
-        return cls(plan, unbiased, refined, statement, level, created_at, name, rules or NO_RULES, version)
+        made = cls(plan, unbiased, refined, statement, level, created_at, name, rules, version)
+        return made._without_suppressed() if rules.remove else made
 
     def __repr__(self) -> str:
         label = ", simulation" if self.is_simulation else ""
@@ -108,19 +119,62 @@ class Release:
         last: str | None = None,
         places: list[str] | None = None,
         level: float | None = None,
+        refined: bool = False,
     ) -> Answer:
-        """Answer how many events there were from ``first`` to ``last`` (inclusive) in ``places``."""
+        """Answer how many events there were from ``first`` to ``last`` (inclusive) in ``places``.
+
+        From the unbiased counts, or from the ``refined`` ones where they carry an interval. The release's rules hold
+        for answers as for cells: what they suppress, and periods without data, are not answered.
+        """
         box = self.domain.box(first=first, last=last, places=places)
-        return answer(self.unbiased, box, level=self.level if level is None else level)
+        self.check_shown(box)
+        return answer(self.refined if refined else self.unbiased, box, level=self.level if level is None else level)
+
+    def check_shown(self, box: Box) -> None:
+        """Refuse a question whose answer the release does not show."""
+        if self.rules.missing_bins(self.domain.time)[box.time].all():
+            raise NotShown("there are no data for the time asked for, which is not zero. Ask for another time.")
+        is_public = self.unbiased.known_total(box) is not None and not self._totals_are_counts
+        if is_public or not self.rules.suppress:
+            return
+        weights = box.weights(self.domain)
+        n_gone = int(np.isnan(self.unbiased.values[weights > 0]).sum())
+        if n_gone:
+            n_asked = int(np.count_nonzero(weights))
+            raise NotShown(
+                "the count asked for is suppressed."
+                if n_asked == 1
+                else f"{n_gone:,} of the {n_asked:,} counts asked for are suppressed, and gone from this release. "
+                "Ask for others, or for the release in longer periods."
+            )
+        if self.rules.remove:
+            return
+        error = float(np.sqrt(self._noise_to_look_at.variance(weights)))
+        count = float((weights * self.refined.values).sum())
+        if self.rules.suppresses(np.array(count), np.array(error)):
+            raise NotShown("the count asked for is suppressed. Ask for a longer time, or for more places.")
 
     def coarsen(self, *, time: str | None = None, place: str | None = None) -> Release:
         """The same release in larger periods or places.
 
         Counts that were smoothed are added up; those that were projected, clipped or cut are refined anew from sums.
+        What is suppressed is missing from sums, which are then suppressed too.
         """
+        if time in (None, self.domain.time.step) and place in (None, self.domain.place.level):
+            return self
         if self.refinement == ANOTHER_REFINEMENT:
             raise SettingError("only a release refined by name can be added up. Release it anew.")
+        if self.refinement == FROM_REPORTS:
+            raise SettingError(
+                "the most likely counts of longer periods or larger places need the reports themselves. Release it "
+                "anew, with --reports and --by or --place."
+            )
         if not refinement_named(self.refinement).adds_up:
+            if self.has_gaps:
+                raise SettingError(
+                    f"counts are suppressed in this release, so it cannot be refined anew by {self.refinement} in "
+                    "longer periods or larger places. Release it anew, with --by or --place, or with --keep-suppressed."
+                )
             made = Release.of(
                 self.plan,
                 self.unbiased,
@@ -132,12 +186,13 @@ class Release:
             )
             return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
         unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
-        return replace(self, unbiased=unbiased, refined=refined, file_checksum="")
+        made = replace(self, unbiased=unbiased, refined=refined, file_checksum="")
+        return made._without_suppressed() if self.rules.remove else made
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The table, a row for every period and place, zeros included; what rules suppress is NaN."""
         n_times, n_places = self.domain.shape
-        lower, upper = self.unbiased.noise.intervals(self.unbiased.values, self.level)
+        lower, upper = intervals(self.unbiased, self.level)
         errors = self.unbiased.noise.standard_errors()
         columns: dict[str, NDArray[Any]] = {
             "period": np.repeat(np.array(self.domain.time.labels(), dtype=object), n_places),
@@ -152,20 +207,46 @@ class Release:
         if self.unbiased.totals is not None:
             columns["reports"] = np.broadcast_to(self.unbiased.totals, self.domain.shape).ravel()
         if self.has_refined_intervals:
-            limits = self.refined.noise.intervals(self.refined.values, self.level)
+            limits = intervals(self.refined, self.level)
             columns["refined_lower"], columns["refined_upper"] = (limit.ravel() for limit in limits)
         if not self.rules.are_none:
             columns["status"] = self.statuses().ravel()
             is_blank = self.blank().ravel()
-            for name in BLANKED:
+            for name in (*BLANKED, *(("reports",) if self._totals_are_counts else ())):
                 if name in columns:
                     columns[name] = np.where(is_blank, np.nan, columns[name])
+        if self.rules.missing:
+            columns["days_missing"] = np.repeat(self.rules.days_missing(self.domain.time), n_places)
         return columns
 
     @property
     def has_refined_intervals(self) -> bool:
         """Whether the refined counts carry a noise model of their own."""
         return self.refinement != "raw" and not isinstance(self.refined.noise, Unstated)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether counts were removed because they are suppressed."""
+        return bool(np.isnan(self.unbiased.values).any())
+
+    @property
+    def _noise_to_look_at(self) -> Noise:
+        """The noise of the refined counts where they have one, else that of the unbiased."""
+        return self.refined.noise if self.has_refined_intervals else self.unbiased.noise
+
+    @property
+    def _totals_are_counts(self) -> bool:
+        """Whether every cell has a public number of reports of its own, which is its count."""
+        return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.shape
+
+    def _without_suppressed(self) -> Release:
+        """The release without the counts that its rules suppress; periods without data are no secret and stay."""
+        is_suppressed = self.statuses() == SUPPRESSED
+        return replace(
+            self,
+            unbiased=without_cells(self.unbiased, is_suppressed),
+            refined=without_cells(self.refined, is_suppressed),
+        )
 
     def statuses(self) -> NDArray[np.object_]:
         """What the rules say of every cell: shown, greyed, suppressed or missing.
@@ -174,8 +255,7 @@ class Release:
         """
         if self.rules.are_none:
             return np.full(self.domain.shape, SHOWN, object)
-        noise = self.refined.noise if self.has_refined_intervals else self.unbiased.noise
-        return self.rules.statuses(self.refined.values, noise.standard_errors(), self.domain.time)
+        return self.rules.statuses(self.refined.values, self._noise_to_look_at.standard_errors(), self.domain.time)
 
     def blank(self) -> NDArray[np.bool_]:
         """Cells of which a table shows no number."""
@@ -190,9 +270,12 @@ class Release:
         return self.file_checksum or files.checksum_of(self)
 
     def reliable(self) -> NDArray[np.bool_]:
-        """Cells whose standard error is at most a third of their refined count: the others say little."""
-        errors = self.unbiased.noise.standard_errors()
-        return errors <= LARGEST_RELATIVE_ERROR * self.refined.values
+        """Cells whose standard error is at most a third of their refined count: the others say little.
+
+        The error is that of the refined count where it has one. Cells that are not shown are none of these.
+        """
+        is_small = self._noise_to_look_at.standard_errors() <= LARGEST_RELATIVE_ERROR * self.refined.values
+        return is_small & ~self.blank()
 
     def write(self, path: str | Path) -> None:
         """Write the release as Parquet or CSV, by the path's ending."""
@@ -209,15 +292,19 @@ class Release:
 
 
 def _refined(
-    estimate: Estimate, by: str | None, place: str | None, refine: str | Callable[[Estimate], Estimate] | None
+    estimate: Estimate,
+    by: str | None,
+    place: str | None,
+    refine: str | Refinement | Callable[[Estimate], Estimate] | None,
 ) -> tuple[Estimate, Estimate, str]:
     """The estimate added up, the same refined, and the name of how."""
     unbiased = estimate.coarsen(time=by, place=place) if by or place else estimate
     if callable(refine):
         return unbiased, refine(unbiased), ANOTHER_REFINEMENT
-    chosen = best_refinement(estimate) if refine is None else refinement_named(refine)
+    if isinstance(refine, Refinement):
+        chosen = refine
+    else:
+        chosen = best_refinement(estimate) if refine is None else refinement_named(refine)
     if refine is None and not chosen.adds_up:
         chosen = best_refinement(unbiased)
-    if not chosen.adds_up or unbiased is estimate or chosen.name == "raw":
-        return unbiased, chosen.refine(unbiased), chosen.name
-    return unbiased, chosen.refine(estimate).coarsen(time=by, place=place), chosen.name
+    return unbiased, refined_and_added_up(chosen, estimate, unbiased, time=by, place=place), chosen.name

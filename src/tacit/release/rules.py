@@ -1,8 +1,9 @@
 """Rules of publication: which cells of a table are greyed, left blank, or have no data at all.
 
-They help readers, and protect nobody: a release is private before any rule, and whoever asks it for a sum gets the sum
-of all its cells, those left blank included. A table, a page and a map tell three things apart that look alike: a count
-of **zero**, a count that is **suppressed** because it says too little, and a period for which data are **missing**.
+They help readers, and protect nobody: a release is private before any rule. What is **suppressed** is gone from the
+release, and with it every sum that needs it, unless the rules keep it; what is **greyed** stays, marked. A table, a
+page and a map tell three things apart that look alike: a count of **zero**, a count that is suppressed because it says
+too little, and a period for which data are **missing**, wholly or for some of its days.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain import TimeAxis
+from tacit.domain.period import parse_period
 from tacit.errors import FormatError, SettingError
 
 FloatArray = NDArray[np.float64]
@@ -66,11 +68,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What to suppress, what to grey, and for which days data are missing (both ends included, ISO dates)."""
+    """What to suppress, what to grey, and for which days data are missing (both ends included, ISO dates).
+
+    Counts that are suppressed are removed from a release. With ``keep_suppressed`` they are blank in its table only,
+    and sums over them can still be asked.
+    """
 
     suppress: tuple[Rule, ...] = ()
     grey: tuple[Rule, ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    keep_suppressed: bool = False
 
     def __post_init__(self) -> None:
         for first, last in self.missing:
@@ -81,50 +88,95 @@ class Rules:
 
     @classmethod
     def parse(
-        cls, *, suppress: tuple[str, ...] = (), grey: tuple[str, ...] = (), missing: tuple[str, ...] = ()
+        cls,
+        *,
+        suppress: tuple[str, ...] = (),
+        grey: tuple[str, ...] = (),
+        missing: tuple[str, ...] = (),
+        keep_suppressed: bool = False,
     ) -> Rules:
-        """Read rules as people write them; missing days as ``2018-03-01/2018-03-31`` or one day alone.
+        """Read rules as people write them; missing days as a day, a month, a year, or from one to another.
 
-        >>> Rules.parse(grey=("count < 10",), missing=("2018-03-01",)).missing
-        (('2018-03-01', '2018-03-01'),)
+        >>> Rules.parse(grey=("count < 10",), missing=("2018-03-01", "2018-12", "2019-01/2019-02-03")).missing
+        (('2018-03-01', '2018-03-01'), ('2018-12-01', '2018-12-31'), ('2019-01-01', '2019-02-03'))
         """
-        spans = [span.partition("/")[::2] for span in missing]
         return cls(
             tuple(map(Rule.parse, suppress)),
             tuple(map(Rule.parse, grey)),
-            tuple((first.strip(), (last or first).strip()) for first, last in spans),
+            tuple(map(_days_of, missing)),
+            keep_suppressed,
         )
 
     @property
     def are_none(self) -> bool:
-        return self == Rules()
+        return not (self.suppress or self.grey or self.missing)
+
+    @property
+    def remove(self) -> bool:
+        """Whether what is suppressed leaves the release."""
+        return bool(self.suppress) and not self.keep_suppressed
+
+    def suppresses(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
+        """Counts that a rule suppresses, or that are gone already."""
+        found = np.isnan(counts)
+        for rule in self.suppress:
+            found = found | rule.holds(counts, errors)
+        return found
+
+    def judged(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.object_]:
+        """What the rules say of counts wherever they stand: shown, greyed or suppressed."""
+        found = np.full(counts.shape, SHOWN, object)
+        for rule in self.grey:
+            found[rule.holds(counts, errors)] = GREYED
+        found[self.suppresses(counts, errors)] = SUPPRESSED
+        return found
 
     def statuses(self, counts: FloatArray, errors: FloatArray, time: TimeAxis) -> NDArray[np.object_]:
         """The status of every cell: missing before suppressed, suppressed before greyed."""
-        found = np.full(counts.shape, SHOWN, object)
-        for status, rules in ((GREYED, self.grey), (SUPPRESSED, self.suppress)):
-            for rule in rules:
-                found[rule.holds(counts, errors)] = status
-        found[self.missing_bins(time, len(counts))] = MISSING
+        found = self.judged(counts, errors)
+        found[self.missing_bins(time)] = MISSING
         return found
 
-    def missing_bins(self, time: TimeAxis, n_bins: int, *, partly: bool = False) -> NDArray[np.bool_]:
-        """Bins that lie wholly in days without data, or ``partly``: those were counted in part."""
-        starts = time.without_end().starts(n_bins + 1).astype("datetime64[s]")
-        is_missing = np.zeros(n_bins, bool)
-        for first, last in self.missing:
-            low, high = np.datetime64(first, "s"), np.datetime64(last, "D").astype("datetime64[s]") + 86_400
-            if partly:
-                is_missing |= (starts[1:] > low) & (starts[:-1] < high)
-            else:
-                is_missing |= (starts[:-1] >= low) & (starts[1:] <= high)
-        return is_missing
+    def days_missing(self, time: TimeAxis) -> NDArray[np.int64]:
+        """How many of its days have no data, for every bin; a day counts wherever the bin covers a part of it."""
+        first, last = _days_covered(time)
+        days = self._missing_days()
+        found = np.searchsorted(days, last, side="right") - np.searchsorted(days, first, side="left")
+        return np.asarray(found, np.int64)
+
+    def missing_bins(self, time: TimeAxis, *, partly: bool = False) -> NDArray[np.bool_]:
+        """Bins all of whose days have no data; ``partly``: bins that lack some of their days, but not all."""
+        first, last = _days_covered(time)
+        n_days, n_missing = (last - first).astype(np.int64) + 1, self.days_missing(time)
+        return (n_missing > 0) & (n_missing < n_days) if partly else n_missing == n_days
+
+    def check_within(self, time: TimeAxis) -> None:
+        """Refuse missing days that the release does not cover: a slip of the pen, or a plan that ends too early."""
+        covered = _days_covered(time)
+        first, last = str(covered[0][0]), str(covered[1][-1])
+        for low, high in self.missing:
+            if low < first or high > last:
+                raise SettingError(
+                    f"missing days must lie within the time of the release, {first} to {last}; got {low} to {high}. "
+                    "Leave out the days before and after it."
+                )
+
+    @property
+    def n_days_missing(self) -> int:
+        """How many days without data there are in all."""
+        return len(self._missing_days())
+
+    def _missing_days(self) -> NDArray[np.datetime64]:
+        """Every day without data, once, in order."""
+        spans = [np.arange(np.datetime64(low, "D"), np.datetime64(high, "D") + 1) for low, high in self.missing]
+        return np.unique(np.concatenate(spans)) if spans else np.zeros(0, "datetime64[D]")
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "suppress": [str(rule) for rule in self.suppress],
             "grey": [str(rule) for rule in self.grey],
             "missing": [list(span) for span in self.missing],
+            "keep_suppressed": self.keep_suppressed,
         }
 
     @classmethod
@@ -134,12 +186,31 @@ class Rules:
                 tuple(map(Rule.parse, content["suppress"])),
                 tuple(map(Rule.parse, content["grey"])),
                 tuple((str(first), str(last)) for first, last in content["missing"]),
+                bool(content.get("keep_suppressed", True)),  # as it was before files said so
             )
         except (KeyError, TypeError, ValueError, SettingError):
             raise FormatError("the release's rules are damaged. Ask for the release anew.") from None
 
 
 NO_RULES: Final = Rules()
+
+
+def _days_of(span: str) -> tuple[str, str]:
+    """The first and the last day of what a person wrote."""
+    first, _, last = span.partition("/")
+    begin, end = (parse_period(part, setting="missing") for part in (first, last or first))
+    if end.end is None or begin.end is None:
+        raise SettingError(f"missing must be whole days; got missing={span!r}. Leave out the time of day.")
+    return begin.start.date().isoformat(), (end.end - timedelta(days=1)).date().isoformat()
+
+
+def _days_covered(time: TimeAxis) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
+    """The first and the last day of which each bin counts at least a part."""
+    starts = time.without_end().starts((time.n_bins or 1) + 1).astype("datetime64[s]")
+    ends = starts[1:].copy()
+    if time.covered_until is not None:
+        ends[-1] = np.datetime64(time.covered_until, "s")
+    return starts[:-1].astype("datetime64[D]"), (ends - np.timedelta64(1, "s")).astype("datetime64[D]")
 
 
 def _is_day(text: str) -> bool:

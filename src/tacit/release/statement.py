@@ -12,12 +12,22 @@ from tacit.plan import CENTRAL, Plan
 from tacit.provenance import Provenance
 from tacit.release.central_words import central_paragraphs
 from tacit.release.local_words import local_paragraphs
+from tacit.release.rules import NO_RULES, Rules
 from tacit.release.versions import FIRST, Version
 
 _SIMULATION: Final = (
     "SIMULATION: the noise came from a known seed. Whoever knows the seed can undo it, so this release protects nobody "
     "and must not be published as private."
 )
+
+
+_NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
+_GONE: Final = (
+    "They are not in this release, and sums that need them cannot be asked. Two things about them still can be told: "
+    "how large their errors are, from the noise model; and where all but one count of a public number of reports are "
+    "shown, what these leave of it."
+)
+_KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class PrivacyStatement:
     rho: float = 0.0
     delta: float = 0.0
     version: Version = FIRST
+    suppressed: tuple[str, ...] = ()
+    keeps_suppressed: bool = False
 
     @classmethod
     def of(
@@ -48,6 +60,7 @@ class PrivacyStatement:
         unbiased_steps: tuple[str, ...],
         refined_steps: tuple[str, ...],
         version: Version = FIRST,
+        rules: Rules = NO_RULES,
     ) -> PrivacyStatement:
         return cls(
             epsilon=plan.epsilon,
@@ -64,6 +77,8 @@ class PrivacyStatement:
             rho=plan.rho,
             delta=plan.delta,
             version=version,
+            suppressed=tuple(map(str, rules.suppress)),
+            keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
         )
 
     @property
@@ -95,6 +110,9 @@ class PrivacyStatement:
         """Headings and plain sentences, in reading order."""
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
         parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
+        if self.suppressed:
+            which = f"Counts with {' or '.join(self.suppressed)} are suppressed."
+            parts.append(("What is left out", f"{which} {_KEPT if self.keeps_suppressed else _GONE} {_NOT_PROTECTION}"))
         if self.version.number > 1:
             words = self.version.words(is_central=self.is_central, prior_epsilon=self.prior_epsilon)
             parts.append(("Version", words))
@@ -105,9 +123,11 @@ class PrivacyStatement:
         return "\n".join(f"{heading}: {sentence}" for heading, sentence in self.paragraphs())
 
     def to_dict(self) -> dict[str, Any]:
-        content = asdict(self) | {"text": self.text()}
+        content = asdict(self) | {"version": self.version.to_dict(), "text": self.text()}
         if self.version == FIRST:  # as files of releases had it before there were versions
             del content["version"]
+        if not self.suppressed:
+            del content["suppressed"], content["keeps_suppressed"]
         return content
 
     @classmethod
@@ -118,8 +138,9 @@ class PrivacyStatement:
                 for name, field in cls.__dataclass_fields__.items()
                 if field.default is MISSING or name in content
             }
-            for name in ("private", "unbiased_steps", "refined_steps"):
-                fields[name] = tuple(fields[name])
+            for name in ("private", "unbiased_steps", "refined_steps", "suppressed"):
+                if name in fields:
+                    fields[name] = tuple(fields[name])
             if "version" in fields:
                 fields["version"] = Version(**fields["version"])
             return cls(**fields)

@@ -39,6 +39,7 @@ WARNING: Final = (
     "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per period and place are those of a "
     "private release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
+FILLED: Final = "what is left of the public numbers dealt out evenly to suppressed counts"
 _UNIT: Final = 1 << 40
 _SLACK: Final = 1e-6
 
@@ -167,7 +168,7 @@ def _fit(parts: IntArray, wanted: IntArray) -> None:
 
 def _ready(release: Release) -> Estimate:
     """Counts that can be rounded: not negative, adding up to what is public, or else to the unbiased total."""
-    estimate = release.refined
+    estimate = _without_gaps(release.refined)
     if estimate.totals is None:
         clipped = estimate if estimate.values.min(initial=0.0) >= 0 else clip(estimate)
         # clipped counts of small cells add up to far too many
@@ -185,6 +186,23 @@ def _ready(release: Release) -> Estimate:
     exact[at] += totals - rows.sum(axis=1)
     values = cells_of_rows(exact, estimate)
     return Estimate(estimate.domain, values, estimate.noise, estimate.totals, estimate.steps, estimate.provenance)
+
+
+def _without_gaps(estimate: Estimate) -> Estimate:
+    """Suppressed counts filled in: what the others leave of each public number, dealt out evenly."""
+    if not np.isnan(estimate.values).any():
+        return estimate
+    if estimate.totals is None:
+        raise SettingError(
+            "counts are suppressed in this release, and without public numbers nobody can tell how many rows they are. "
+            "Draw rows from a release without --suppress, or with --keep-suppressed."
+        )
+    rows, totals = rows_with_totals(estimate)
+    is_gone = np.isnan(rows)
+    left = np.maximum(totals - np.where(is_gone, 0.0, rows).sum(axis=1), 0.0)
+    share = left / np.maximum(is_gone.sum(axis=1), 1)
+    values = cells_of_rows(np.where(is_gone, share[:, None], rows), estimate)
+    return replace(estimate, values=values, steps=(*estimate.steps, FILLED))
 
 
 def _towns(axis: PlaceAxis, counts: IntArray, by: str, randomness: Randomness) -> NDArray[np.object_]:

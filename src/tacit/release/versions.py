@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from tacit._validate import check_at_least
-from tacit.errors import PlanMismatch
+from tacit.errors import PlanMismatch, SettingError
 
 if TYPE_CHECKING:
+    from tacit.estimate import Estimate
     from tacit.plan import Plan
     from tacit.release.release import Release
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The number of a release, from 1, and the checksum of the one it replaces; empty for the first."""
+    """The number of a release, from 1, and the checksum of the one it replaces; empty for the first.
+
+    ``n_fewer`` counts the public numbers of reports that are smaller than they were: reports that were taken out.
+    """
 
     number: int = 1
     revises: str = ""
+    n_fewer: int = 0
 
     def __post_init__(self) -> None:
         check_at_least(1, version=self.number)
 
     @classmethod
-    def after(cls, former: Release, plan: Plan) -> Version:
-        """The version that replaces a release made under the same plan."""
-        if former.plan.fingerprint != plan.fingerprint:
-            raise PlanMismatch(
-                "the former release was made under another plan, so this is no new version of it. Release it anew."
-            )
-        return cls(former.version.number + 1, former.checksum)
+    def after(cls, former: Release, plan: Plan, estimate: Estimate) -> Version:
+        """The version that replaces a release made under the same plan by one of this estimate."""
+        check_replaceable(former, plan, is_simulation=estimate.provenance.is_simulation)
+        return cls(former.version.number + 1, former.checksum, _n_fewer(former, estimate))
+
+    def to_dict(self) -> dict[str, Any]:
+        fewer = {"n_fewer": self.n_fewer} if self.n_fewer else {}
+        return {"number": self.number, "revises": self.revises} | fewer
 
     def words(self, *, is_central: bool, prior_epsilon: float) -> str:
         """What a revision cost, in plain words."""
@@ -38,10 +46,18 @@ class Version:
             f"This is version {self.number}. It replaces version {self.number - 1}, whose checksum begins with "
             f"{self.revises[:12]}."
         )
+        if self.n_fewer:
+            numbers = "number of reports is" if self.n_fewer == 1 else "numbers of reports are"
+            what += (
+                f" {self.n_fewer:,} public {numbers} smaller than in that one: reports were taken out, and whoever has "
+                "both versions can tell how many."
+            )
         if not is_central and prior_epsilon:
             return (
                 f"{what} Some of its events were randomized more than once; the figures above count all their reports."
             )
+        if not is_central and self.n_fewer:
+            return f"{what} No event was reported anew, so a revision costs events counted before nothing more."
         if not is_central:
             return (
                 f"{what} Reports that came late were added to those already counted. Every event still has the reports "
@@ -56,3 +72,32 @@ class Version:
 
 
 FIRST: Final = Version()
+
+
+def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> None:
+    """Refuse to replace a release of another plan, or a simulation by what is none, or the other way round."""
+    if former.plan.fingerprint != plan.fingerprint:
+        raise PlanMismatch(
+            "the former release was made under another plan, so this is no new version of it. Release it anew."
+        )
+    if former.is_simulation != is_simulation:
+        was, now = ("a simulation", "is not") if former.is_simulation else ("not a simulation", "is one")
+        raise SettingError(
+            f"the former release was {was}, and this {now}: one cannot replace the other. Leave out --revises."
+        )
+
+
+def _n_fewer(former: Release, estimate: Estimate) -> int:
+    """In how many public bins of the former release there are fewer reports now."""
+    before = former.unbiased.totals
+    axes = former.domain
+    try:
+        now = estimate.coarsen(time=axes.time.step, place=axes.place.level).totals
+    except SettingError:  # in longer periods than the former: nothing to compare with
+        return 0
+    if before is None or now is None:
+        return 0
+    both = np.zeros((2, *np.maximum(before.shape, now.shape)), np.int64)
+    for totals, part in zip((before, now), both, strict=True):
+        part[: totals.shape[0], : totals.shape[1]] = totals
+    return int(np.count_nonzero(both[1] < both[0]))

@@ -1,0 +1,44 @@
+"""What the command line says of a release's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.cli import console
+from tacit.release import Release
+from tacit.release.rules import SUPPRESSED
+
+
+def say_rules(release: Release) -> None:
+    """What is not in the table, whether the file holds it all the same, and what can be worked out."""
+    if release.rules.suppress:
+        _say_suppressed(release)
+    if release.rules.missing:
+        time = release.domain.time
+        n_whole, n_partly = (int(release.rules.missing_bins(time, partly=partly).sum()) for partly in (False, True))
+        lacking = f"; {n_partly:,} more {'lacks' if n_partly == 1 else 'lack'} some of their days" if n_partly else ""
+        console.say(f"Missing: {console.counted(n_whole, 'period')}{lacking}.")
+
+
+def _say_suppressed(release: Release) -> None:
+    is_suppressed = release.statuses() == SUPPRESSED
+    n_suppressed = int(is_suppressed.sum())
+    what = f"Suppressed {n_suppressed:,} of {console.counted(is_suppressed.size, 'count')}"
+    if release.rules.keep_suppressed:
+        if n_suppressed:
+            console.warn(
+                f"{what}: they are blank in the table, but the file still holds them (--keep-suppressed). Leave that "
+                "out if whoever gets the file must not see them."
+            )
+        return
+    console.say(f"{what}: they are not in the file, and sums that need them cannot be asked.")
+    totals = release.unbiased.totals
+    if totals is None or totals.shape == release.domain.shape:
+        return
+    n_alone = int(np.count_nonzero(is_suppressed.sum(axis=1 if totals.shape[0] > 1 else 0) == 1))
+    if n_alone:
+        one, of = ("place", "period") if totals.shape[0] > 1 else ("period", "place")
+        console.warn(
+            f"In {console.counted(n_alone, of)} a single {one} is suppressed: its count is what the others leave of "
+            "the public number of reports."
+        )
