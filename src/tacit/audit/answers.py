@@ -110,6 +110,7 @@ def audit_repeats(
     epsilon: float,
     counts: int | ArrayLike,
     unit: int = 1,
+    delta: float = 0.0,
     times: int = 256,
     n_runs: int = 1_000,
     confidence: float = 0.99,
@@ -125,12 +126,13 @@ def audit_repeats(
         raise SettingError("build must give a function to ask, so that the same question can be asked twice.")
     if not is_redrawn(ask):
         said = ("the same question asked twice has the same answer",)
-        return Audit("the same question twice", epsilon, 0.0, 0.0, confidence, 1, 0, 0, said, is_specific=True)
+        return Audit("the same question twice", epsilon, delta, 0.0, confidence, 2, 0, 0, said, is_specific=True)
     return audit_answers(
         build,
         epsilon=epsilon,
         counts=counts,
         unit=unit,
+        delta=delta,
         times=times,
         n_runs=n_runs,
         confidence=confidence,

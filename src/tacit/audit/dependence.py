@@ -27,6 +27,7 @@ from tacit.randomness import Randomness
 class NoiseRank:
     """How many answers there are, the combinations without noise, and one table of answers to compare with."""
 
+    n_builds: int
     n_answers: int
     combinations: FloatArray
     answers: FloatArray
@@ -53,7 +54,7 @@ def noise_rank(build: BuildMany, counts: int | ArrayLike, *, n_builds: int | Non
     n_answers = as_numbers(build(start[None, :])).shape[1]
     n_builds = n_answers + max(16, n_answers // 8) if n_builds is None else n_builds
     answers = as_numbers(build(np.tile(start, (n_builds, 1))))
-    return NoiseRank(n_answers, noiseless_combinations(answers[1:] - answers[0]), answers[0])
+    return NoiseRank(n_builds, n_answers, noiseless_combinations(answers[1:] - answers[0]), answers[0])
 
 
 def audit_dependence(
@@ -71,10 +72,9 @@ def audit_dependence(
     """Look for combinations of answers in which the noise cancels and the counts do not."""
     start = start_of(counts)
     found = noise_rank(build, start, n_builds=n_builds)
-    said = (f"the noise of {found.n_answers:,} answers has rank {found.rank:,}",)
+    said = (f"the noise of {found.n_answers:,} answer{'s' * (found.n_answers > 1)} has rank {found.rank:,}",)
     if not len(found.combinations):
-        n_done = found.n_answers
-        return Audit("dependent noise", epsilon, 0.0, 0.0, confidence, n_done, 0, 0, said, is_specific=True)
+        return Audit("dependent noise", epsilon, 0.0, 0.0, confidence, found.n_builds, 0, 0, said, is_specific=True)
     return play_game(
         "dependent noise",
         neighbors(build, start, unit, [_Residual(found)], [_most_exposed(build, start, unit, found)]),

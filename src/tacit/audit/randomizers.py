@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import check_at_least
 from tacit.audit.games import BoolArray, Contest, Progress, View, play_game
-from tacit.audit.supports import Supports
+from tacit.audit.supports import Supports, has_supports
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Fields, Wholes, views_of
 from tacit.errors import DataError, SettingError
@@ -63,18 +63,21 @@ def audit_reports_of(
     epsilon: float | None = None,
     n_reports: int = DEFAULT_REPORTS,
     confidence: float = 0.99,
+    pairs: Sequence[tuple[int, int]] | None = None,
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit reports in the form of a ``randomizer``, whoever makes them: another client, a command."""
 
     def views(first: int, second: int) -> list[View]:
-        looks: list[View] = [Supports(randomizer, first, second), Fields(2)]
+        looks: list[View] = [Fields(2)]
+        if has_supports(randomizer):
+            looks.insert(0, Supports(randomizer, first, second))
         return [*looks, Wholes()] if randomizer.report_bytes <= _SHORT_BYTES else looks
 
     contests = [
         Contest(f"values {first} and {second}", _player(randomize, first, second), views(first, second))
-        for first, second in pairs_of(randomizer.n_cells)
+        for first, second in pairs or pairs_of(randomizer.n_cells)
     ]
     return play_game(
         "local randomizer",
@@ -139,6 +142,7 @@ def audit_repeating_noise(
     *,
     epsilon: float,
     values: int | Sequence[Any],
+    delta: float = 0.0,
     n_reports: int = 3_000,
     confidence: float = 0.99,
     randomness: Randomness | None = None,
@@ -163,6 +167,7 @@ def audit_repeating_noise(
         "repeating noise",
         [contest],
         epsilon=epsilon,
+        delta=delta,
         n_runs=n_reports,
         confidence=confidence,
         randomness=randomness,

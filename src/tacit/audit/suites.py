@@ -153,7 +153,13 @@ def audit_reports_function(
     def repeating(sure: float) -> Audit:
         n_reports = max(FEWEST_RUNS, min(n_runs, 3_000))
         return audit_repeating_noise(
-            randomize, epsilon=epsilon, values=values, n_reports=n_reports, confidence=sure, randomness=source
+            randomize,
+            epsilon=epsilon,
+            values=values,
+            delta=delta,
+            n_reports=n_reports,
+            confidence=sure,
+            randomness=source,
         )
 
     return _together([one_report, repeating], confidence)
@@ -236,6 +242,7 @@ def _curated(
         return audit_repeats(
             again,
             epsilon=epsilon,
+            delta=delta,
             counts=counts,
             unit=unit,
             n_runs=n_fewer,

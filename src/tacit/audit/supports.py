@@ -46,6 +46,11 @@ class Supports:
         return lambda reports: outcomes(self.randomizer, np.asarray(reports, np.uint8), self.first, self.second)
 
 
+def has_supports(randomizer: LocalRandomizer) -> bool:
+    """Whether a randomizer's reports support cells, as a plug-in's need not."""
+    return isinstance(randomizer, HierarchicalHistogram) or hasattr(type(randomizer), "law")
+
+
 def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: int) -> IntArray:
     """What reports say of two cells, as one whole number each.
 

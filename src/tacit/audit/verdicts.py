@@ -53,12 +53,16 @@ class Audit:
         is_near = self.lower_bound >= WEAK_BELOW * self.claimed  # NaN is not
         return Verdict.NOT_REFUTED if is_near or self.is_specific else Verdict.WEAK
 
+    @property
+    def bound_text(self) -> str:
+        """The bound with three digits, never more than was found."""
+        return f"{math.floor(self.lower_bound * 1000) / 1000:.3f}"
+
     def sentence(self) -> str:
         """All of it in a line."""
         delta = f" at delta {self.delta:g}" if self.delta else ""
-        bound = math.floor(self.lower_bound * 1000) / 1000  # never more than was found
         return (
-            f"{self.name}: claimed epsilon {self.claimed:.4g}{delta}, found at least {bound:.3f} with confidence "
+            f"{self.name}: claimed epsilon {self.claimed:.4g}{delta}, found at least {self.bound_text} with confidence "
             f"{self.confidence:.4g} in {self.n_runs:,} runs: {self.verdict}"
         )
 

@@ -9,11 +9,14 @@ import typer
 
 from tacit import __version__
 from tacit.cli import (
+    audit,
+    backtest,
     check,
     console,
     count,
     counter,
     demo,
+    forecast,
     ledger,
     page,
     plan,
@@ -35,10 +38,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A first look: [bold]tacit demo[/bold]. Your own events: check, plan, randomize, tally, release, page.",
+    epilog="A first look: [bold]tacit demo[/bold]. "
+    "Your own events: check, plan, randomize, tally, release, page, forecast.",
 )
 
-for module in (demo, simulate, check, summary, plan, randomize, tally, release, count, query, page, synthetic, ledger):
+for module in (
+    demo,
+    simulate,
+    check,
+    summary,
+    plan,
+    randomize,
+    tally,
+    release,
+    count,
+    query,
+    page,
+    forecast,
+    backtest,
+    synthetic,
+    ledger,
+    audit,
+):
     name = module.__name__.rsplit(".", 1)[-1]
     app.command(name, no_args_is_help=module not in (demo, ledger))(getattr(module, name))
 app.add_typer(counter.app)
