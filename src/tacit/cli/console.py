@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -94,6 +95,19 @@ def progress(doing: str) -> Iterator[Report]:
     seconds = time.monotonic() - started
     if seconds > _QUIET_SECONDS:
         err.print(f"[dim]{escape(doing)}: {seconds:.1f} s[/dim]")
+
+
+@contextmanager
+def waiting(doing: str) -> Iterator[None]:
+    """The same for something that cannot tell how far it is."""
+    with progress(doing) as report:
+        begun = threading.Timer(_QUIET_SECONDS + 0.1, report, (0, None))
+        begun.start()
+        try:
+            yield
+        finally:
+            begun.cancel()
+            begun.join()
 
 
 def fail(problem: BaseException, words: str | None = None) -> None:

@@ -43,7 +43,7 @@ def page(
     """
     console.check_new(out, force=force)
     shown = Release.read(release)
-    truth = None if laboratory is None else _truth(SourceOptions.of(laboratory, reading), shown)
+    truth = None if laboratory is None else true_counts(SourceOptions.of(laboratory, reading), shown)
     with console.progress("Making the page"):
         make_page(shown, out, truth=truth, polygons=reading.polygons, title=title, synthetic=synthetic)
     console.say(f"Wrote {out}. Open it in a browser; it needs no network.")
@@ -51,7 +51,8 @@ def page(
         console.warn("LABORATORY: the page shows true numbers. Do not publish it.")
 
 
-def _truth(source: SourceOptions, release: Release) -> ExactTally:
+def true_counts(source: SourceOptions, release: Release) -> ExactTally:
+    """The true events counted over a release's periods and places, for the laboratory."""
     events = open_source(source, release.domain)
     with console.progress("Reading the true events") as report:
         counts = events.count(progress=report)

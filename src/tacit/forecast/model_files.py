@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from tacit._files import write_whole
 from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecaster import Forecaster
+from tacit.forecast.history import series_state
 from tacit.forecast.table import FORECASTERS, forecaster_named
 from tacit.series import Series
 
@@ -73,6 +75,16 @@ class SavedModel:
                 "without --load."
             )
         return newer
+
+    def updated(self, series: Series, covariates: Covariates | None = None) -> Forecaster:
+        """The forecaster at the end of a series that goes on where its own ended: told of it, but not fitted anew."""
+        state = dict(self.forecaster.state())
+        if "series" not in state:
+            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods. Fit it anew without --load.")
+        state["series"] = series_state(series)
+        if state.get("covariates") is not None and covariates is not None:
+            state["covariates"] = dict(covariates.columns)
+        return self.forecaster.with_state(state)
 
     def write(self, path: str | Path) -> None:
         """Write the model; the file appears whole or not at all."""

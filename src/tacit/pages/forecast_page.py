@@ -12,6 +12,7 @@ from tacit.figures import outlines
 from tacit.figures.charts import MOST_PLACES
 from tacit.figures.forecasts import FEW_BINS
 from tacit.forecast.crews import DEFAULT_QUANTILE
+from tacit.forecast.files import remarks_of
 from tacit.forecast.forecast import Forecast
 from tacit.forecast.notable import notable_bins
 from tacit.forecast.past import series_of
@@ -71,11 +72,7 @@ def make_forecast_page(
     entry = FORECASTERS.get(forecast.forecaster)
     scripts = [chart_library(), resource("figures.js"), resource("forecast.js")]
     context = common_parts(release, title or _title(shown), synthetic)
-    remarks = [
-        "A forecast made by Tacit from a private release. Lines that begin with # are not data.",
-        *([f"Synthetic data: {synthetic}"] if synthetic else []),
-        *(["SIMULATION: made with a known seed, the release protects nobody."] if release.is_simulation else []),
-    ]
+    remarks = [*([f"Synthetic data: {synthetic}"] if synthetic else []), *remarks_of(forecast)]
     return write_page(
         path,
         "forecast.html",

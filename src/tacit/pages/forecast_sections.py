@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from tacit.figures.counts import Counts, rounded
 from tacit.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, starts_of
 from tacit.figures.outlines import Outlines
 from tacit.forecast.crews import crews_for
+from tacit.forecast.files import table_columns
 from tacit.forecast.forecast import Forecast
 from tacit.forecast.laws import CountLaw
 from tacit.forecast.past import series_of
@@ -241,28 +242,10 @@ def crews(shown: Coming) -> dict[str, Any]:
 
 def table_link(shown: Coming, remarks: Sequence[str]) -> dict[str, str]:
     """A link to all numbers of the forecast, in the page itself."""
-    percents = [f"{100 * level:g}" for level in shown.levels]
-    header = ["period", "place", "expected"]
-    header += [f"{end}_{word}" for word in percents for end in ("lower", "upper")]
-    header.append(f"at_most_with_{100 * shown.quantile:g}")
-    rows = list(_table_rows(shown))
-    return {"href": csv_link(header, rows, remarks=remarks), "file": "forecast.csv", "size": counted(len(rows), "row")}
-
-
-def _table_rows(shown: Coming) -> Iterator[tuple[Any, ...]]:
-    forecast = shown.forecast
-    everything = (
-        (forecast.domain.place.cells, forecast.counts.means, forecast.counts.variances),
-        ((_WHOLE,), forecast.totals.means[:, None], forecast.totals.variances[:, None]),
-    )
-    for places, means, variances in everything:
-        law = CountLaw(means, variances)
-        limits = [limit for level in shown.levels for limit in law.intervals(level)]
-        limits.append(law.quantiles(shown.quantile))
-        for bin, label in enumerate(shown.labels):
-            for cell, place in enumerate(places):
-                numbers = (int(limit[bin, cell]) for limit in limits)
-                yield (label, place, round(float(means[bin, cell]), 2), *numbers)
+    columns = table_columns(shown.forecast, levels=shown.levels, quantile=shown.quantile)
+    rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    href = csv_link(tuple(columns), rows, remarks=remarks)
+    return {"href": href, "file": "forecast.csv", "size": counted(len(rows), "row")}
 
 
 def matrix(shown: Coming) -> dict[str, Any]:

@@ -1,0 +1,137 @@
+"""tacit backtest: which forecaster would have done best, against private counts or, in the laboratory, the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tacit._validate import check_at_least
+from tacit.cli import console
+from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
+from tacit.cli.options import Force, ReadingOptions, SourceOptions, seed_or_none, takes
+from tacit.cli.page import true_counts
+from tacit.errors import SettingError
+from tacit.forecast.backtest import Leaderboard, Score
+from tacit.forecast.backtest import backtest as rolled
+from tacit.forecast.horizon import horizon_of
+from tacit.forecast.past import series_of
+from tacit.forecast.scoring import Mean
+from tacit.forecast.table import entry_named, settings_for
+from tacit.pages.forecast_words import decimals
+from tacit.pages.words import percent
+from tacit.release import Release
+from tacit.tally import ExactTally
+
+_USUAL_MODELS: Final = ("share", "weekday-mean", "seasonal-naive")
+
+
+@takes(reading=ReadingOptions, knowledge=KnowledgeOptions)
+def backtest(
+    reading: ReadingOptions,
+    knowledge: KnowledgeOptions,
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    horizon: Annotated[
+        str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
+    ] = "7",
+    origins: Annotated[
+        int, typer.Option(help="From how many points of the past; they lie a horizon apart and end with the release.")
+    ] = 52,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"A model, of {MODELS}; may be repeated (default: {', '.join(_USUAL_MODELS)}).", metavar="NAME"
+        ),
+    ] = None,
+    refit_every: Annotated[
+        int | None,
+        typer.Option(help="Learn anew after so many origins (default: once, before the first).", metavar="N"),
+    ] = None,
+    laboratory: Annotated[
+        str | None,
+        typer.Option(
+            help="The true events: hold forecasts against them, watermarked and never for publication. Read by the "
+            "options --time, --place and so on.",
+            metavar="FILE",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the leaderboard (.csv).", metavar="FILE")] = None,
+    page: Annotated[Path | None, typer.Option(help="Make a page of it (.html).", metavar="FILE")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None,
+    force: Force = False,
+) -> None:
+    """Hold forecasters against the past of a release: what they would have said, and what came.
+
+    Against private counts, whose known noise is taken off the score; no raw data is needed.
+
+    Example: [bold]tacit backtest release.parquet --horizon 7 --origins 52 --model share --model weekday-mean[/bold]
+    """
+    written = [path for path in (out, page) if path is not None]
+    for path in written:
+        console.check_new(path, force=force)
+    console.check_apart(written, [release])
+    if out is not None and out.suffix != ".csv":
+        raise SettingError(f"a leaderboard is written as .csv; got path={out}.")
+    check_at_least(1, origins=origins, refit_every=1 if refit_every is None else refit_every)
+    entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
+    asked = Release.read(release)
+    n_bins = horizon_of(horizon, series_of(asked).domain.time)
+    known = known_of(asked, knowledge, n_bins)
+    truth = None if laboratory is None else _truth(SourceOptions.of(laboratory, reading), asked, len(known.series))
+    settings = known.settings(seed_or_none(seed))
+    with console.progress(f"Asking {console.counted(len(entries), 'model')} about the past") as report:
+        board = rolled(
+            {name: entry.make(**settings_for(name, **settings)) for name, entry in entries.items()},
+            known.series,
+            origins=origins,
+            horizon=n_bins,
+            covariates=known.covariates,
+            truth=truth,
+            refit_every=refit_every,
+            progress=report,
+        )
+    _say(board)
+    if out is not None:
+        board.write(out)
+        console.say(f"Wrote {out}: the leaderboard.")
+    if page is not None:
+        from tacit.pages.forecast_backtest import make_backtest_page
+
+        with console.waiting("Making the page"):
+            make_backtest_page(board, asked, page, has_covariates=known.covariates is not None)
+        console.say(f"Wrote {page}. Open it in a browser; it needs no network.")
+
+
+def _truth(source: SourceOptions, release: Release, n_times: int) -> ExactTally:
+    return ExactTally(true_counts(source, release).reveal()[:n_times])
+
+
+def _say(board: Leaderboard) -> None:
+    for remark in board.remarks():
+        (console.warn if remark.startswith(("LABORATORY", "SIMULATION")) else console.say)(remark)
+    is_exact = board.best.mae is not None
+    errors = ["MAE"] if is_exact else []
+    headings = ["Model", *errors, "RMSE", "MSE behind best", "in 80%", "in 95%", "Width 80%", "Total"]
+    console.table(headings, [_row(score) for score in board.scores])
+    if not is_exact:
+        console.say(
+            "Whether counts lie in their intervals is checked with noise in both: the more of it, the less that finds."
+        )
+
+
+def _row(score: Score) -> list[str]:
+    total = score.total_rmse if score.total_mae is None else score.total_mae.value
+    return [
+        score.name,
+        *([] if score.mae is None else [_sure(score.mae)]),
+        decimals(score.rmse, 2),
+        _sure(score.behind),
+        *(percent(round(mean.value, 3)) for mean in score.coverages),
+        decimals(score.widths[0], 1),
+        decimals(total, 1),
+    ]
+
+
+def _sure(mean: Mean) -> str:
+    return f"{decimals(mean.value, 2)} ± {decimals(mean.error, 2)}"

@@ -1,0 +1,219 @@
+"""What the commands that forecast share: what a model may know besides the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tacit._validate import check_positive, check_share
+from tacit.cli import console
+from tacit.domain import Gazetteer
+from tacit.errors import SettingError
+from tacit.forecast import Covariates
+from tacit.forecast.crews import DEFAULT_QUANTILE
+from tacit.forecast.files import check_ending
+from tacit.forecast.frames import levels_of
+from tacit.forecast.past import series_of
+from tacit.forecast.table import FORECASTERS
+from tacit.release import Release
+from tacit.series import Series
+
+MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
+_USUAL_LEVELS: Final = (80.0, 95.0)
+_CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeOptions:
+    """What is known besides the counts: holidays, tables of the user's, populations."""
+
+    country: Annotated[
+        str | None, typer.Option(help="Public holidays of this country: FR, DE, CH and so on.", metavar="CODE")
+    ] = None
+    subdivision: Annotated[
+        str | None, typer.Option(help="A part of the country with holidays of its own, such as BY.", metavar="CODE")
+    ] = None
+    academy: Annotated[
+        str | None, typer.Option(help="French school holidays of this académie, such as Besançon.", metavar="NAME")
+    ] = None
+    school_zone: Annotated[
+        str | None,
+        typer.Option(help="The same by zone: A, or 'B until 2015-08-31, A' where it changed.", metavar="ZONE"),
+    ] = None
+    covariates: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A table with a column of dates and columns of numbers: weather, traffic; may be repeated.",
+            metavar="FILE",
+        ),
+    ] = None
+    covariates_date: Annotated[str, typer.Option(help="Its column of dates.", metavar="COLUMN")] = "date"
+    covariates_place: Annotated[
+        str | None, typer.Option(help="Its column of places, where numbers differ between them.", metavar="COLUMN")
+    ] = None
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="Let shares of places start from their populations: 'builtin' for the release's own table of places, "
+            "or a CSV. Helps at small epsilon.",
+            metavar="TABLE",
+        ),
+    ] = None
+
+    @property
+    def calendar(self) -> dict[str, str]:
+        """The choices of a calendar that were made."""
+        return {name: getattr(self, name) for name in _CALENDAR if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Which model learns, or is taken from a file."""
+
+    model: Annotated[str | None, typer.Option(help=f"One of {MODELS} (default: share).", metavar="NAME")] = None
+    save: Annotated[Path | None, typer.Option(help="Save what was learned.", metavar="MODEL")] = None
+    load: Annotated[
+        Path | None, typer.Option(help="Use a saved model and learn nothing anew: quick.", metavar="MODEL")
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """What is shown of a forecast, and where it is written."""
+
+    level: Annotated[
+        list[float] | None, typer.Option(help="Levels of the intervals in percent (default: 80 and 95).")
+    ] = None
+    quantile: Annotated[float, typer.Option(help="How sure crews must be to be enough: 0.9 is 9 times in 10.")] = (
+        DEFAULT_QUANTILE
+    )
+    per_crew: Annotated[
+        float | None, typer.Option(help="Events that one crew handles in a period; prints crews in place of events.")
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="Write all numbers: .parquet or .csv.", metavar="FILE")] = None
+    page: Annotated[Path | None, typer.Option(help="Make a page to look at (.html).", metavar="FILE")] = None
+    polygons: Annotated[
+        Path | None, typer.Option(help="Outlines of places (GeoJSON) for the page's map.", metavar="GEOJSON")
+    ] = None
+    title: Annotated[str | None, typer.Option(help="The page's title.")] = None
+    synthetic: Annotated[
+        str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
+    ] = None
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        return levels_of(self.level or _USUAL_LEVELS)
+
+    def check(self) -> None:
+        """Refuse what cannot be shown before anything is computed."""
+        if self.page is not None and len(self.levels) != 2:
+            raise SettingError("a page draws two intervals. Give two levels, such as --level 80 --level 95, or none.")
+        if self.out is not None:
+            check_ending(self.out)
+        check_share(quantile=self.quantile)
+        check_positive(per_crew=1.0 if self.per_crew is None else self.per_crew)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A release read for a forecast: the series, and what else a model may know.
+
+    ``public`` names the latter in words, ``calendar`` how its holidays were chosen.
+    """
+
+    release: Release
+    series: Series
+    covariates: Covariates | None
+    prior: Mapping[str, float] | None
+    calendar: Mapping[str, str] = field(default_factory=dict)
+    public: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what is known of each period."""
+        return [] if self.covariates is None else list(self.covariates.names)
+
+    def settings(self, seed: int | None) -> dict[str, Any]:
+        """What a model may be told by its settings, if it has them."""
+        return {"prior": self.prior, "seed": seed}
+
+
+def known_of(
+    release: Release, options: KnowledgeOptions, horizon: int, calendar: Mapping[str, str] | None = None
+) -> Known:
+    """Read what the options name; ``calendar`` is that of a saved model."""
+    series = series_of(release)
+    chosen = dict(options.calendar if calendar is None else calendar)
+    parts: list[Covariates] = []
+    public = []
+    if chosen:
+        parts.append(_calendar(series, chosen, horizon))
+        kinds = ["public holidays", *(["school holidays"] if {"academy", "school_zone"} & chosen.keys() else [])]
+        public.append(f"{' and '.join(kinds)} of {chosen.get('country', 'FR').upper()}")
+    for path in options.covariates or ():
+        with console.waiting(f"Reading {path.name}"):
+            parts.append(_table(path, series, options, horizon))
+        public.append(f"the table {path.name}")
+    prior = None if options.population is None else _prior(options.population, series)
+    if prior is not None:
+        public.append(f"populations of {series.domain.place.level}s")
+    return Known(release, series, parts[0].joined(*parts[1:]) if parts else None, prior, chosen, tuple(public))
+
+
+def holiday_names(known: Known, horizon: int) -> dict[str, str]:
+    """Names of the public holidays ahead, by ISO date."""
+    if not known.calendar:
+        return {}
+    from tacit.forecast.calendar import public_holidays
+
+    time, n_times = known.series.domain.time, len(known.series)
+    whole = time.with_end(n_times + horizon)
+    ahead = {str(start)[:10] for start in whole.starts()[n_times:]}
+    named = public_holidays(
+        whole, country=known.calendar.get("country", "FR"), subdivision=known.calendar.get("subdivision")
+    )
+    return {day: name for day, name in named.items() if day in ahead}
+
+
+def _calendar(series: Series, chosen: Mapping[str, str], horizon: int) -> Covariates:
+    from tacit.forecast.calendar import calendar_covariates
+
+    return calendar_covariates(
+        series.domain.time,
+        country=chosen.get("country", "FR"),
+        subdivision=chosen.get("subdivision"),
+        academy=chosen.get("academy"),
+        zones=chosen.get("school_zone"),
+        horizon=horizon,
+    )
+
+
+def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) -> Covariates:
+    from tacit.forecast.covariate_table import read_covariates
+
+    return read_covariates(
+        path, series.domain, date=options.covariates_date, place=options.covariates_place, horizon=horizon
+    )
+
+
+def _prior(table: str, series: Series) -> dict[str, float]:
+    axis = series.domain.place
+    gazetteer = axis.gazetteer if table == "builtin" else Gazetteer.read(table)
+    if gazetteer is None:
+        raise SettingError(
+            "the release has no table of places with populations. Name a CSV with the columns "
+            f"{axis.level} and population: --population places.csv"
+        )
+    found = gazetteer.population(axis.level)
+    absent = [place for place in axis.cells if not found.get(place, 0) > 0]
+    if absent:
+        raise SettingError(
+            f"populations must be there for every {axis.level}; {len(absent)} of {axis.n_cells} have none. "
+            "Add them to the table, or leave --population out."
+        )
+    return {place: float(found[place]) for place in axis.cells}
