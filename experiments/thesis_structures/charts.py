@@ -10,9 +10,9 @@ import altair as alt
 from experiments.findings import Picture, Shade, svg_of
 from experiments.thesis_structures.measuring import CLAIMED, CODED, TACIT
 
-SHADES = {CODED: Shade.PUBLISHED, CLAIMED: Shade.CLAIMED, TACIT: Shade.TACIT}
+RULE = "the thesis' rule"
+SHADES = {CODED: Shade.PUBLISHED, CLAIMED: Shade.CLAIMED, TACIT: Shade.TACIT, RULE: Shade.OTHER}
 DASHES = ([1, 0], [7, 3], [2, 3], [9, 3, 2, 3])
-MARKS = ("circle", "square", "triangle-up", "diamond")
 WIDTH, HEIGHT = 235, 200
 # the headless renderer measures letters a little short
 ROOM = {"left": 8, "right": 24, "top": 6, "bottom": 6}
@@ -62,11 +62,10 @@ def errors_picture(
 
 @dataclass(frozen=True)
 class _Scales:
-    """Colours, dashes and marks shared by all panels, and their legends."""
+    """Colours and dashes shared by all panels, and their legends."""
 
     color: alt.Color
     dash: alt.StrokeDash
-    shape: alt.Shape
 
     @classmethod
     def of(cls, points: Sequence[Point], axes: Axes, labels: Mapping[str, str]) -> _Scales:
@@ -80,14 +79,12 @@ class _Scales:
         return cls(
             alt.Color("method:N", scale=color, legend=by_method),
             alt.StrokeDash(
-                "line:N", sort=None, legend=by_line if len(lines) > 1 else None, scale=_scale(lines, DASHES)
+                "line:N",
+                sort=None,
+                legend=by_line if len(lines) > 1 else None,
+                scale=alt.Scale(domain=lines, range=list(DASHES[: len(lines)])),
             ),
-            alt.Shape("line:N", sort=None, legend=None, scale=_scale(lines, MARKS)),
         )
-
-
-def _scale(lines: Sequence[str], values: Sequence[object]) -> alt.Scale:
-    return alt.Scale(domain=list(lines), range=list(values[: len(lines)]))
 
 
 def _panel(
@@ -102,7 +99,7 @@ def _panel(
     y = alt.Y(
         "y:Q",
         title=axes.y if is_first else None,
-        scale=alt.Scale(type="log" if axes.log_y else "linear", zero=not axes.log_y, nice=not axes.log_y, padding=8),
+        scale=alt.Scale(type="log", nice=False, padding=8) if axes.log_y else alt.Scale(zero=True),
         axis=alt.Axis(format="~s", tickCount=6 if axes.log_y else 5),
     )
     marks = alt.Chart(alt.Data(values=[asdict(point) for point in points])).mark_point(
@@ -110,7 +107,7 @@ def _panel(
     )
     drawn = points if fits is None else fits
     lines = alt.Chart(alt.Data(values=[asdict(point) for point in drawn])).mark_line(strokeWidth=1.6, clip=True)
-    layers = lines.encode(x, y, scales.color, scales.dash) + marks.encode(x, y, scales.color, scales.shape)
+    layers = lines.encode(x, y, scales.color, scales.dash) + marks.encode(x, y, scales.color)
     return layers.properties(width=WIDTH, height=HEIGHT, title=title)
 
 

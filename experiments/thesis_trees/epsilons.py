@@ -111,8 +111,8 @@ def tree_by_inverse(results: Results) -> Finding:
         "The error grows linearly with 1/ε.",
         verdict_of(coded=is_linear[CODED], claimed=is_linear[CLAIMED]),
         f"It grows as 1/ε to the power {median(found[CODED]):.2f} as coded, {median(found[CLAIMED]):.2f} as claimed "
-        f"and {median(found[TACIT]):.2f} by Tacit (medians of {len(found[CODED])} curves); Laplace noise of scale c/ε is "
-        "just that.",
+        f"and {median(found[TACIT]):.2f} by Tacit (medians of {len(found[CODED])} curves); Laplace noise of scale c/ε "
+        "is just that.",
         results.seed,
         (),
         (

@@ -104,8 +104,9 @@ class Panel:
 
     @property
     def title(self) -> str:
-        lengths = dict.fromkeys(line.length for line in self.lines)
-        return f"N = {self.n_days}, r = {' / '.join(map(str, lengths))}"
+        degrees = {line.degree for line in self.lines if line.degree}
+        of_degree = f", degree {degrees.pop()}" if len(degrees) == 1 else ""
+        return f"N = {self.n_days}, r = {self.lines[0].length}{of_degree}"
 
 
 def short_panels(sizes: Sequence[int], flat: str | None, tree: str, degrees: Sequence[int] = DEGREES) -> list[Panel]:
@@ -166,7 +167,7 @@ def epsilon_picture(
     points: dict[str, list[Point]] = {}
     fitted: dict[str, list[Point]] = {}
     for panel in panels:
-        title = panel.title if len({one.title for one in panels}) == len(panels) else _with_degree(panel)
+        title = panel.title
         points[title], fitted[title] = [], []
         for line in panel.lines:
             for method in METHODS:
@@ -175,7 +176,7 @@ def epsilon_picture(
                         transformed(epsilon),
                         _error(results, panel, line, method, epsilon),
                         method,
-                        line.structure if len(panel.lines) == 2 else line.name,
+                        line.structure if len(panel.lines) == 2 else line.name.removeprefix(f"{line.structure}, "),
                     )
                     for epsilon in results.epsilons
                 ]
@@ -184,7 +185,3 @@ def epsilon_picture(
     last = panels[-1].lines[-1]
     labels = {CODED: label_of_coded(last.structure, SHOWN, panels[-1].n_days, last.degree)}
     return errors_picture(caption, points, axes, fits=fitted if fits else None, labels=labels)
-
-
-def _with_degree(panel: Panel) -> str:
-    return f"{panel.title}, degree {panel.lines[-1].degree}"
