@@ -211,6 +211,11 @@ def svg_of(chart: alt.TopLevelMixin) -> str:
     return svg
 
 
+def picture_of_docs(name: str, caption: str) -> Picture:
+    """An illustration that stands in ``docs/images``."""
+    return Picture(caption, (ROOT / "docs" / "images" / name).read_text(encoding="utf-8"))
+
+
 def _plain(value: Any) -> Any:
     """NumPy's numbers as Python's."""
     return value.item()
@@ -225,6 +230,7 @@ __all__ = [
     "Table",
     "Verdict",
     "outside",
+    "picture_of_docs",
     "read_expected",
     "read_findings",
     "report",

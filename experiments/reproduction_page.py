@@ -156,7 +156,8 @@ def _table(table: Table) -> dict[str, Any]:
         {"name": name, "is_number": all(_is_number(row[place]) for row in table.rows)}
         for place, name in enumerate(table.columns)
     ]
-    rows = [[written(cell) for cell in row] for row in table.rows]
+    long = [any(isinstance(row[n], int) and abs(row[n]) >= 10_000 for row in table.rows) for n in range(len(columns))]
+    rows = [[written(cell, is_long=long[n]) for n, cell in enumerate(row)] for row in table.rows]
     return {"caption": table.caption, "columns": columns, "rows": rows, "is_long": len(rows) > LONG_TABLE}
 
 
@@ -164,16 +165,18 @@ def _is_number(cell: str | float | int) -> bool:
     return not isinstance(cell, str) or re.match(r"[-−+±≥≤<>~]? ?[\d.∞–—]|$", cell) is not None
 
 
-def written(cell: str | float | int) -> str:
-    """A cell as it is read: numbers with four digits.
+def written(cell: str | float | int, *, is_long: bool = False) -> str:
+    """A cell as it is read: numbers with four digits, whole ones with commas in a column of long ones.
 
-    >>> [written(cell) for cell in ("f = .5", 2006, 382046, 0.0012091, 3.0, 1234.567, 2.5e-7)]
-    ['f = .5', '2006', '382,046', '0.001209', '3', '1,235', '2.5e-07']
+    >>> [written(cell) for cell in ("f = .5", 2006, 0.0012091, 3.0, 1234.567, 2.5e-7)]
+    ['f = .5', '2006', '0.001209', '3', '1,235', '2.5e-07']
+    >>> written(2006, is_long=True)
+    '2,006'
     """
     if isinstance(cell, str):
         return cell
     if isinstance(cell, int):
-        return f"{cell:,}" if abs(cell) >= 10_000 else str(cell)
+        return f"{cell:,}" if is_long else str(cell)
     return f"{cell:,.0f}" if abs(cell) >= 1_000 else f"{cell:.4g}"
 
 
