@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import numpy as np
 import typer
 
 from tacit._validate import check_positive, check_share
@@ -24,6 +25,8 @@ from tacit.series import Series
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
 _USUAL_LEVELS: Final = (80.0, 95.0)
+_HOLIDAY: Final = "public holiday"
+_KINDS: Final = (_HOLIDAY, "day before a holiday", "day after a holiday", "bridge day", "school holiday")
 _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
 
 
@@ -166,18 +169,19 @@ def known_of(
 
 
 def holiday_names(known: Known, horizon: int) -> dict[str, str]:
-    """Names of the public holidays ahead, by ISO date."""
-    if not known.calendar:
+    """Names of the public holidays ahead, by ISO date; those too rare to be learned of have none of their own."""
+    if not known.calendar or known.covariates is None:
         return {}
-    from tacit.forecast.calendar import public_holidays
-
     time, n_times = known.series.domain.time, len(known.series)
-    whole = time.with_end(n_times + horizon)
-    ahead = {str(start)[:10] for start in whole.starts()[n_times:]}
-    named = public_holidays(
-        whole, country=known.calendar.get("country", "FR"), subdivision=known.calendar.get("subdivision")
-    )
-    return {day: name for day, name in named.items() if day in ahead}
+    rows = known.covariates.rows(n_times, n_times + horizon)
+    days = [str(start)[:10] for start in time.with_end(n_times + horizon).starts()[n_times:]]
+    found = {}
+    for bin in np.flatnonzero(rows[_HOLIDAY] == 1.0).tolist():
+        names = [
+            name for name, column in rows.items() if name not in _KINDS and column.ndim == 1 and column[bin] == 1.0
+        ]
+        found[days[bin]] = names[0] if names else "a public holiday"
+    return found
 
 
 def _calendar(series: Series, chosen: Mapping[str, str], horizon: int) -> Covariates:

@@ -31,7 +31,7 @@ def series_of(release: Release) -> Series:
         )
     n_times = release.domain.shape[0]
     axis = release.domain.time
-    missing = release.rules.missing_bins(axis, partly=True)
+    missing = np.asarray(release.rules.days_missing(axis) > 0, bool)
     missing[0] |= axis.is_partial(0)
     series = Series.of(release.unbiased, missing=missing, origin=release.checksum)
     if n_times > 1 and axis.is_partial(n_times - 1):

@@ -1,0 +1,169 @@
+"""Backtests never peek, score without bias, and say what they cannot know."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pytest
+
+from small_series import noisy_series, small_counts, small_series
+from tacit.errors import SettingError
+from tacit.forecast import CountLaw
+from tacit.forecast.backtest import LABORATORY, backtest
+from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
+from tacit.forecast.forecast import Forecasts
+from tacit.forecast.scoring import Held, Mean, covered, noise_variances, squared_errors
+from tacit.tally import ExactTally
+
+
+class Constant:
+    """Expects the same of every place and bin, whatever it is shown; remembers what that was."""
+
+    name = "constant"
+
+    def __init__(self, value: float = 10.0) -> None:
+        self.value = value
+        self.seen = []
+
+    def fit(self, series, covariates=None):
+        self.seen.append(("fit", len(series)))
+        return self
+
+    def predict_from(self, series, origins, horizon=1):
+        self.seen.append(("predict", len(series), tuple(origins)))
+        shape = (len(origins), horizon)
+        means = np.full((*shape, len(series.places)), self.value)
+        totals = np.full(shape, self.value * len(series.places))
+        return Forecasts(origins, CountLaw(means, means), CountLaw(totals, totals))
+
+
+def test_origins_lie_a_horizon_apart_and_end_with_the_series():
+    model = Constant()
+    board = backtest([model], small_series(), origins=4, horizon=7)
+    assert board.origins.tolist() == [702, 709, 716, 723]
+    assert model.seen == [("fit", 702), ("predict", 730, (702, 709, 716, 723))]
+    assert (board.first, board.last) == ("2017-12-03", "2017-12-30")
+
+
+def test_learning_anew_sees_no_more_than_was_known_then():
+    model = Constant()
+    backtest([model], small_series(), origins=4, horizon=7, refit_every=2)
+    assert [entry[:2] for entry in model.seen] == [("fit", 702), ("predict", 716), ("fit", 716), ("predict", 730)]
+
+
+def test_exact_counts_give_the_errors_one_computes_by_hand():
+    counts = small_counts()
+    (score,) = backtest([Constant()], small_series(), origins=5, horizon=3).scores
+    error = counts[-15:] - 10.0
+    assert score.mae.value == pytest.approx(np.abs(error).mean())
+    assert score.mse.value == pytest.approx(np.square(error).mean())
+    assert score.rmse == pytest.approx(math.sqrt(np.square(error).mean()))
+    assert score.total_mae.value == pytest.approx(np.abs(counts[-15:].sum(axis=1) - 30).mean())
+    assert score.mse_by_lead == pytest.approx([np.square(error[lead::3]).mean() for lead in range(3)])
+
+
+def test_against_private_counts_the_noise_is_taken_off_without_bias():
+    """Four hundred noises of one truth: scores average to the true one within four standard errors (1 in 15,000)."""
+    counts = small_counts(n_days=60)
+    law = CountLaw(np.full(counts.shape, 10.0), np.full(counts.shape, 10.0))
+    found = []
+    for seed in range(400):
+        series = noisy_series(seed, counts=counts)
+        held = Held(series.values, noise_variances(series), np.ones(counts.shape, bool))
+        found.append(squared_errors(law, held).mean())
+    true = np.square(counts - 10.0).mean()
+    assert abs(np.mean(found) - true) < 4 * np.std(found) / math.sqrt(len(found))
+    # with the noise left in, the score would be far off
+    assert held.variances.mean() > 40 * np.std(found) / math.sqrt(len(found))
+
+
+def test_private_scores_have_no_absolute_error_and_say_how_noisy_they_are():
+    board = backtest([Constant()], noisy_series(), origins=4, horizon=7)
+    assert board.best.mae is None
+    assert board.best.total_mae is not None  # totals are public
+    assert 0 < board.noise_share < 1
+    assert any("private counts" in remark for remark in board.remarks())
+    assert any("SIMULATION" in remark for remark in board.remarks())
+
+
+def test_the_truth_makes_a_leaderboard_of_the_laboratory(tmp_path):
+    board = backtest([Constant()], noisy_series(), origins=4, horizon=7, truth=ExactTally(small_counts()))
+    assert board.is_laboratory
+    assert board.best.mae is not None
+    board.write(tmp_path / "board.csv")
+    assert (tmp_path / "board.csv").read_text(encoding="utf-8").startswith(f"# {LABORATORY}")
+
+
+def test_models_are_ranked_and_compared_on_the_same_bins():
+    models = {"good": WeekdayMean(), "last week": SeasonalNaive(), "bad": Constant(80.0)}
+    board = backtest(models, small_series(), origins=20, horizon=7)
+    assert [score.name for score in board.scores] == ["good", "last week", "bad"]
+    assert board.best.behind == Mean(0.0, 0.0)
+    assert board.scores[2].behind.value > 2 * board.scores[2].behind.error > 0
+
+
+def test_good_intervals_cover_as_often_as_they_say_with_noise_and_without():
+    for series in (small_series(), noisy_series()):
+        score = backtest([WeekdayMean(years=1)], series, origins=26, horizon=7).best
+        for level, coverage in zip((0.8, 0.95), score.coverages, strict=True):
+            assert abs(coverage.value - level) < max(4 * coverage.error, 0.03)
+
+
+def test_missing_bins_are_not_scored():
+    series = small_series()
+    series.missing[-7:] = True
+    (score,) = backtest([Constant()], series, origins=2, horizon=7).scores
+    assert score.mae.value == pytest.approx(np.abs(small_counts()[-14:-7] - 10.0).mean())
+    assert math.isnan(score.mae.error)
+
+
+def test_too_many_origins_are_refused_with_how_many_there_may_be():
+    with pytest.raises(SettingError, match="enough for 2 origins"):
+        backtest([Constant()], small_series(n_days=30), origins=5, horizon=7)
+
+
+def test_two_models_of_one_name_are_refused():
+    with pytest.raises(SettingError, match="different names"):
+        backtest([Constant(), Constant()], small_series(), origins=2, horizon=7)
+
+
+def test_a_truth_of_another_shape_is_refused():
+    with pytest.raises(SettingError, match="shape"):
+        backtest([Constant()], small_series(), origins=2, horizon=7, truth=ExactTally(np.zeros((9, 3), np.int64)))
+
+
+def test_the_leaderboard_as_a_table_has_a_row_for_each_model(tmp_path):
+    backtest({"a": Constant(), "b": Constant(12.0)}, noisy_series(), origins=2, horizon=7).write(tmp_path / "board.csv")
+    lines = (tmp_path / "board.csv").read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    assert {row["model"] for row in rows} == {"a", "b"}
+    assert rows[0]["mae"] == ""
+    assert float(rows[0]["mse_behind_best"]) == 0.0
+
+
+def test_progress_is_told_from_nothing_to_all():
+    told = []
+    backtest([Constant()], small_series(), origins=4, horizon=7, refit_every=2, progress=lambda *at: told.append(at))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_counts_made_to_add_up_have_the_noise_that_is_left(seed):
+    series = noisy_series(seed % 1000, n_days=2000)
+    exact = small_counts(seed % 1000, n_days=2000)
+    measured = np.square(series.values - exact).sum() / noise_variances(series).sum()
+    assert measured == pytest.approx(1.0, abs=6 * math.sqrt(2 / exact.size))
+
+
+def test_noisy_counts_that_follow_the_law_are_covered_as_often_as_the_level_says(seed):
+    """Small counts with much noise and with little; the tolerance is six standard errors."""
+    draws = np.random.default_rng(seed)
+    for mean, variance, noise in ((1.2, 1.5, 9.0), (20.0, 30.0, 4.0), (60.0, 200.0, 1.0)):
+        size = mean**2 / (variance - mean)
+        counts = draws.negative_binomial(size, size / (size + mean), 40_000) + draws.normal(0, math.sqrt(noise), 40_000)
+        shape = counts.shape
+        held = Held(counts, np.full(shape, noise), np.ones(shape, bool))
+        law = CountLaw(np.full(shape, mean), np.full(shape, variance))
+        for level in (0.8, 0.95):
+            assert covered(law, held, level).mean() == pytest.approx(level, abs=0.006 + 6 * math.sqrt(0.16 / 40_000))

@@ -1,0 +1,146 @@
+"""A model file holds what was learned and nothing that could run; damaged and newer ones are refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from small_series import noisy_series, small_series
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
+from tacit.forecast.model_files import FORMAT, SavedModel
+from tacit.forecast.share_forecaster import ShareForecaster
+
+
+def saved(path, forecaster=None, n_days=400):
+    series = noisy_series(n_days=n_days)
+    model = SavedModel.of((forecaster or WeekdayMean()).fit(series), series, plan="plan", about={"country": "FR"})
+    model.write(path)
+    return series
+
+
+@pytest.mark.parametrize("forecaster", [WeekdayMean(years=1), SeasonalNaive(), ShareForecaster()])
+def test_what_was_saved_says_the_same(tmp_path, forecaster):
+    series = saved(tmp_path / "a.tacit", forecaster, n_days=120)
+    loaded = SavedModel.read(tmp_path / "a.tacit")
+    assert loaded.forecaster.get_params() == forecaster.get_params()
+    assert (loaded.plan, loaded.about, loaded.places) == ("plan", {"country": "FR"}, series.places)
+    mine, theirs = forecaster.predict(7), loaded.forecaster.predict(7)
+    assert np.array_equal(mine.counts.means, theirs.counts.means)
+    assert np.array_equal(mine.total_sum.variances, theirs.total_sum.variances)
+
+
+def test_learning_twice_gives_the_same_bytes(tmp_path):
+    for name in "ab":
+        saved(tmp_path / f"{name}.tacit", ShareForecaster(), n_days=120)
+    assert (tmp_path / "a.tacit").read_bytes() == (tmp_path / "b.tacit").read_bytes()
+
+
+def test_newer_bins_are_taken_in_without_learning_anew(tmp_path):
+    series = saved(tmp_path / "a.tacit", SeasonalNaive())
+    model = SavedModel.read(tmp_path / "a.tacit")
+    longer = noisy_series(n_days=407)
+    assert model.n_newer(series, plan="plan") == 0
+    assert model.n_newer(longer, plan="plan") == 7
+    made = model.updated(longer).predict(7)
+    assert made.domain.time.label(0) == "2017-02-11"
+    rolled = model.forecaster.predict_from(longer, np.array([407]), 7)
+    assert made.counts.means == pytest.approx(rolled.counts.means[0], rel=0.05)
+    assert not np.allclose(made.counts.means, model.forecaster.predict(7).counts.means, rtol=0.05)
+
+
+@pytest.mark.parametrize("change", ["plan", "places", "axis"])
+def test_a_series_of_another_plan_is_refused(tmp_path, change):
+    saved(tmp_path / "a.tacit")
+    model = SavedModel.read(tmp_path / "a.tacit")
+    other = noisy_series(n_days=400)
+    if change == "places":
+        other = noisy_series(counts=np.ones((400, 2), np.int64))
+    if change == "axis":
+        other = noisy_series(n_days=400)
+        object.__setattr__(other.domain.time, "zone", "UTC")
+    with pytest.raises(PlanMismatch):
+        model.n_newer(other, plan="another" if change == "plan" else "plan")
+
+
+def test_a_series_that_ends_before_is_refused(tmp_path):
+    saved(tmp_path / "a.tacit")
+    with pytest.raises(SettingError, match="ends 10 periods earlier"):
+        SavedModel.read(tmp_path / "a.tacit").n_newer(noisy_series(n_days=390), plan="plan")
+
+
+def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
+    with pytest.raises(FormatError, match="there is no model"):
+        SavedModel.read(tmp_path / "none.tacit")
+
+
+def test_every_damage_is_refused(tmp_path):
+    saved(tmp_path / "a.tacit")
+    whole = (tmp_path / "a.tacit").read_bytes()
+    draws = np.random.default_rng(3)
+    damaged = [b"", b"PK", whole[: len(whole) // 2], b"no zip at all"]
+    for _ in range(40):
+        changed = bytearray(whole)
+        changed[draws.integers(len(whole))] ^= 1 << draws.integers(8)
+        damaged.append(bytes(changed))
+    for number, content in enumerate(damaged):
+        (tmp_path / "b.tacit").write_bytes(content)
+        try:
+            model = SavedModel.read(tmp_path / "b.tacit")
+        except FormatError:
+            continue
+        # a bit that stands in no content, such as the time of a member
+        assert number >= 4
+        assert model.forecaster.predict(1).counts.means.shape == (1, 3)
+
+
+def rewritten(path, **changes):
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(content["model.json"]) | changes
+    content["model.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": FORMAT + 1}, "newer Tacit"),
+        ({"kind": "release"}, "not a model"),
+        ({"forecaster": "os.system"}, "does not know"),
+        ({"params": {"dict": {"years": 1, "evil": 2}}}, "do not fit together"),
+        ({"state": {"dict": {}}}, "do not fit together"),
+        ({"state": [1, 2]}, "do not fit together"),
+        ({"time": {"start": "2016-01-01"}}, "do not fit together"),
+    ],
+)
+def test_what_is_newer_or_does_not_fit_is_refused(tmp_path, changes, words):
+    saved(tmp_path / "a.tacit")
+    rewritten(tmp_path / "a.tacit", **changes)
+    with pytest.raises(FormatError, match=words):
+        SavedModel.read(tmp_path / "a.tacit")
+
+
+def test_nothing_pickled_is_read(tmp_path):
+    saved(tmp_path / "a.tacit")
+    with zipfile.ZipFile(tmp_path / "a.tacit") as archive:
+        assert all(name == "model.json" or name.endswith(".npy") for name in archive.namelist())
+        content = {name: archive.read(name) for name in archive.namelist()}
+    np.save(tmp_path / "objects.npy", np.array([{"run": "me"}], object), allow_pickle=True)
+    content["0.npy"] = (tmp_path / "objects.npy").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.tacit", "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with pytest.raises(FormatError, match="damaged"):
+        SavedModel.read(tmp_path / "a.tacit")
+
+
+def test_an_exact_series_is_saved_too(tmp_path):
+    series = small_series(n_days=100)
+    SavedModel.of(WeekdayMean().fit(series), series).write(tmp_path / "a.tacit")
+    assert SavedModel.read(tmp_path / "a.tacit").n_newer(series) == 0

@@ -1,0 +1,49 @@
+"""What stands out is told with its reason, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from small_series import noisy_series, small_series
+from tacit.forecast import CountLaw
+from tacit.forecast.baselines import WeekdayMean
+from tacit.forecast.forecast import Forecast
+from tacit.forecast.notable import notable_bins
+
+
+def made(series, horizon=7, totals=None) -> Forecast:
+    found = WeekdayMean(years=1).fit(series).predict(horizon)
+    if totals is None:
+        return found
+    law = CountLaw(np.asarray(totals, float), np.asarray(totals, float))
+    return Forecast(found.domain, found.counts, law, found.sums, found.total_sum, "a model")
+
+
+def test_ordinary_days_do_not_stand_out():
+    series = small_series(n_days=550)  # to July, when there is least to do
+    usual = [float(series.totals[-56 + bin :: 7][:8].mean()) for bin in range(7)]
+    assert notable_bins(made(series, totals=usual), series) == []
+
+
+def test_holidays_are_named_on_their_day():
+    series = noisy_series()
+    (first, *_) = notable_bins(made(series), series, {"2018-01-01": "New Year's Day", "2018-05-01": "May Day"})
+    assert first.bin == 1
+    assert first.reasons[0] == "Public holiday: New Year's Day."
+
+
+def test_unusual_and_busy_days_say_how_much():
+    series = small_series(n_days=550)  # to July, when there is least to do
+    usual = [float(series.totals[-56 + bin :: 7][:8].mean()) for bin in range(7)]
+    usual[2] *= 2
+    usual[4] /= 2
+    found = {item.bin: " ".join(item.reasons) for item in notable_bins(made(series, totals=usual), series)}
+    assert found.keys() == {2, 4}
+    assert "100% more events expected than on Thursdays of the last 8 weeks" in found[2]
+    assert "A busy day" in found[2]
+    assert "50% fewer events" in found[4]
+
+
+def test_a_short_series_calls_nothing_unusual():
+    series = small_series(n_days=20)
+    assert notable_bins(made(series, totals=[500.0] * 7), series) == []
