@@ -13,6 +13,7 @@ from typing import Any
 from experiments.findings import Finding, run
 from experiments.thesis_bounds.bounds import level_sampling, mean_length, node_bound, oracle_variance, variance_bound
 from experiments.thesis_bounds.crossings import Crossings, rule
+from experiments.thesis_structures.measuring import verdicts_of
 
 
 def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, float], list[Finding]]:
@@ -29,7 +30,8 @@ def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, floa
         rule(crossings, str(settings["seed"])),
     ]
     figures = {name: figure for found, _ in parts for name, figure in found.items()}
-    return figures, [finding for _, finding in parts]
+    findings = [finding for _, finding in parts]
+    return figures | verdicts_of(findings), findings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

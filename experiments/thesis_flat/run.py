@@ -24,6 +24,7 @@ from experiments.thesis_structures.measuring import (
     all_workers,
     measured_errors,
     sizes_of,
+    verdicts_of,
 )
 
 
@@ -43,7 +44,8 @@ def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, floa
     workers = 1 if reduced else all_workers()
     errors = measured_errors(asked, sizes_of(settings), series, settings["seed"], workers=workers)
     results = Results(errors, sizes, epsilons, f"{settings['seed']} ({series.name})")
-    return figures_of(errors, results, series), findings_of(results)
+    findings = findings_of(results)
+    return figures_of(errors, results, series) | verdicts_of(findings), findings
 
 
 def figures_of(errors: Errors, results: Results, series: Series) -> dict[str, float]:

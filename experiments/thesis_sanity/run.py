@@ -24,7 +24,15 @@ from experiments.thesis_sanity.checks import (
     whole_domain,
 )
 from experiments.thesis_structures import read_series
-from experiments.thesis_structures.measuring import CENTRAL_FLAT, HIERARCHY, LOCAL_FLAT, METHODS, TREE, Case
+from experiments.thesis_structures.measuring import (
+    CENTRAL_FLAT,
+    HIERARCHY,
+    LOCAL_FLAT,
+    METHODS,
+    TREE,
+    Case,
+    verdicts_of,
+)
 
 
 def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, float], list[Finding]]:
@@ -52,7 +60,7 @@ def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, floa
         recovered_nodes(asked),
         degree_five(asked),
     ]
-    return figures_of(asked), findings
+    return figures_of(asked) | verdicts_of(findings), findings
 
 
 def figures_of(asked: Asked) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from experiments.findings import Verdict
+from experiments.findings import Finding, Verdict
 from experiments.thesis_structures import as_claimed, as_coded, by_tacit
 from experiments.thesis_structures.oracles import epsilon_of_keeping
 from experiments.thesis_structures.series import Series
@@ -179,3 +179,8 @@ def label_of_coded(structure: str, epsilons: Sequence[float], n_days: int, degre
 
 def words_of(epsilon: float) -> str:
     return "infinite" if math.isinf(epsilon) else f"{epsilon:.2f}"
+
+
+def verdicts_of(findings: Iterable[Finding]) -> dict[str, float]:
+    """Verdicts as figures, so that they are kept in git and compared: their place in the list of all."""
+    return {f"verdict/{finding.key}": float(list(Verdict).index(finding.verdict)) for finding in findings}

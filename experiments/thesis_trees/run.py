@@ -23,6 +23,7 @@ from experiments.thesis_structures.measuring import (
     all_workers,
     measured_errors,
     sizes_of,
+    verdicts_of,
 )
 from experiments.thesis_trees import agreement, comparisons, epsilons
 from experiments.thesis_trees.results import Results, cases_of, lengths_of
@@ -42,7 +43,8 @@ def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, floa
     figures = figures_of(errors, results, series) | beside.figures()
     if series.is_the_thesis_own:
         figures |= beside.measured
-    return figures, [*epsilons.findings_of(results), *comparisons.findings_of(results), *agreement.findings_of(beside)]
+    findings = [*epsilons.findings_of(results), *comparisons.findings_of(results), *agreement.findings_of(beside)]
+    return figures | verdicts_of(findings), findings
 
 
 def figures_of(errors: Errors, results: Results, series: Series) -> dict[str, float]:
