@@ -37,10 +37,11 @@ _LEARNED: Final = 0.05
 _AIMED: Final = 0.10
 _FEW: Final = 3_000
 _MOST_LEARNED: Final = 0.20
-_RUNS_TO_SCREEN: Final = 60
+_RUNS_TO_SCREEN: Final = 40
 _FEW_SCREENED: Final = 300
 _RUNS_AT_ONCE: Final = 1 << 18
 _MOST_CUTS: Final = 48
+_MOST_SLACK: Final = 0.05
 
 
 class View(Protocol):
@@ -83,8 +84,11 @@ class Guessing:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """A guessing, the bound that it promises, and how far that may be off."""
+
     guessing: Guessing
     worth: float
+    spread: float = 0.0
 
 
 def tossed(n_coins: int, randomness: Randomness) -> BoolArray:
@@ -159,7 +163,7 @@ def _screened(contests: Sequence[Contest], played: _Played) -> Contest:
         return some[0]
     n_each = share // len(some)
     best = [_best(contest, played, n_each // 2, n_each - n_each // 2) for contest in some]
-    return max(best, key=lambda candidate: candidate.worth).guessing.contest
+    return max(best, key=_worth).guessing.contest
 
 
 def _aimed(contest: Contest, played: _Played) -> Guessing:
@@ -171,8 +175,16 @@ def _aimed(contest: Contest, played: _Played) -> Guessing:
 def _best(contest: Contest, played: _Played, n_learned: int, n_judged: int) -> _Candidate:
     """The best guessing of all views: learned on some runs, judged by others."""
     learned, judged = played.play(contest, n_learned), played.play(contest, n_judged)
-    error = played.error
-    return max((_aim(contest, view, learned, judged, played.n_runs, error) for view in contest.views), key=_worth)
+    candidates = [_aim(contest, view, learned, judged, played) for view in contest.views]
+    best = max(candidates, key=_worth)
+    # promises that may as well be the best: the surest of them
+    least = best.worth - _slack(best.worth, best.spread)
+    return min((one for one in candidates if one.worth >= least), key=lambda one: one.spread)
+
+
+def _slack(worth: float, spread: float) -> float:
+    """How much less may be promised by what is surer."""
+    return min(spread, _MOST_SLACK * abs(worth)) if math.isfinite(worth) else 0.0
 
 
 def _worth(candidate: _Candidate) -> float:
@@ -184,8 +196,7 @@ def _aim(
     view: View,
     learned: tuple[Any, BoolArray],
     judged: tuple[Any, BoolArray],
-    n_runs: int,
-    error: float,
+    played: _Played,
 ) -> _Candidate:
     reduce = view.fit(*learned)
     outcomes, says = _ordered(reduce(learned[0]), learned[1])
@@ -198,9 +209,9 @@ def _aim(
     known = outcomes[at] == seen
     right = np.bincount(at[known], (says[at] == judged[1])[known], minlength=outcomes.size)
     made = np.bincount(at[known], minlength=outcomes.size)
-    cut, worth = _cut(np.cumsum(right), np.cumsum(made), n_runs / len(seen), error)
+    cut, worth, spread = _cut(np.cumsum(right), np.cumsum(made), played.n_runs / len(seen), played.error)
     order = np.argsort(outcomes[:cut])
-    return _Candidate(Guessing(contest, view.name, reduce, outcomes[order], says[order]), worth)
+    return _Candidate(Guessing(contest, view.name, reduce, outcomes[order], says[order]), worth, spread)
 
 
 def _ordered(seen: IntArray, coins: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -215,8 +226,8 @@ def _ordered(seen: IntArray, coins: BoolArray) -> tuple[IntArray, BoolArray]:
     return outcomes[order].astype(np.int64), log_odds[order] > 0
 
 
-def _cut(right: FloatArray, made: IntArray, scale: float, error: float) -> tuple[int, float]:
-    """How many of the strongest outcomes to guess on, and the bound this promises.
+def _cut(right: FloatArray, made: IntArray, scale: float, error: float) -> tuple[int, float, float]:
+    """How many of the strongest outcomes to guess on, the bound this promises, and how far that may be off.
 
     What is judged by few guesses is drawn down by a standard error. Where several cuts promise the same within that,
     the one with most guesses is taken: its promise is the surest.
@@ -224,12 +235,12 @@ def _cut(right: FloatArray, made: IntArray, scale: float, error: float) -> tuple
     cuts = np.unique(np.searchsorted(made, np.linspace(0, made[-1], _MOST_CUTS), side="left"))
     cuts = cuts[made[cuts] > 0]
     if not cuts.size:
-        return 0, -math.inf
+        return 0, -math.inf, 0.0
     right, n = right[cuts], made[cuts].astype(np.float64)
     share = (right + 0.5) / (n + 1)
     spread = 1 / np.sqrt((n + 1) * share * (1 - share))
     promise = np.log(share / (1 - share)) - (1 + NormalDist().inv_cdf(1 - error) / math.sqrt(max(scale, 1e-9))) * spread
     best = int(np.argmax(promise))
-    chosen = int(np.flatnonzero(promise >= promise[best] - spread[best])[-1])
-    chosen = chosen if promise[chosen] > 0.9 * promise[best] else best
-    return int(cuts[chosen]) + 1, float(promise[best])
+    least = promise[best] - _slack(float(promise[best]), float(spread[best]))
+    chosen = int(np.flatnonzero(promise >= least)[-1])
+    return int(cuts[chosen]) + 1, float(promise[best]), float(spread[chosen])

@@ -125,8 +125,8 @@ class ThesisCounter:
         return tables @ self.design().T + draws @ mixing.T
 
     def structure(self, counts: NDArray[np.int64]) -> Callable[[], NDArray[np.float64]]:
-        """One tree that can be asked for the first half of its bins again and again."""
-        truth = float(counts[: self.n_bins // 2].sum())
+        """One tree that can be asked for the total of its bins, which is one node, again and again."""
+        truth = float(counts.sum())
         kept = truth + self._rng.laplace(0, self.scale)
         if self.fault == "redrawn":
             return lambda: np.array([truth + self._rng.laplace(0, self.scale)])
