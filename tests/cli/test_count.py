@@ -172,3 +172,50 @@ def test_odd_tables_are_told_before_they_are_paid_and_refused_under_strict_readi
     dry = tacit(*table, "--dry-run")
     assert dry.code == 0
     assert "Note:" in dry.err
+
+
+def test_counts_are_refined_by_name_and_a_name_that_needs_public_numbers_is_refused_unpaid(
+    tacit, events, tmp_path, domain
+):
+    write_plan(tmp_path, domain)
+    refused = tacit("count", events, *COLUMNS, "--refine", "project")
+    assert refused.code == 2
+    assert "raw, clip, coherent, smooth" in refused.err
+    refused = tacit("count", events, *COLUMNS, "--missing", "2018-02")
+    assert refused.code == 2
+    assert "within the time of the release" in refused.err
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+    for name in ("raw", "clip", "smooth", None):
+        chosen = ("--refine", name) if name else ()
+        ran = tacit("count", events, *COLUMNS, *chosen, "--seed", "1", "--out", f"{name}.csv")
+        assert ran.code == 0, ran.err
+    made = Release.read(tmp_path / "None.csv")
+    assert made.refinement == "coherent"
+    days, month = made.refined.values, made.coarsen(time="month").refined.values
+    assert (days >= 0).all()
+    np.testing.assert_allclose(days.sum(axis=0), month[0])
+    np.testing.assert_allclose(month[0], np.maximum(made.unbiased.values.sum(axis=0), 0.0))
+    # clipped days add up to more, and their months are clipped anew
+    clipped = Release.read(tmp_path / "clip.csv")
+    assert clipped.refined.values.sum() > clipped.coarsen(time="month").refined.values.sum()
+
+
+def test_a_curators_release_has_rules_too(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    ran = tacit("count", events, *COLUMNS, "--suppress", "count < 20", "--missing", "2018-01-30/2018-01-31")
+    assert ran.code == 0, ran.err
+    assert "Missing: 2 periods without any data." in ran.out
+    assert "they are not in the file" in ran.out
+    made = Release.read(tmp_path / "release.parquet")
+    assert made.has_gaps
+    assert "the others leave" not in made.statement.text()
+    assert tacit("page", "release.parquet").code == 0
+
+
+def test_a_simulation_does_not_replace_a_release(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    assert tacit("count", events, *COLUMNS, "--seed", "1", "--out", "1.csv").code == 0
+    refused = tacit("count", events, *COLUMNS, "--revises", "1.csv", "--out", "2.csv")
+    assert refused.code == 2
+    assert "one cannot replace the other" in refused.err
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []

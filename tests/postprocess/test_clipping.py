@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from small_worlds import simulated_estimate
 from tacit.errors import NoInterval, SettingError
 from tacit.postprocess import clip, clip_and_rescale
+from tacit.postprocess.clipping import cut
 
 _, ESTIMATE = simulated_estimate(np.array([[3, 1, 0], [0, 0, 0], [5, 5, 5], [0, 1, 0]]))
 
@@ -58,3 +59,8 @@ def test_each_step_is_named_keeps_the_label_and_states_no_interval(step, name):
 def test_rescaling_without_a_public_number_of_reports_is_refused():
     with pytest.raises(SettingError, match="public number"):
         clip_and_rescale(replace(ESTIMATE, totals=None))
+
+
+def test_counts_that_add_up_are_not_cut_for_what_floats_leave_over():
+    values = np.array([[0.1 + 0.2, 0.7], [3.0000000000000004, 0.0]])
+    np.testing.assert_array_equal(cut(values, np.array([1, 3])), values)

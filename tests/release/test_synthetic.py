@@ -16,8 +16,8 @@ from small_worlds import days_and_places, simulated_estimate
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
-from tacit.release import Release
-from tacit.release.synthetic import PREFIX, SyntheticRows, rounded_counts
+from tacit.release import Release, Rules
+from tacit.release.synthetic import FILLED, PREFIX, SyntheticRows, rounded_counts
 
 COUNTS = np.random.default_rng(3).poisson([9, 4, 1, 0.2], (40, 4))
 COUNTS[5] = 0
@@ -150,3 +150,16 @@ def test_rows_of_a_curators_release_are_about_as_many_as_its_unbiased_total():
     rows = SyntheticRows.of(release, seed=1)
     assert abs(rows.n_rows - release.unbiased.values.sum()) < 15  # 60 periods are rounded apart from one another
     assert "rescaled to the unbiased total" in rows.steps
+
+
+def test_suppressed_counts_share_what_is_left_of_the_public_numbers():
+    release = Release.of(PLAN, ESTIMATE, refine="project", rules=Rules.parse(suppress=("count < 3",)))
+    assert release.has_gaps
+    rows = SyntheticRows.of(release, seed=3)
+    np.testing.assert_array_equal(rows.counts.sum(axis=1), COUNTS.sum(axis=1))
+    assert FILLED in rows.text()
+    is_known = ~np.isnan(release.refined.values)
+    assert (np.abs(rows.counts - release.refined.values)[is_known] < 1 + 1e-6).all()
+    without = replace(release, refined=replace(release.refined, totals=None))
+    with pytest.raises(SettingError, match="keep-suppressed"):
+        SyntheticRows.of(without)

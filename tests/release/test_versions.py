@@ -90,3 +90,19 @@ def test_reports_that_are_gone_are_counted_at_the_resolution_of_the_former(tmp_p
     assert Release.read(tmp_path / "2.csv").version == found.version
     assert released(EARLY + LATE, revises=released(EARLY)).version.n_fewer == 0
     assert released(fewer, revises=released(EARLY + LATE, by="month")).version.n_fewer == 1
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_reports_that_were_replaced_are_noticed_and_not_said_to_cost_nothing(tmp_path, ending):
+    """As many reports, but randomized anew."""
+    _, again = simulated(COUNTS, seed=9)
+    former = released(EARLY, by="month")
+    former.write(tmp_path / f"1{ending}")
+    found = released(again, revises=Release.read(tmp_path / f"1{ending}"))
+    assert (found.version.n_fewer, found.version.n_other) == (0, 1)
+    assert "1 public number of reports is the same as in that one, but of other reports" in found.statement.text()
+    assert "nothing more" not in found.statement.text()
+    days = released(again, revises=released(EARLY))
+    assert 5 <= days.version.n_other <= 10
+    found.write(tmp_path / f"2{ending}")
+    assert Release.read(tmp_path / f"2{ending}").version == found.version

@@ -35,9 +35,9 @@ def query(
         console.warn("SIMULATION: this release was made with a known seed.")
     lacking = asked.rules.days_missing(asked.domain.time)[found.box.time]
     if n_days := int(lacking.sum()):
+        which = f"{int((lacking > 0).sum()):,} of {n_periods:,} periods have" if n_periods > 1 else "The period has"
         console.warn(
-            f"{int((lacking > 0).sum()):,} of {console.counted(n_periods, 'period')} have no data for some or all of their "
-            f"days ({console.counted(n_days, 'day')}); the answer lacks those."
+            f"{which} no data for some or all of the days ({console.counted(n_days, 'day')}); the answer lacks those."
         )
     if found.standard_error == 0:
         console.strong(f"{whole(found.value)} events, exactly: the number of reports is public")

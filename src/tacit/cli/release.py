@@ -86,14 +86,7 @@ def release(
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
     console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per event.")
     if former is not None:
-        console.say(
-            f"Version {made.version.number}: it replaces {revises}, and costs events counted there nothing more."
-        )
-        if made.version.n_fewer:
-            console.warn(
-                f"{made.version.n_fewer:,} public numbers of reports are smaller than in {revises}: reports were taken "
-                "out, and the statement says so. If they should be there, tally all report files together."
-            )
+        _say_version(made, revises)
     say_rules(made)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
@@ -101,3 +94,20 @@ def release(
         make_statement_page(made, statement)
         console.say(f"Wrote {statement}: the privacy statement.")
     console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+
+
+def _say_version(made: Release, revises: Path | None) -> None:
+    version = made.version
+    costs = "" if version.n_other else ", and costs events counted there nothing more"
+    console.say(f"Version {version.number}: it replaces {revises}{costs}.")
+    if version.n_fewer:
+        console.warn(
+            f"In {console.counted(version.n_fewer, 'public bin')} there are fewer reports than in {revises}: reports "
+            "were taken out, and the statement says so. If they should be there, tally all report files together."
+        )
+    if version.n_other:
+        console.warn(
+            f"In {console.counted(version.n_other, 'public bin')} there are as many reports as in {revises}, but other "
+            "ones: reports were replaced. New reports about the same events cost them the sum of both epsilons; the "
+            "statement says so."
+        )

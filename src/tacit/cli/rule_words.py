@@ -16,20 +16,23 @@ def say_rules(release: Release) -> None:
     if release.rules.missing:
         time = release.domain.time
         n_whole, n_partly = (int(release.rules.missing_bins(time, partly=partly).sum()) for partly in (False, True))
-        lacking = f"; {n_partly:,} more {'lacks' if n_partly == 1 else 'lack'} some of their days" if n_partly else ""
-        console.say(f"Missing: {console.counted(n_whole, 'period')}{lacking}.")
+        found = [f"{console.counted(n_whole, 'period')} without any data"] if n_whole else []
+        found += [f"{console.counted(n_partly, 'period')} without some of the days"] if n_partly else []
+        console.say(f"Missing: {' and '.join(found)}.")
 
 
 def _say_suppressed(release: Release) -> None:
     is_suppressed = release.statuses() == SUPPRESSED
     n_suppressed = int(is_suppressed.sum())
+    if not n_suppressed:
+        console.say("No count is suppressed.")
+        return
     what = f"Suppressed {n_suppressed:,} of {console.counted(is_suppressed.size, 'count')}"
     if release.rules.keep_suppressed:
-        if n_suppressed:
-            console.warn(
-                f"{what}: they are blank in the table, but the file still holds them (--keep-suppressed). Leave that "
-                "out if whoever gets the file must not see them."
-            )
+        console.warn(
+            f"{what}: they are blank in the table, but the file still holds them (--keep-suppressed). Leave that out "
+            "if whoever gets the file must not see them."
+        )
         return
     console.say(f"{what}: they are not in the file, and sums that need them cannot be asked.")
     totals = release.unbiased.totals

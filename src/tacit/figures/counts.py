@@ -32,7 +32,8 @@ class Counts:
     ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
     was counted, at an end of the time or because data are missing for ``days_missing`` of their days. ``status`` is
     what the release's rules say of each count: shown, greyed, suppressed or missing; of the last two no number is
-    drawn, and there need not be any. ``is_exact`` says that the values are public numbers of reports, which carry no noise.
+    drawn, and there need not be any. ``is_exact`` says that the values are public numbers of reports, which carry no
+    noise.
     """
 
     step: str

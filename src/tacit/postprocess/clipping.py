@@ -8,6 +8,7 @@ Reference: Arcolezi2020 (clip and rescale); Wang2020 (Norm-Cut, and how they com
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from tacit.estimate import Estimate
 from tacit.noise import Unstated
 from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
+
+_SLACK: Final = 1e-9
 
 
 def clip(estimate: Estimate) -> Estimate:
@@ -69,7 +72,9 @@ def cut(values: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.fl
     """
     clipped = np.maximum(values, 0.0)
     falling = -np.sort(-clipped, axis=1)
-    n_kept = np.count_nonzero(np.cumsum(falling, axis=1) <= totals[:, None], axis=1)
+    # counts that add up exactly must not be cut for what floats leave over
+    most = totals[:, None] * (1 + _SLACK)
+    n_kept = np.count_nonzero(np.cumsum(falling, axis=1) <= most, axis=1)
     dropped = np.pad(falling, ((0, 0), (0, 1)), constant_values=-1.0)
     largest_dropped = np.take_along_axis(dropped, n_kept[:, None], axis=1)
     return np.where(clipped > largest_dropped, clipped, 0.0)

@@ -23,9 +23,11 @@ _SIMULATION: Final = (
 
 _NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
 _GONE: Final = (
-    "They are not in this release, and sums that need them cannot be asked. Two things about them still can be told: "
-    "how large their errors are, from the noise model; and where all but one count of a public number of reports are "
-    "shown, what these leave of it."
+    "They are not in this release, and sums that need them cannot be asked. How large their errors are can still be "
+    "told from the noise model."
+)
+_LEFT_OVER: Final = (
+    "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 
@@ -111,12 +113,18 @@ class PrivacyStatement:
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
         parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
         if self.suppressed:
-            which = f"Counts with {' or '.join(self.suppressed)} are suppressed."
-            parts.append(("What is left out", f"{which} {_KEPT if self.keeps_suppressed else _GONE} {_NOT_PROTECTION}"))
+            parts.append(("What is left out", self._suppression_words))
         if self.version.number > 1:
             words = self.version.words(is_central=self.is_central, prior_epsilon=self.prior_epsilon)
             parts.append(("Version", words))
         return parts
+
+    @property
+    def _suppression_words(self) -> str:
+        which = f"Counts with {' or '.join(self.suppressed)} are suppressed."
+        if self.keeps_suppressed:
+            return f"{which} {_KEPT} {_NOT_PROTECTION}"
+        return " ".join((which, _GONE, *(() if self.is_central else (_LEFT_OVER,)), _NOT_PROTECTION))
 
     def text(self) -> str:
         """The statement as lines of plain text."""

@@ -21,11 +21,13 @@ class Version:
     """The number of a release, from 1, and the checksum of the one it replaces; empty for the first.
 
     ``n_fewer`` counts the public numbers of reports that are smaller than they were: reports that were taken out.
+    ``n_other`` counts those that are the same, but of reports that say something else: reports that were replaced.
     """
 
     number: int = 1
     revises: str = ""
     n_fewer: int = 0
+    n_other: int = 0
 
     def __post_init__(self) -> None:
         check_at_least(1, version=self.number)
@@ -34,11 +36,11 @@ class Version:
     def after(cls, former: Release, plan: Plan, estimate: Estimate) -> Version:
         """The version that replaces a release made under the same plan by one of this estimate."""
         check_replaceable(former, plan, is_simulation=estimate.provenance.is_simulation)
-        return cls(former.version.number + 1, former.checksum, _n_fewer(former, estimate))
+        return cls(former.version.number + 1, former.checksum, *_compared(former, estimate))
 
     def to_dict(self) -> dict[str, Any]:
-        fewer = {"n_fewer": self.n_fewer} if self.n_fewer else {}
-        return {"number": self.number, "revises": self.revises} | fewer
+        found = {"n_fewer": self.n_fewer, "n_other": self.n_other}
+        return {"number": self.number, "revises": self.revises} | {name: n for name, n in found.items() if n}
 
     def words(self, *, is_central: bool, prior_epsilon: float) -> str:
         """What a revision cost, in plain words."""
@@ -47,17 +49,24 @@ class Version:
             f"{self.revises[:12]}."
         )
         if self.n_fewer:
-            numbers = "number of reports is" if self.n_fewer == 1 else "numbers of reports are"
             what += (
-                f" {self.n_fewer:,} public {numbers} smaller than in that one: reports were taken out, and whoever has "
-                "both versions can tell how many."
+                f" {_numbers(self.n_fewer)} smaller than in that one: reports were taken out, and whoever has both "
+                "versions can tell how many."
+            )
+        if self.n_other:
+            return (
+                f"{what} {_numbers(self.n_other)} the same as in that one, but of other reports: reports were "
+                "replaced. If these are new reports about the same events, both versions together cost them the sum of both "
+                "epsilons, which is not among the figures above."
             )
         if not is_central and prior_epsilon:
             return (
                 f"{what} Some of its events were randomized more than once; the figures above count all their reports."
             )
         if not is_central and self.n_fewer:
-            return f"{what} No event was reported anew, so a revision costs events counted before nothing more."
+            return (
+                f"{what} No event was reported anew, so a revision costs events that were counted before nothing more."
+            )
         if not is_central:
             return (
                 f"{what} Reports that came late were added to those already counted. Every event still has the reports "
@@ -72,6 +81,11 @@ class Version:
 
 
 FIRST: Final = Version()
+_SLACK: Final = 1e-6
+
+
+def _numbers(count: int) -> str:
+    return f"{count:,} public {'number of reports is' if count == 1 else 'numbers of reports are'}"
 
 
 def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> None:
@@ -87,17 +101,23 @@ def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> No
         )
 
 
-def _n_fewer(former: Release, estimate: Estimate) -> int:
-    """In how many public bins of the former release there are fewer reports now."""
-    before = former.unbiased.totals
-    axes = former.domain
+def _compared(former: Release, estimate: Estimate) -> tuple[int, int]:
+    """In how many public bins of the former release there are fewer reports now, and in how many as many others."""
+    axes, before = former.domain, former.unbiased
     try:
-        now = estimate.coarsen(time=axes.time.step, place=axes.place.level).totals
+        now = estimate.coarsen(time=axes.time.step, place=axes.place.level)
     except SettingError:  # in longer periods than the former: nothing to compare with
-        return 0
-    if before is None or now is None:
-        return 0
-    both = np.zeros((2, *np.maximum(before.shape, now.shape)), np.int64)
-    for totals, part in zip((before, now), both, strict=True):
-        part[: totals.shape[0], : totals.shape[1]] = totals
-    return int(np.count_nonzero(both[1] < both[0]))
+        return 0, 0
+    if before.totals is None or now.totals is None:
+        return 0, 0
+    shape = tuple(np.maximum(before.values.shape, now.values.shape).tolist())
+    private = tuple(axis for axis, size in enumerate(before.totals.shape) if size == 1)
+    reports, values = np.zeros((2, *shape), np.int64), np.zeros((2, *shape))
+    for number, one in enumerate((before, now)):
+        n_times, n_places = one.values.shape
+        reports[number, :n_times, :n_places] = one.totals
+        values[number, :n_times, :n_places] = np.nan_to_num(one.values)
+    is_other = np.abs(values[1] - values[0]) > _SLACK * (1 + reports[0])
+    is_other &= (reports[0] == reports[1]) & (values[0] != 0)  # what was suppressed cannot be compared
+    has_fewer = (reports[1] < reports[0]).any(axis=private)
+    return int(np.count_nonzero(has_fewer)), int(np.count_nonzero(is_other.any(axis=private)))
