@@ -160,7 +160,7 @@ def sizes_of(params: Mapping[str, int]) -> Callable[[Case], Size]:
     def size(case: Case) -> Size:
         if case.structure == CENTRAL_FLAT:
             return Size(params["central_flat_structures"], params["central_flat_ranges"])
-        if (case.structure, case.method) == (LOCAL_FLAT, TACIT) and case.n_days >= params["dear_from"]:
+        if case.is_local and case.method == TACIT and case.n_days >= params["dear_from"]:
             return Size(params["dear_structures"], params["ranges"])
         return Size(params["structures"], params["ranges"])
 
