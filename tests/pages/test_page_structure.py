@@ -82,7 +82,7 @@ def test_only_the_page_s_own_scripts_may_run(document):
     content = next(e for e in document.all("meta") if e.attributes.get("http-equiv")).attributes["content"]
     assert "'unsafe-inline'" not in content.split("script-src")[1].split(";")[0]
     scripts = [e.raw() for e in document.all("script") if "type" not in e.attributes]
-    assert len(scripts) == 2
+    assert len(scripts) == 3
     for script in scripts:
         assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in content
 

@@ -57,7 +57,7 @@ def make_page(
         "laboratory": None if lab is None else lab["data"],
         "specs": sections.specs(selection, kinds, found) | ({} if lab is None else lab["specs"]),
     }
-    scripts = [chart_library(), resource("page.js")]
+    scripts = [chart_library(), resource("figures.js"), resource("page.js")]
     return write_page(
         path,
         "page.html",

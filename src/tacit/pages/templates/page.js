@@ -1,11 +1,7 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const all = (selector) => [...document.querySelectorAll(selector)];
-  const number = (value) => (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
-  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-  const views = {};
+  const { all, byId, clamp, drawAll, drawLegend, number, redraw, watchShapes } = window.tacit;
+  const data = JSON.parse(byId("data").textContent);
 
   const state = { period: data.maps.first, place: largestPlace(), step: chosenStep() };
 
@@ -55,36 +51,6 @@
       : `${period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
   }
 
-  // The tooltip: shown on hover and on focus, left with Escape
-
-  const tip = byId("tip");
-
-  function showTip(text, box) {
-    tip.textContent = text;
-    tip.hidden = false;
-    const width = document.documentElement.clientWidth;
-    const left = clamp(box.left + box.width / 2 - tip.offsetWidth / 2, 8, Math.max(8, width - tip.offsetWidth - 8));
-    const above = box.top - tip.offsetHeight - 8;
-    tip.style.left = `${left + window.scrollX}px`;
-    tip.style.top = `${(above > 4 ? above : box.bottom + 8) + window.scrollY}px`;
-  }
-
-  function hideTip() {
-    tip.hidden = true;
-  }
-
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") hideTip();
-  });
-
-  function chartTip(handler, event, item, value) {
-    if (!value) return hideTip();
-    const text = typeof value === "object"
-      ? Object.entries(value).map(([name, content]) => `${name}: ${content}`).join("; ")
-      : String(value);
-    showTip(text, { left: event.clientX, width: 0, top: event.clientY, bottom: event.clientY });
-  }
-
   // The map
 
   const shapes = all("[data-place]");
@@ -115,10 +81,10 @@
       label.setAttribute("class", shadeClass(period.shade[place]));
     }
     for (const name of all(".period-name")) name.textContent = period.label;
-    drawLegend(period);
+    drawShades(period);
   }
 
-  function drawLegend(period) {
+  function drawShades(period) {
     const limits = data.maps.limits[period.limits];
     const words = limits.length
       ? [`fewer than ${number(limits[0])}`]
@@ -129,13 +95,7 @@
     for (const [status, word] of Object.entries(hiddenWords)) {
       if (period.status && period.status.includes(status)) items.push([status, word]);
     }
-    byId("legend").replaceChildren(...items.map(([kind, word]) => {
-      const item = document.createElement("li");
-      const swatch = document.createElement("i");
-      swatch.className = kind;
-      item.append(swatch, word);
-      return item;
-    }));
+    drawLegend(byId("legend"), items);
   }
 
   function choosePlace(place) {
@@ -145,31 +105,7 @@
     drawSeries();
   }
 
-  for (const shape of shapes) {
-    const place = Number(shape.dataset.place);
-    const ring = byId("reached-ring");
-    const show = () => {
-      if (ring) ring.setAttribute("d", shape.getAttribute("d"));
-      showTip(placeSentence(place), shape.getBoundingClientRect());
-    };
-    const leave = () => {
-      if (ring) ring.setAttribute("d", "");
-      hideTip();
-    };
-    shape.addEventListener("pointerenter", show);
-    shape.addEventListener("focus", show);
-    shape.addEventListener("pointerleave", leave);
-    shape.addEventListener("blur", leave);
-    shape.addEventListener("click", () => choosePlace(place));
-    if (shape.tagName.toLowerCase() !== "button") {
-      shape.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") {
-          event.preventDefault();
-          choosePlace(place);
-        }
-      });
-    }
-  }
+  watchShapes(shapes, placeSentence, choosePlace);
 
   // Rows for the charts
 
@@ -200,89 +136,25 @@
     });
   }
 
-  function withPicked(series) {
-    return { series, picked: [{ ...series[series.length - 1], marked: 0 }] };
-  }
-
-  const rowsOf = {
-    places: () => ({ places: placeRows(false) }),
-    "true-places": () => ({ places: placeRows(true) }),
-    totals: () => withPicked(seriesRows(data.totals[state.step], 0)),
-    series: () => withPicked(seriesRows(data.series[state.step], state.place)),
-    recent: () => withPicked(seriesRows(data.recent, state.place)),
-    "true-series": () => withPicked(
-      seriesRows(data.series[state.step], state.place, data.laboratory.series[state.step]),
-    ),
-    choices: () => ({}),
-  };
-
   // Charts
 
-  async function draw(name) {
-    const box = byId(`chart-${name}`);
-    if (!box || !data.specs[name]) return;
-    const spec = { ...data.specs[name], datasets: rowsOf[name]() };
-    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false };
-    const { view } = await window.vegaEmbed(box, spec, options);
-    views[name] = view;
-    watch(name, box, view);
-  }
-
-  async function redraw(name) {
-    const view = views[name];
-    if (!view) return;
-    for (const [table, rows] of Object.entries(rowsOf[name]())) view.data(table, rows);
-    await view.resize().runAsync();
-    startReading(name);
-  }
-
-  // Reading single values, with the pointer or with the slider
-
-  function reader(name) {
-    const block = document.querySelector(`.reading[data-chart="${name}"]`);
-    return block && { block, slider: block.querySelector("input"), output: block.querySelector("output") };
-  }
-
-  function startReading(name) {
-    const found = reader(name);
-    if (!found) return;
-    const last = rowsOf[name]().series.length - 1;
-    found.block.hidden = false;
-    found.slider.max = String(last);
-    found.slider.value = String(last);
-    pick(name, last, false);
-  }
-
-  function pick(name, index, isMarked) {
-    const found = reader(name);
-    const row = rowsOf[name]().series[index];
-    found.slider.value = String(index);
-    found.output.textContent = rowSentence(row);
-    found.slider.setAttribute("aria-valuetext", rowSentence(row));
-    views[name].data("picked", [{ ...row, marked: isMarked ? 1 : 0 }]).runAsync();
-  }
-
-  function watch(name, box, view) {
-    const found = reader(name);
-    if (!found) return;
-    startReading(name);
-    found.slider.addEventListener("input", () => pick(name, Number(found.slider.value), true));
-    const unmark = () => pick(name, Number(found.slider.value), false);
-    found.slider.addEventListener("focus", () => pick(name, Number(found.slider.value), true));
-    found.slider.addEventListener("blur", unmark);
-    box.addEventListener("pointermove", (event) => {
-      const frame = box.querySelector("svg").getBoundingClientRect();
-      const time = view.scale("x").invert(event.clientX - frame.left - view.origin()[0]);
-      const starts = rowsOf[name]().series.map((row) => Math.abs(Date.parse(row.start) - time));
-      pick(name, starts.indexOf(Math.min(...starts)), true);
-    });
-    box.addEventListener("pointerleave", unmark);
-  }
+  const figure = (name, read, rows) => ({ spec: data.specs[name], read, rows, sentence: rowSentence });
+  const figures = {
+    places: figure("places", null, () => ({ places: placeRows(false) })),
+    "true-places": figure("true-places", null, () => ({ places: placeRows(true) })),
+    totals: figure("totals", "series", () => ({ series: seriesRows(data.totals[state.step], 0) })),
+    series: figure("series", "series", () => ({ series: seriesRows(data.series[state.step], state.place) })),
+    recent: figure("recent", "series", () => ({ series: seriesRows(data.recent, state.place) })),
+    "true-series": figure("true-series", "series", () => ({
+      series: seriesRows(data.series[state.step], state.place, data.laboratory.series[state.step]),
+    })),
+    choices: figure("choices", null, () => ({})),
+  };
 
   function drawSeries() {
     for (const name of all(".place-name")) name.textContent = data.places[state.place];
     for (const name of all(".step-name")) name.textContent = state.step;
-    for (const name of ["series", "totals", "recent", "true-series"]) redraw(name);
+    for (const name of ["series", "totals", "recent", "true-series"]) redraw(name, figures[name]);
   }
 
   function drawTruth() {
@@ -311,8 +183,8 @@
       state.period = Number(event.target.value);
       drawMap();
       drawTruth();
-      redraw("places");
-      redraw("true-places");
+      redraw("places", figures.places);
+      redraw("true-places", figures["true-places"]);
     });
   }
   if (byId("place")) {
@@ -328,7 +200,5 @@
 
   drawMap();
   drawSeries();
-  Promise.all(Object.keys(data.specs).map(draw)).then(() => {
-    document.documentElement.dataset.drawn = "yes";
-  });
+  drawAll(figures);
 })();
