@@ -94,7 +94,7 @@ def run_all(
                 n_done += 1
                 is_finished = (out / one.experiment.name / FILE).is_file()
                 outcome = Outcome(one.experiment.name, one.process.returncode, one.seconds, is_finished)
-                done = f"[{n_done:>2}/{len(experiments)}]"
+                done = f"[{n_done}/{len(experiments)}]"
                 print(f"{done:<8} {outcome.experiment}: {outcome.words}, {_clock(one.seconds)} min", flush=True)
                 yield outcome
     finally:
@@ -117,7 +117,8 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     asked = [one for one in experiments if not chosen.only or one.name in chosen.only]
     if not chosen.reduced:
         expected = max(sum(one.minutes for one in asked) / chosen.at_once, max(one.minutes for one in asked))
-        print(f"{len(asked)} experiments, {chosen.at_once} at a time, in about {_clock(60 * expected)} minutes.")
+        plural = "s" if len(asked) > 1 else ""
+        print(f"{len(asked)} experiment{plural}, {chosen.at_once} at a time, in about {_clock(60 * expected)} minutes.")
     if not os.environ.get("TACIT_DATA"):
         print("On generators that come with Tacit; TACIT_DATA may name a folder with real data.")
     outcomes = list(

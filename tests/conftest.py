@@ -1,11 +1,13 @@
-"""Shared by all tests: a seed that differs on every run, because the suite must pass on any; the command line."""
+"""Shared by all tests: a seed that differs on every run, as the suite must pass on any; the command line; a browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,3 +56,16 @@ def tacit(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
         return Ran(code if isinstance(code, int) else int(code is not None), captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The browser; a machine without one cannot say that pages work."""
+    named = os.environ.get("TACIT_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None or not Path(found).exists():
+        pytest.fail(
+            "pages are tested in Chromium, and none was found. Run: apt-get install chromium, "
+            "or set TACIT_CHROMIUM to its path."
+        )
+    return Path(found)

@@ -1,9 +1,7 @@
-"""Pages of small releases, read back as structure, and a browser to open them in."""
+"""Pages of small releases, read back as structure."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -166,16 +164,3 @@ def page(release, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def laboratory_page(release, truth, tmp_path_factory) -> Path:
     return make_page(release, tmp_path_factory.mktemp("page") / "laboratory.html", truth=truth)
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Path:
-    """The browser; a machine without one cannot say that pages work."""
-    named = os.environ.get("TACIT_CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None or not Path(found).exists():
-        pytest.fail(
-            "pages are tested in Chromium, and none was found. Run: apt-get install chromium, "
-            "or set TACIT_CHROMIUM to its path."
-        )
-    return Path(found)
