@@ -343,7 +343,7 @@ def test_names_cannot_break_out_of_the_page(make_release, tmp_path, read):
     title = "<script>window.hacked=1</script>"
     document = read(make_page(make_release(domain), tmp_path / "page.html", title=title))
     check_structure(document)
-    assert len(document.all("script")) == 3
+    assert len(document.all("script")) == 4
     assert not document.all("img")
     assert data_of(document)["places"] == NASTY
     assert document.all("h1")[0].text == title
