@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.audits.broken import FloatLaplace, ThesisCounter
 from scipy import stats
 
-from broken_mechanisms import FloatLaplace, ThesisCounter
 from small_worlds import days_and_places
 from tacit.audit import (
     audit_answers,

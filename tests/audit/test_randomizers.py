@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from experiments.audits.broken import PerBitUnary, Rappor, SeedLeftIn, ThesisOracle
 from scipy import stats
 
-from broken_mechanisms import PerBitUnary, Rappor, SeedLeftIn, ThesisOracle
 from tacit.audit import audit_mechanism, audit_randomizer, audit_repeated_reports, audit_repeating_noise
 from tacit.audit.randomizers import audit_reports_of, from_files, pairs_of
 from tacit.audit.supports import outcomes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.audits.broken import ThesisCounter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broken_mechanisms import ThesisCounter
 from tacit.audit import (
     averaged,
     is_redrawn,

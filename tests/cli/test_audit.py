@@ -16,14 +16,14 @@ from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.wire import ReportWriter
 
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SURE = ("--confidence", "0.999999")
 
 
 @pytest.fixture(autouse=True)
 def _own_path(monkeypatch):
     """What a plug-in's folder adds is forgotten, and the mechanisms with faults can be found."""
-    monkeypatch.setattr(sys, "path", [str(TESTS), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def plug_ins(tmp_path):
     name = f"plug_ins_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(
         "import numpy as np\n"
-        "from broken_mechanisms import FloatLaplace, PerBitUnary, ThesisCounter, ThesisOracle\n"
+        "from experiments.audits.broken import FloatLaplace, PerBitUnary, ThesisCounter, ThesisOracle\n"
         "from tacit.mechanisms import MECHANISMS\n"
         "thesis = ThesisOracle(0.405, 17, 1)\n"
         "per_bit = PerBitUnary(2.2, 17, 1)\n"

@@ -30,6 +30,7 @@ DEFAULT_RUNS: Final = 20_000
 DEFAULT_COUNT: Final = 20
 """What every bin holds before a unit is added: more than a few, lest answers cut off at 0 hide it."""
 _N_TELLING: Final = 3
+_CELLS_AT_ONCE: Final = 1 << 23
 
 
 def audit_answers(
@@ -202,7 +203,8 @@ def neighbors(
         return play
 
     bins = bins or list(dict.fromkeys([start.size // 2, start.size - 1, 0]))
-    return [Contest(f"{unit} more in bin {bin} or not", player(bin), views) for bin in bins]
+    n_at_once = max(1, _CELLS_AT_ONCE // start.size)
+    return [Contest(f"{unit} more in bin {bin} or not", player(bin), views, n_at_once) for bin in bins]
 
 
 def many_of(build: Build, times: int = 1) -> BuildMany:

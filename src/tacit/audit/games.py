@@ -39,7 +39,6 @@ _FEW: Final = 3_000
 _MOST_LEARNED: Final = 0.20
 _RUNS_TO_SCREEN: Final = 40
 _FEW_SCREENED: Final = 300
-_RUNS_AT_ONCE: Final = 1 << 18
 _MOST_CUTS: Final = 48
 _MOST_SLACK: Final = 0.05
 
@@ -56,11 +55,15 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class Contest:
-    """Two inputs that must not be told apart: ``play`` runs the mechanism once for each coin, on the second if True."""
+    """Two inputs that must not be told apart: ``play`` runs the mechanism once for each coin, on the second if True.
+
+    In the test it is asked for ``runs_at_once`` at most, so that outputs fit into memory.
+    """
 
     name: str
     play: Callable[[BoolArray], Any]
     views: Sequence[View]
+    runs_at_once: int = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +127,7 @@ def play_game(
     n_tested = n_runs - played.n_done
     n_guesses = n_correct = 0
     while played.n_done < n_runs:
-        observed, coins = played.play(contest, min(_RUNS_AT_ONCE, n_runs - played.n_done))
+        observed, coins = played.play(contest, min(contest.runs_at_once, n_runs - played.n_done))
         is_made, guess = guessing.guesses(observed)
         n_guesses += int(np.count_nonzero(is_made))
         n_correct += int(np.count_nonzero(is_made & (guess == coins)))

@@ -52,7 +52,7 @@ AUDITS: Final[Mapping[str, str]] = {
 
 DEFAULT_CURATOR_RUNS: Final = 100_000
 _MOST_CELLS: Final = 40_000_000
-_MOST_RANKED: Final = 1_000
+_MOST_SOLVED: Final = 1_000
 _DELTA: Final = 1e-6
 
 _Step = Callable[[float], Audit]
@@ -255,9 +255,7 @@ def _curated(
     if again is not None:
         steps.append(twice)
     if not delta:  # the others' guesses bound a pure epsilon
-        steps += [reconstruction, floating_point]
-        if n_bins <= _MOST_RANKED:
-            steps.insert(1, dependence)
+        steps += [*([dependence, reconstruction] if n_bins <= _MOST_SOLVED else []), floating_point]
     return _together(steps, confidence)
 
 
