@@ -53,6 +53,11 @@ class World:
         days = TimeAxis.between(str(self.days[start]), str(self.days[-1]), zone=self.domain.time.zone)
         return World(self.name, Domain(days, self.domain.place), self.counts[start:])
 
+    def first_places(self, n_places: int) -> World:
+        """The events of the first places alone."""
+        place = PlaceAxis.of(self.places[:n_places])
+        return World(self.name, Domain(self.domain.time, place), self.counts[:, :n_places])
+
     def published(self, f: float, randomness: Randomness) -> Estimate:
         """One-time RAPPOR, as the paper has it."""
         return reported(plan_for(self.domain, f=f), self.counts, randomness)

@@ -37,7 +37,7 @@ Levels = dict[str, Scores]
 
 def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, float], list[Finding]]:
     settings = params["reduced"] if reduced else params["run"]
-    world = doubs_world(params["data"]["seed"]).since(settings["first_day"])
+    world = doubs_world(params["data"]["seed"]).since(settings["first_day"]).first_places(settings["n_regions"])
     trial = Trial(world, settings["first_test_day"], (2017,), settings["randomization"], settings["n_trees"])
     raw = trial.on_raw_counts()
     levels = {
