@@ -13,7 +13,7 @@ import typer
 from tacit._validate import check_positive, check_share
 from tacit.cli import console
 from tacit.domain import Gazetteer
-from tacit.errors import SettingError
+from tacit.errors import DataError, SettingError
 from tacit.forecast import Covariates
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import check_ending
@@ -207,7 +207,7 @@ def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) 
 
 def _prior(table: str, series: Series) -> dict[str, float]:
     axis = series.domain.place
-    gazetteer = axis.gazetteer if table == "builtin" else Gazetteer.read(table)
+    gazetteer = axis.gazetteer if table == "builtin" else _places(table, axis.level)
     if gazetteer is None:
         raise SettingError(
             "the release has no table of places with populations. Name a CSV with the columns "
@@ -221,3 +221,14 @@ def _prior(table: str, series: Series) -> dict[str, float]:
             "Add them to the table, or leave --population out."
         )
     return {place: float(found[place]) for place in axis.cells}
+
+
+def _places(table: str, level: str) -> Gazetteer:
+    """A table of towns and what they belong to, or one of places of this level alone."""
+    try:
+        found = Gazetteer.read(table)
+        if level in found.levels:
+            return found
+    except DataError:
+        pass
+    return Gazetteer.read(table, levels=(level,))

@@ -87,8 +87,8 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
     chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
     one = {"day": "day", "hour": "hour", "week": "week", "month": "month"}.get(step, "period")
     return {
-        bin: f"A busy {one} is likely enough to prepare for: {limit:,.0f} events or more, as in one {one} of "
-        f"{round(1 / BUSY_SHARE)} lately, have a chance of {100 * chance:.0f}%."
+        bin: f"A busy {one} may come: {100 * chance:.0f}% chance of {limit:,.0f} events or more, as one {one} in "
+        f"{round(1 / BUSY_SHARE)} had lately."
         for bin, chance in enumerate(chances.tolist())
         if chance >= BUSY_CHANCE
     }

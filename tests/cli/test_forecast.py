@@ -1,0 +1,255 @@
+"""tacit forecast and tacit backtest: from a release to numbers, files and pages, and clear words for what cannot be."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from small_series import PLACES, small_counts
+from small_worlds import simulated_estimate
+from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.mechanisms import mechanism_of, plan_for
+from tacit.privacy.ledger import Spend
+from tacit.provenance import Provenance
+from tacit.release import Release, Rules
+from tacit.tally import ExactTally, Tally
+from tacit.tallying import estimate_tally
+
+
+def written(path, counts=None, *, first="2018-01-01", step="day", places=PLACES, **settings) -> Release:
+    counts = small_counts(n_days=70) if counts is None else counts
+    axis = TimeAxis(first, step, "Europe/Paris", len(counts))
+    domain = Domain(axis, PlaceAxis.of(places[: counts.shape[1]], "station"))
+    release = Release.of(*simulated_estimate(counts, domain=domain), refine="project", **settings)
+    release.write(path)
+    return release
+
+
+@pytest.fixture
+def release(tmp_path):
+    return written(tmp_path / "release.parquet")
+
+
+def test_a_forecast_is_printed_per_place_and_for_all(tacit, release):
+    ran = tacit("forecast", "release.parquet")
+    assert ran.code == 0, ran.err
+    assert "Expected Monday 12 March 2018, and in the next 7 days together" in ran.out
+    for word in (*PLACES, "All stations", "Sun 18 Mar", "80%", "95%", "At most, 9 in 10"):
+        assert word in ran.out
+    assert "no raw data, so no privacy budget is spent" in ran.out
+    assert "SIMULATION" in ran.err
+
+
+def test_files_and_a_page_are_written(tacit, release, tmp_path):
+    words = ["--model", "weekday-mean", "--per-crew", 4, "--quantile", 0.95, "--level", 50, "--level", 90]
+    ran = tacit("forecast", "release.parquet", *words, "--out", "f.parquet", "--page", "f.html", "--horizon", 2)
+    assert ran.code == 0, ran.err
+    table = pq.read_table(tmp_path / "f.parquet")
+    assert table.num_rows == 2 * 4
+    assert {"lower_50", "upper_90", "at_most_95", "crews"} <= set(table.column_names)
+    assert "Crews, 19 in 20" in ran.out
+    page = (tmp_path / "f.html").read_text(encoding="utf-8")
+    assert "Simulation" in page
+    assert "1 time in 2" in page
+
+
+def test_a_model_is_saved_loaded_and_told_of_newer_days(tacit, release, tmp_path):
+    assert tacit("forecast", "release.parquet", "--model", "seasonal-naive", "--save", "a.tacit").code == 0
+    same = tacit("forecast", "release.parquet", "--load", "a.tacit")
+    assert "the model seasonal-naive, learned before; nothing is newer" in same.out
+    written(tmp_path / "later.parquet", small_counts(n_days=75))
+    later = tacit("forecast", "later.parquet", "--load", "a.tacit", "--horizon", 1)
+    assert later.code == 0, later.err
+    assert "5 periods more than it learned from" in later.out
+    assert "Saturday 17 March 2018" in later.out
+
+
+def test_holidays_and_tables_are_known_to_the_model_and_named(tacit, release, tmp_path):
+    days = np.arange(np.datetime64("2018-01-01"), np.datetime64("2018-03-20"))
+    rows = [f"{day},{(number * 7) % 11}" for number, day in enumerate(days)]
+    (tmp_path / "weather.csv").write_text("\n".join(["date,rain", *rows]) + "\n", encoding="utf-8")
+    words = ["--country", "FR", "--academy", "Besançon", "--covariates", "weather.csv", "--horizon", 1]
+    ran = tacit("forecast", "release.parquet", *words, "--save", "a.tacit")
+    assert ran.code == 0, ran.err
+    assert "public holidays and school holidays of FR" in ran.out
+    assert "the table weather.csv" in ran.out
+    lacking = tacit("forecast", "release.parquet", "--load", "a.tacit")
+    assert lacking.code == 2
+    assert "Give them again with --covariates" in lacking.err
+    again = tacit("forecast", "release.parquet", "--load", "a.tacit", "--covariates", "weather.csv", "--horizon", 1)
+    assert again.code == 0, again.err
+    twice = tacit("forecast", "release.parquet", "--load", "a.tacit", "--country", "DE")
+    assert "Leave out --country" in twice.err
+
+
+def test_populations_may_help(tacit, release, tmp_path):
+    (tmp_path / "places.csv").write_text("station,population\nNorth,600\nSouth,300\nWest,100\n", encoding="utf-8")
+    ran = tacit("forecast", "release.parquet", "--population", "places.csv", "--horizon", 1)
+    assert ran.code == 0, ran.err
+    assert "populations of stations" in ran.out
+    (tmp_path / "few.csv").write_text("station,population\nNorth,600\n", encoding="utf-8")
+    assert "2 of 3 have none" in tacit("forecast", "release.parquet", "--population", "few.csv").err
+    assert "has no table of places" in tacit("forecast", "release.parquet", "--population", "builtin").err
+
+
+def test_hours_are_forecast_by_the_day(tacit, tmp_path):
+    written(tmp_path / "hours.parquet", small_counts(n_days=24 * 8), step="hour")
+    ran = tacit("forecast", "hours.parquet", "--model", "weekday-mean", "--out", "f.csv")
+    assert ran.code == 0, ran.err
+    assert "the next 24 hours" in ran.out
+    assert (tmp_path / "f.csv").read_text(encoding="utf-8").count(",all,") == 24
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("a region without history", np.column_stack([small_counts(n_days=70)[:, :2], np.zeros(70, np.int64)])),
+        ("a week", small_counts(n_days=7)),
+        ("all zeros", np.zeros((70, 3), np.int64)),
+        ("one region", small_counts(n_days=70)[:, :1] + 1),
+    ],
+)
+def test_little_data_gives_an_honest_interval_or_a_sentence(tacit, tmp_path, name, counts):
+    if counts.shape[1] == 1:
+        counts = np.column_stack([counts, np.zeros_like(counts)])
+    written(tmp_path / "release.parquet", counts)
+    for model in ("share", "weekday-mean", "seasonal-naive"):
+        page = ["--page", "f.html"] if model == "share" else []
+        ran = tacit("forecast", "release.parquet", "--model", model, "--out", "f.csv", "--force", *page)
+        assert ran.code in (0, 2, 3), ran.err
+        assert "unexpectedly" not in ran.err
+        if ran.code == 0:
+            lines = (tmp_path / "f.csv").read_text(encoding="utf-8").splitlines()
+            rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+            assert all(int(row["lower_95"]) <= float(row["expected"]) <= int(row["upper_95"]) + 1 for row in rows)
+        else:
+            assert ran.err.startswith("Error: ")
+
+
+def test_three_months_without_data_are_no_zeros(tacit, tmp_path):
+    counts = small_counts(n_days=200)
+    counts[90:180] = 0
+    rules = Rules.parse(missing=("2018-04-01/2018-06-29",))
+    written(tmp_path / "release.parquet", counts, rules=rules)
+    ran = tacit("forecast", "release.parquet", "--horizon", 1, "--out", "f.csv")
+    assert ran.code == 0, ran.err
+    lines = (tmp_path / "f.csv").read_text(encoding="utf-8").splitlines()
+    total = float(lines[-1].split(",")[2])
+    assert 25 < total < 60
+    assert "90 days" in ran.out
+
+
+def test_years_are_forecast_or_refused_in_words(tacit, tmp_path):
+    written(tmp_path / "years.parquet", small_counts(n_days=8) * 100, first="2011-01-01", step="year")
+    for model in ("share", "weekday-mean"):
+        ran = tacit("forecast", "years.parquet", "--model", model)
+        assert ran.code in (0, 2, 3), ran.err
+        assert "unexpectedly" not in ran.err
+    assert "each is a year" in tacit("forecast", "years.parquet", "--horizon", "week").err
+
+
+def test_a_curator_s_release_is_forecast_too(tacit, tmp_path):
+    domain = Domain(TimeAxis("2018-01-01", "day", "UTC", 64), PlaceAxis.of(PLACES))
+    plan = central_plan_for(domain, epsilon=1.0)
+    mechanism = central_mechanism_of(plan)
+    spend = Spend.simulation(mechanism.cost, seed=1)
+    estimate = mechanism.release(ExactTally(small_counts(n_days=64)), plan, spend=spend)
+    Release.of(plan, estimate).write(tmp_path / "release.parquet")
+    ran = tacit("forecast", "release.parquet", "--horizon", 2, "--page", "f.html")
+    assert ran.code == 0, ran.err
+
+
+def test_a_release_that_hides_times_is_refused(tacit, tmp_path):
+    plan = plan_for(
+        Domain(TimeAxis("2018-01-10", "day", "UTC", 8), PlaceAxis.of(PLACES)), epsilon=2.0, private=("time",)
+    )
+    statistics = np.full((3, mechanism_of(plan).n_statistics), 20)
+    estimate = estimate_tally(Tally(Provenance(plan.fingerprint), statistics, np.full(3, 60)), plan)
+    Release.of(plan, estimate, refine="raw").write(tmp_path / "release.parquet")
+    ran = tacit("forecast", "release.parquet")
+    assert ran.code == 2
+    assert "hides the time" in ran.err
+
+
+def test_a_model_of_another_plan_or_a_damaged_one_is_refused(tacit, release, tmp_path):
+    assert tacit("forecast", "release.parquet", "--model", "weekday-mean", "--save", "a.tacit").code == 0
+    written(tmp_path / "other.parquet", places=("East", "Center", "Far"))
+    other = tacit("forecast", "other.parquet", "--load", "a.tacit")
+    assert other.code == 4
+    assert "another plan" in other.err
+    (tmp_path / "a.tacit").write_bytes((tmp_path / "a.tacit").read_bytes()[:-200])
+    damaged = tacit("forecast", "release.parquet", "--load", "a.tacit")
+    assert damaged.code == 4
+    assert "is not a model, or is damaged" in damaged.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--horizon", "soon"], "horizon must be"),
+        (["--model", "oracle"], "model must be one of"),
+        (["--level", "0.8"], "Give 80"),
+        (["--level", "80", "--page", "p.html"], "two intervals"),
+        (["--quantile", "2"], "quantile must be"),
+        (["--per-crew", "0"], "per_crew must be"),
+        (["--out", "f.xlsx"], ".parquet or .csv"),
+        (["--country", "Narnia"], "country"),
+        (["--academy", "Narnia"], "academy must be"),
+        (["--covariates", "none.csv"], "none.csv"),
+        (["--load", "none.tacit"], "there is no model"),
+        (["--seed", "-1"], "seed must be"),
+        (["--out", "release.parquet"], "exists already"),
+        (["--out", "release.parquet", "--force"], "needed for something else"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_sentence(tacit, release, words, said):
+    ran = tacit("forecast", "release.parquet", *words)
+    assert ran.code in (2, 3, 4)
+    assert said in ran.err
+
+
+def test_a_backtest_ranks_models_and_writes_them(tacit, release, tmp_path):
+    words = ["--origins", 4, "--model", "weekday-mean", "--model", "seasonal-naive"]
+    ran = tacit("backtest", "release.parquet", *words, "--out", "b.csv", "--page", "b.html")
+    assert ran.code == 0, ran.err
+    assert "4 origins, 7 bins ahead each" in ran.out
+    assert "known noise taken off" in ran.out
+    assert "weekday mean" in ran.out
+    assert "model,rmse,mse" in (tmp_path / "b.csv").read_text(encoding="utf-8")
+    assert "Which did best" in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+def test_the_truth_is_for_the_laboratory(tacit, release, tmp_path):
+    counts = small_counts(n_days=70)
+    days = np.datetime64("2018-01-01") + np.arange(70)
+    rows = [
+        f"{day},{place},{n}"
+        for day, row in zip(days, counts, strict=True)
+        for place, n in zip(PLACES, row, strict=True)
+    ]
+    (tmp_path / "true.csv").write_text("\n".join(["day,station,n", *rows]) + "\n", encoding="utf-8")
+    words = ["--laboratory", "true.csv", "--time", "day", "--place", "station", "--count", "n", "--origins", 3]
+    ran = tacit("backtest", "release.parquet", *words, "--model", "weekday-mean", "--page", "b.html")
+    assert ran.code == 0, ran.err
+    assert "LABORATORY – not for publication" in ran.err
+    assert "MAE" in ran.out
+    assert "LABORATORY" in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--origins", "52"], "enough for 8 origins"),
+        (["--origins", "0"], "origins must be"),
+        (["--out", "b.parquet"], "written as .csv"),
+        (["--model", "oracle"], "model must be one of"),
+    ],
+)
+def test_backtests_that_cannot_be_are_refused(tacit, release, words, said):
+    ran = tacit("backtest", "release.parquet", *words)
+    assert ran.code == 2
+    assert said in ran.err

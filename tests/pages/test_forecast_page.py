@@ -1,0 +1,137 @@
+"""The page of a forecast: what it says is what the forecast says, and it can be read without any script."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from pages.forecasts import HOLIDAYS, doubs_release, forecast_of
+from tacit.errors import PlanMismatch, SettingError
+from tacit.forecast.backtest import backtest
+from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
+from tacit.forecast.crews import crews_for
+from tacit.forecast.past import series_of
+from tacit.pages.forecast_backtest import make_backtest_page
+from tacit.pages.forecast_page import make_forecast_page
+from tacit.tally import ExactTally
+
+
+@pytest.fixture(scope="module")
+def release():
+    return doubs_release()
+
+
+@pytest.fixture(scope="module")
+def week(release):
+    return forecast_of(release, 7)
+
+
+@pytest.fixture(scope="module")
+def document(release, week, tmp_path_factory, read):
+    path = tmp_path_factory.mktemp("page") / "forecast.html"
+    settings = {"holidays": HOLIDAYS, "per_crew": 3, "public": ["public holidays of FR"], "importance": {"rain": 2.0}}
+    return read(make_forecast_page(week, release, path, **settings))
+
+
+def data_of(document):
+    return json.loads(next(e for e in document.all("script") if e.attributes.get("id") == "data").raw())
+
+
+def by_id(document, id):
+    return next(e for e in document.walk() if e.attributes.get("id") == id)
+
+
+def test_the_first_number_is_tomorrow_s_total(document, week):
+    first = document.all("dl")[0].all("dt")[0].text
+    assert first == f"{round(week.totals.means[0]):,} events expected on Tuesday 1 January 2019"
+    low, high = (limit[0] for limit in week.totals.intervals(0.8))
+    assert f"4 times in 5 between {low:,.0f} and {high:,.0f}".lower() in document.all("dl")[0].all("dd")[0].text.lower()
+
+
+def test_crews_stand_in_the_table_without_any_script(document, week):
+    rows = by_id(document, "crews").all("tr")
+    needed = crews_for(week.counts, quantile=0.9, per_crew=3)
+    assert [cell.text for cell in rows[1].all("td")] == [f"{n:,}" for n in needed[:, 0]]
+    together = [cell.text for cell in by_id(document, "crews-shared").all("td")]
+    assert together == [f"{n:,}" for n in crews_for(week.totals, quantile=0.9, per_crew=3)]
+    assert [cell.text for cell in by_id(document, "crews-sum").all("td")] == [f"{n:,}" for n in needed.sum(axis=1)]
+    assert rows[0].all("th")[1].text == "Tue 1 Jan"
+
+
+def test_the_page_says_what_it_was_made_of_and_that_it_costs_nothing(document):
+    text = by_id(document, "made").text
+    assert "No raw data was used" in text
+    assert "the release and public holidays of FR" in text
+    assert "costs no privacy budget" in text
+    assert "Weekday mean: the mean of the same weekday" in text
+    assert "rain" in text
+
+
+def test_a_simulation_says_so(document):
+    assert "Simulation" in document.all("header")[0].text
+    assert any("SIMULATION" in e.text for e in document.walk() if "stamp" in e.classes)
+
+
+def test_holidays_stand_out(document):
+    assert "Tuesday 1 January 2019 Public holiday: New Year's Day." in by_id(document, "standing-out").text
+
+
+def test_the_script_s_numbers_are_the_forecast_s(document, week):
+    data = data_of(document)
+    assert data["maps"]["periods"][1]["expected"] == pytest.approx(week.counts.means[0].round(2).tolist())
+    assert data["maps"]["periods"][0]["expected"] == pytest.approx(week.sums.means.round(2).tolist())
+    assert data["fan"]["upper0"][0] == week.totals.intervals(0.95)[1].tolist()
+    assert data["fan"]["lower1"][1] == week.counts.intervals(0.8)[0][:, 0].tolist()
+    assert data["crews"]["0.9"][1] == week.counts.quantiles(0.9)[:, 0].tolist()
+    assert len(data["past"]["start"]) == 42
+
+
+def test_scripts_are_named_by_their_digests_and_nothing_is_fetched(document):
+    policy = next(e for e in document.all("meta") if e.attributes.get("http-equiv")).attributes["content"]
+    assert policy.count("sha256-") == 3
+    assert "default-src 'none'" in policy
+    assert not re.search(r"(src|href)=\"https?:", document.raw())
+
+
+def test_the_table_to_save_has_everything(document, week):
+    import base64
+
+    link = next(e for e in document.all("a") if e.attributes.get("download") == "forecast.csv")
+    text = base64.b64decode(link.attributes["href"].split(",")[1]).decode("utf-8-sig")
+    rows = [line for line in text.splitlines() if not line.startswith("#")]
+    assert rows[0] == "period,place,expected,lower_80,upper_80,lower_95,upper_95,at_most_90"
+    assert len(rows) == 1 + 7 * 18
+    assert "SIMULATION" in text
+
+
+@pytest.mark.parametrize("horizon", [1, 30])
+def test_other_horizons_make_pages(release, tmp_path, read, horizon):
+    document = read(make_forecast_page(forecast_of(release, horizon), release, tmp_path / "page.html"))
+    n_options = len([e for e in document.all("option") if e.parent.attributes["id"] == "period"])
+    assert n_options == (0 if horizon == 1 else horizon + 1)
+    assert len(by_id(document, "crews").all("tr")[0].all("th")) == 1 + min(horizon, 14)
+
+
+def test_a_forecast_of_another_release_is_refused(release, tmp_path):
+    with pytest.raises(PlanMismatch, match="another release"):
+        make_forecast_page(forecast_of(doubs_release(100), 2), release, tmp_path / "page.html")
+
+
+def test_levels_must_be_two(release, week, tmp_path):
+    with pytest.raises(SettingError, match="levels must be two"):
+        make_forecast_page(week, release, tmp_path / "page.html", levels=(0.9, 0.5))
+
+
+@pytest.mark.parametrize("is_laboratory", [False, True])
+def test_a_backtest_s_page_ranks_models_and_marks_the_laboratory(release, tmp_path, read, is_laboratory):
+    series = series_of(release)
+    truth = ExactTally(np.zeros(series.values.shape, np.int64)) if is_laboratory else None
+    board = backtest([WeekdayMean(), SeasonalNaive()], series, origins=4, horizon=7, truth=truth)
+    document = read(make_backtest_page(board, release, tmp_path / "page.html"))
+    assert ("LABORATORY" in document.text) == is_laboratory
+    rows = by_id(document, "leaderboard").all("tr")
+    assert [row.all("th")[0].text for row in rows[1:]] == [score.name for score in board.scores]
+    assert ("known noise" in document.text) != is_laboratory
