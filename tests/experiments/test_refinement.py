@@ -26,6 +26,12 @@ def experiment() -> ModuleType:
     return module
 
 
+def test_its_reduced_size_comes_back(experiment: ModuleType, tmp_path: Path) -> None:
+    assert experiment.main(["--reduced", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "findings.json").is_file()
+    assert len((tmp_path / "refinement.csv").read_text().splitlines()) == 6
+
+
 def test_every_target_is_met_by_what_is_expected(experiment: ModuleType) -> None:
     expected = experiment.read_expected(FOLDER / "expected.csv")
     assert len(expected) == 30
