@@ -55,7 +55,7 @@ def forecast(
         forecaster, known = _fitted(asked, knowledge, n_bins, models)
     with console.waiting("Looking ahead"):
         made = forecaster.predict(n_bins)
-        holidays = holiday_names(known, n_bins)
+        holidays = holiday_names(known, made)
     _say(made, known, showing, holidays)
     if models.save is not None:
         about = {"calendar": dict(known.calendar), "columns": known.columns}

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import numpy as np
 import typer
 
 from tacit._validate import check_positive, check_share
 from tacit.cli import console
 from tacit.domain import Gazetteer
 from tacit.errors import DataError, SettingError
-from tacit.forecast import Covariates
+from tacit.forecast import Covariates, Forecast
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import check_ending
 from tacit.forecast.frames import levels_of
@@ -25,8 +24,6 @@ from tacit.series import Series
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
 _USUAL_LEVELS: Final = (80.0, 95.0)
-_HOLIDAY: Final = "public holiday"
-_KINDS: Final = (_HOLIDAY, "day before a holiday", "day after a holiday", "bridge day", "school holiday")
 _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
 
 
@@ -168,20 +165,16 @@ def known_of(
     return Known(release, series, parts[0].joined(*parts[1:]) if parts else None, prior, chosen, tuple(public))
 
 
-def holiday_names(known: Known, horizon: int) -> dict[str, str]:
-    """Names of the public holidays ahead, by ISO date; those too rare to be learned of have none of their own."""
-    if not known.calendar or known.covariates is None:
+def holiday_names(known: Known, forecast: Forecast) -> dict[str, str]:
+    """Names of the public holidays ahead, by ISO date."""
+    if not known.calendar:
         return {}
-    time, n_times = known.series.domain.time, len(known.series)
-    rows = known.covariates.rows(n_times, n_times + horizon)
-    days = [str(start)[:10] for start in time.with_end(n_times + horizon).starts()[n_times:]]
-    found = {}
-    for bin in np.flatnonzero(rows[_HOLIDAY] == 1.0).tolist():
-        names = [
-            name for name, column in rows.items() if name not in _KINDS and column.ndim == 1 and column[bin] == 1.0
-        ]
-        found[days[bin]] = names[0] if names else "a public holiday"
-    return found
+    from tacit.forecast.calendar import public_holidays
+
+    chosen = known.calendar
+    return public_holidays(
+        forecast.domain.time, country=chosen.get("country", "FR"), subdivision=chosen.get("subdivision")
+    )
 
 
 def _calendar(series: Series, chosen: Mapping[str, str], horizon: int) -> Covariates:

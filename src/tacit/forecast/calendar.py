@@ -62,6 +62,20 @@ def calendar_covariates(
     return Covariates(time.with_end(n_bins), binned, tuple(notes))
 
 
+def public_holidays(time: TimeAxis, *, country: str = "FR", subdivision: str | None = None) -> dict[str, str]:
+    """The names of the public holidays on the days of a time axis, by ISO date.
+
+    >>> public_holidays(TimeAxis.between("2018-12-20", "2019-01-10"))
+    {'2018-12-25': 'Christmas Day', '2019-01-01': "New Year's Day"}
+    """
+    starts = time.without_end().starts((time.n_bins or 1) + 1)
+    days = np.arange(
+        starts[0].astype("datetime64[D]"), (starts[-1] - np.timedelta64(1, "s")).astype("datetime64[D]") + 1
+    )
+    found = _holidays(country, subdivision, days.astype("datetime64[Y]").astype(np.int64) + 1970)
+    return {str(day): str(found[day]) for day in days.tolist() if day in found}
+
+
 def _public(
     days: Days, country: str, subdivision: str | None, *, special_days: bool
 ) -> tuple[dict[str, FloatArray], list[str]]:
