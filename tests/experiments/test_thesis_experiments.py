@@ -8,8 +8,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from experiments.findings import ROOT, Verdict, outside, read_expected, read_findings
-from experiments.thesis_structures import charts
+from experiments.findings import ROOT, Picture, Verdict, outside, read_expected, read_findings
+from experiments.thesis_flat import figures as flat_figures
+from experiments.thesis_structures import as_coded, charts, measuring, read_series
+from experiments.thesis_trees import results as tree_results
 from experiments.thesis_trees.agreement import read_printed
 
 EXPERIMENTS = ("thesis_bounds", "thesis_flat", "thesis_sanity", "thesis_trees")
@@ -30,8 +32,8 @@ def test_its_reduced_size_comes_back(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TACIT_DATA", raising=False)
-    if name in ("thesis_flat", "thesis_trees"):  # drawing many takes longer than measuring; one is drawn below
-        monkeypatch.setattr(charts, "svg_of", lambda chart: "<svg></svg>")
+    for module in (flat_figures, tree_results):  # drawing many takes longer than measuring; one is drawn below
+        monkeypatch.setattr(module, "errors_picture", lambda caption, *_, **__: Picture(caption, "<svg></svg>"))
     assert module_of(name).main(["--reduced", "--out", str(tmp_path)]) == 0, capsys.readouterr().out
     findings = {finding.key.removeprefix("thesis-"): finding for finding in read_findings(tmp_path).findings}
     assert FIGURES[name] <= findings.keys()
@@ -60,10 +62,8 @@ def test_another_figure_fails(name: str, file: str) -> None:
         assert outside(perturbed, expected) == [one.name]
 
 
-def test_a_changed_structure_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_structure_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flat noise of a scale half as large again is outside every tolerance for a curator."""
-    from experiments.thesis_structures import as_coded, measuring
-
     right = as_coded.central_flat
     monkeypatch.setattr(as_coded, "central_flat", lambda counts, epsilon, **rest: right(counts, epsilon / 1.5, **rest))
     case = measuring.Case(measuring.CENTRAL_FLAT, measuring.CODED, 32, 1.0)
@@ -71,8 +71,6 @@ def test_a_changed_structure_is_caught(tmp_path: Path, monkeypatch: pytest.Monke
         one for one in read_expected(ROOT / "experiments" / "thesis_flat" / "expected.csv") if case.name in one.name
     ]
     lengths = [int(one.name.rpartition("/")[2]) for one in expected]
-    from experiments.thesis_structures import read_series
-
     errors = measuring.root_mean_square_errors(case, lengths, measuring.Size(50, 50), read_series(), seed=14)
     measured = {one.name: error for one, error in zip(expected, errors, strict=True)}
     assert len(expected) >= 3
