@@ -72,7 +72,7 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
     mechanism = mechanism_of(plan)
     if mechanism.n_statistics != mechanism.n_cells:
         raise SettingError(
-            f"reports of {plan.mechanism} support no single cells. Leave out --reports, or refine by project."
+            f"reports of {plan.mechanism} support no single cells. Refine by project or coherent instead."
         )
     files = _opened(paths, plan, mechanism.report_bytes)
     provenance, n_bins = Provenance(plan.fingerprint), 0

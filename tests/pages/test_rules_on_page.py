@@ -13,9 +13,11 @@ pytest.importorskip("jinja2")
 from small_worlds import simulated_estimate
 from tacit.figures import counts_by, shades
 from tacit.pages import make_page
+from tacit.pages.laboratory import laboratory
 from tacit.pages.sections import matrix, series
 from tacit.pages.selection import select
 from tacit.release import Release, Rules
+from tacit.tally import ExactTally
 
 COUNTS = np.random.default_rng(3).poisson([60, 12, 0.2], (90, 3))
 PLAN, ESTIMATE = simulated_estimate(COUNTS, f=0.2)
@@ -102,6 +104,15 @@ def test_a_page_shows_nothing_that_needs_counts_which_are_gone(tmp_path, refine)
     text, _ = tables_of(tmp_path / "page.html")
     assert '<td class="little">suppressed</td>' in text
     assert "NaN" not in text.split('id="data"')[1].split("</script>")[0]
+
+
+def test_coverage_in_the_laboratory_is_of_counts_that_are_shown(tmp_path):
+    release = Release.of(PLAN, ESTIMATE, refine="project", rules=Rules.parse(suppress=("relative error > 0.5",)))
+    selection, truth = select(release), ExactTally(COUNTS)
+    found = laboratory(selection, truth)
+    n_shown = int((~selection.series["day"].is_hidden).sum())
+    assert found["coverage"][-1]["what"].startswith(f"{n_shown} counts")
+    assert found["rates"] == []
 
 
 def test_without_rules_nothing_speaks_of_them(tmp_path):

@@ -40,13 +40,14 @@ def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
 
 
 def _coverage(counts: Counts, truth: NDArray[np.int64], level: str) -> dict[str, str]:
-    held = (counts.lower <= truth) & (truth <= counts.upper)
-    return {"what": f"{number(held.size)} counts by {level} and {counts.step}", "share": percent(float(held.mean()))}
+    held = ((counts.lower <= truth) & (truth <= counts.upper))[~counts.is_hidden]
+    share = percent(float(held.mean())) if held.size else "–"
+    return {"what": f"{number(held.size)} counts by {level} and {counts.step}", "share": share}
 
 
 def _rates(selection: Selection, truth: ExactTally) -> list[dict[str, str]]:
     maps, release = selection.maps, selection.release
-    if maps is None or len(selection.kept) < release.domain.place.n_cells:
+    if maps is None or len(selection.kept) < release.domain.place.n_cells or maps.is_hidden.any():
         return []
     counts = truth_by(release, truth, maps.step)
     rates = error_rates(ExactTally(counts), np.maximum(maps.values, 0.0))

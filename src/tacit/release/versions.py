@@ -56,8 +56,8 @@ class Version:
         if self.n_other:
             return (
                 f"{what} {_numbers(self.n_other)} the same as in that one, but of other reports: reports were "
-                "replaced. If these are new reports about the same events, both versions together cost them the sum of both "
-                "epsilons, which is not among the figures above."
+                "replaced. If these are new reports about the same events, both versions together cost them the sum of "
+                "both epsilons, which is not among the figures above."
             )
         if not is_central and prior_epsilon:
             return (
