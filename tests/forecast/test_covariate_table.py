@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_series import PLACES, small_domain
 
+from small_series import PLACES, small_domain
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AmbiguousDate, DataError, MissingColumn, SettingError
 from tacit.events import ReadOptions

@@ -21,6 +21,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)
+_FEWEST_BINS: Final = 7
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
 
@@ -50,7 +51,7 @@ class WeekdayMean(SpreadForecaster):
         if self.years is not None:
             check_at_least(1, years=self.years)
         season = season_length(history.time.step)
-        history.check_long_enough(min(season, 7), forecaster=self.name)
+        history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         slot = _slots(history, len(history))
         self._n_times = len(history)
         self._learned = self._means(history, slot, np.array([len(history)]))
@@ -111,7 +112,8 @@ class SeasonalNaive(SpreadForecaster):
               \mu = L + \frac{2L}{2L + 1} \, g \, (y - L),
 
     where rho is the deviation of the total of all places, relative to its mean. Exact counts are thus repeated all but
-    as they are. A bin that was not counted is passed over for the one a season earlier.
+    as they are. A bin that was not counted is passed over for the one a season earlier; where there is none the place's
+    mean stands in.
     """
 
     name = "seasonal naive"
@@ -122,13 +124,13 @@ class SeasonalNaive(SpreadForecaster):
     def _learn(self, series: Series, history: History, covariates: Covariates | None) -> Spread:
         step, n_times = history.time.step, len(history)
         season, year = season_length(step, self.season), season_length(step, "year")
-        history.check_long_enough(season, forecaster=self.name)
+        history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         self._levels, self._errors = history.levels(max(n_times - year, 0), n_times)
         self._deviation = _relative_deviation(history, max(n_times - 2 * year, 0))
         return learn_spread(
             history,
             lambda origins, horizon: self._expect(history, origins, horizon),
-            first=max(season, n_times - 3 * year),
+            first=max(min(season, n_times // 2), n_times - 3 * year),
             horizons=_HORIZONS,
         )
 

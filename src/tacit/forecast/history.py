@@ -28,7 +28,7 @@ class History:
     in a bin of average size: noise may grow with the count, and weights that did so too would favour quiet days.
     """
 
-    time: TimeAxis
+    series: Series
     values: FloatArray
     variances: FloatArray
     units: FloatArray
@@ -47,17 +47,21 @@ class History:
         average = exposures[counted].mean() if counted.any() else 1.0
         scale = np.divide(average, exposures, out=np.ones(len(exposures)), where=exposures > 0)
         values = np.column_stack([series.values, series.totals])
-        return cls(series.domain.time, values, all_variances, all_variances * scale[:, None], counted)
+        return cls(series, values, all_variances, all_variances * scale[:, None], counted)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def time(self) -> TimeAxis:
+        return self.series.domain.time
 
     def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
         """Refuse a series with fewer than ``n_bins`` bins counted."""
         if (n_counted := int(self.counted.sum())) < n_bins:
             raise DataError(
-                f"{forecaster} needs a series of at least {n_bins} {self.time.step}s; got {n_counted} that were "
-                "counted. Wait for more, or count by a finer step."
+                f"{forecaster} needs a series of at least {n_bins} bins that were counted; got {n_counted}, each a "
+                f"{self.time.step}. Wait for more, or count by a finer step."
             )
 
     @property
