@@ -53,7 +53,7 @@ def lines_of(said: str) -> list[str]:
 
 def is_noisy(words: list[str]) -> bool:
     """Whether what a command says differs with every randomization, or with the time of day."""
-    return words[0] in ("query", "ledger", "release") or words[:2] in (
+    return words[0] in ("query", "ledger", "release", "forecast", "backtest") or words[:2] in (
         ["counter", word] for word in ("add", "answer", "show")
     )
 
@@ -65,13 +65,16 @@ def without_noise(lines: list[str]) -> list[str]:
 
 def _hidden(line: str) -> str:
     line = re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d", "#", re.sub(r"\b[0-9a-f]{32}(?=: )", "#", line))
-    if re.match(r"[^│]+│ +-?[\d,]+ │", line):  # a row of counts, set as wide as its numbers
+    if "╇" in line or "┃" in line:  # the head of a table, set as wide as its numbers
+        return re.sub(r" +", " ", re.sub(r"━+", "━", line))
+    if re.match(r"[^│]+│ +(under )?-?[\d,.]+ │", line):  # a row of counts
         line = re.sub(r" +", " ", line)
     elif not re.search(
-        r"events.*, give or take|% interval: |, exactly: |^Suppressed |a single place is suppressed", line
+        r"events.*, give or take|% interval: |, exactly: |^Suppressed |a single place is suppressed|% of their spread",
+        line,
     ):
         return line
-    return re.sub(r"-?\d[\d,]*", "#", line)
+    return re.sub(r"(under )?-?\d[\d,.]*", "#", line)
 
 
 def save(block: Block) -> None:
@@ -133,6 +136,9 @@ def test_numbers_are_hidden_only_where_noise_is():
     assert without_noise(["547 events, give or take 1,080"]) == ["# events, give or take #"]
     assert without_noise(["no events"]) != without_noise(["547 events"])
     assert without_noise(["North │  -12 │ 9 │ 0 to 7"]) == without_noise(["North │ 1,200 │ 10 │ 1,180 to 1,220"])
+    assert without_noise(["North │ under 0.1 │ 0–1"]) == without_noise(["North │ 12.5 │ 9–15"])
+    assert without_noise(["Place ┃  80%", "━━━╇━━"]) == without_noise(["Place ┃ 80%", "━━━━━━╇━━━━━"])
+    assert without_noise(["Place ┃ 80%"]) != without_noise(["Place ┃ 95%"])
     assert without_noise(["Suppressed 137 of 2,652 counts"]) == without_noise(["Suppressed 9 of 2,652 counts"])
     for line in ("Published 2025-01-01 (1 period) in a.csv.", "smooth tree │ Laplace │ 12 │ 14", "epsilon 1 of 547"):
         assert without_noise([line]) == [line]

@@ -24,6 +24,8 @@ from tacit.series import Series
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
 _USUAL_LEVELS: Final = (80.0, 95.0)
+_BEYOND: Final = 31
+"""Bins beyond the horizon of which is known, too: a model may look at the days around a day."""
 _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
 
 
@@ -148,6 +150,7 @@ def known_of(
 ) -> Known:
     """Read what the options name; ``calendar`` is that of a saved model."""
     series = series_of(release)
+    horizon += _BEYOND
     chosen = dict(options.calendar if calendar is None else calendar)
     parts: list[Covariates] = []
     public = []

@@ -12,6 +12,7 @@ from tacit.figures import short_names
 from tacit.forecast import CountLaw, Forecast
 from tacit.forecast.crews import crews_for
 from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
+from tacit.pages.words import counted, step_noun
 from tacit.rounding import percent, whole
 
 _MOST_PLACES: Final = 30
@@ -55,7 +56,7 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     for row, number in zip(table, numbers.tolist(), strict=True):
         row.append(whole(number))
     if n_bins > 1:
-        headings.append(f"In {n_bins}")
+        headings.append(counted(n_bins, step_noun(forecast.domain.time.step)))
         sums = [*forecast.sums.means[shown], float(np.ravel(forecast.total_sum.means)[0])]
         for row, total in zip(table, sums, strict=True):
             row.append(expected(float(total)))
