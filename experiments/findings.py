@@ -206,7 +206,11 @@ def svg_of(chart: alt.TopLevelMixin) -> str:
     labels = {"labelColor": ON_PAGE.ink, "titleColor": ON_PAGE.muted, "labelFontSize": 12, "labelLimit": 320}
     # the headless renderer measures letters a little short: room for the longest labels
     room = {"padding": {"left": 20, "right": 16, "top": 5, "bottom": 5}}
-    words = {"legend": labels, "header": labels, "title": {"color": ON_PAGE.ink, "anchor": "start", "fontSize": 13}}
+    words = {
+        "legend": labels | {"columnPadding": 36},
+        "header": labels,
+        "title": {"color": ON_PAGE.ink, "anchor": "start", "fontSize": 13},
+    }
     svg: str = vl_convert.vegalite_to_svg(chart.configure(**ON_PAGE.config() | words | room).to_dict())
     return svg
 

@@ -30,7 +30,7 @@ GROUPS: Final = {
     "audit": ("Audits", "Lower bounds on the epsilon that mechanisms really give, and attacks on what they release."),
     "other": ("Tacit's own claims", "What Tacit says it gains, measured."),
 }
-KINDS: Final = ("Table", "Figure", "section", "Appendix")
+KINDS: Final = ("Table", "Figure", "abstract", "section", "chapter", "Appendix", "appendix")
 SIGNS: Final = {
     Verdict.HOLDS: ("holds", "✓"),
     Verdict.LARGER_EPSILON: ("larger", "▲"),
@@ -103,12 +103,12 @@ def _groups(shown: Sequence[tuple[Findings, Finding]]) -> Iterable[dict[str, Any
 
 
 def _group_of(finding: Finding) -> str:
-    start = finding.source.split(",")[0].strip().lower().removesuffix("s")
+    start = finding.key.partition("-")[0]
     return start if start in GROUPS else "other"
 
 
 def _order(source: str) -> tuple[int, float]:
-    """Tables, figures, sections, appendices, each by number; others stay as they were given.
+    """Tables, figures, sections, appendices, each by number; others after them, as they were given.
 
     >>> sorted(["thesis, Figure 12", "thesis, Figure 6", "thesis, Table 1"], key=_order)
     ['thesis, Table 1', 'thesis, Figure 6', 'thesis, Figure 12']
@@ -133,7 +133,7 @@ def _finding(one: Findings, finding: Finding) -> dict[str, Any]:
         "is_reduced": one.is_reduced,
         "tables": [_table(table) for table in finding.tables],
         "pictures": [
-            {"caption": picture.caption, "svg": _embedded(picture.svg, f"{finding.key}-{number}", picture.caption)}
+            {"caption": picture.caption, "svg": _embedded(picture.svg, f"{finding.key}-{number}")}
             for number, picture in enumerate(finding.pictures)
         ],
     }
@@ -180,17 +180,16 @@ def written(cell: str | float | int, *, is_long: bool = False) -> str:
     return f"{cell:,.0f}" if abs(cell) >= 1_000 else f"{cell:.4g}"
 
 
-def _embedded(svg: str, prefix: str, caption: str) -> str:
-    """SVG that stands among others: names of its own, a label for who does not see it, nothing that runs or loads."""
+def _embedded(svg: str, prefix: str) -> str:
+    """SVG that stands among others: names of its own, nothing that runs or loads; its caption is read in its place."""
     if re.search(r"<\s*(script|foreignObject|iframe|image|a)\b|\bon\w+\s*=|href\s*=\s*[\"'](?!#)", svg):
         raise ValueError(f"the picture {prefix} must not run scripts or load anything")
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg[svg.index("<svg") :])
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
-    label = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     opening, mark, rest = svg.partition(">")
     opening = re.sub(r'\s(role|aria-label|class)="[^"]*"', "", opening)
-    return f'{opening} role="img" aria-label="{label}"{mark}{rest}'
+    return f'{opening} aria-hidden="true"{mark}{rest}'
 
 
 def _run(one: Findings, outcome: Outcome | None) -> dict[str, str]:

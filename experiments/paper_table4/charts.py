@@ -75,9 +75,7 @@ def _panel(
     colour = alt.Color(
         "line:N",
         scale=alt.Scale(domain=domain, range=[SHADES[one] for one in domain]),
-        legend=alt.Legend(
-            title=None, orient="bottom", columns=3, symbolStrokeWidth=2, symbolSize=500, columnPadding=28
-        ),
+        legend=alt.Legend(title=None, orient="bottom", columns=3, symbolStrokeWidth=2, symbolSize=500),
     )
     dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=domain, range=[DASHES[one] for one in domain]))
     drawn = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2).encode(x, y, colour, dash)

@@ -186,7 +186,7 @@ def not_affected(lines: Lines, levels: Levels, allowed: float, seed: str) -> Fin
     unaffected = min((epsilon for epsilon, mae in tacit.items() if mae <= (1 + allowed) * own), default=None)
     return Finding(
         key="paper-abstract",
-        source="paper, section 0 (abstract)",
+        source="paper, abstract",
         title="Does noise affect the forecasts?",
         claim="The introduction of noise to sanitize the data does not affect the quality of the predictions.",
         verdict=verdict_by_epsilon(holds_at),

@@ -34,19 +34,26 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "paper_x",
         "python -m experiments.paper_x.run",
         (
-            finding("figure-12", "paper, Figure 12", Verdict.FAILS, pictures=pictures),
-            finding("figure-6", "paper, Figure 6", Verdict.HOLDS, tables=(table, long)),
-            finding("table-3", "paper, Table 3", Verdict.LARGER_EPSILON),
+            finding("paper-figure-12", "paper, Figure 12", Verdict.FAILS, pictures=pictures),
+            finding("paper-figure-6", "paper, Figure 6", Verdict.HOLDS, tables=(table, long)),
+            finding("paper-table-3", "paper, Table 3", Verdict.LARGER_EPSILON),
         ),
     )
-    audits = Findings("audits", "python -m experiments.audits.run", (finding("a", "audits", Verdict.ILLUSTRATION),))
+    audits = Findings(
+        "audits", "python -m experiments.audits.run", (finding("audit-a", "audits", Verdict.ILLUSTRATION),)
+    )
     outcomes = (Outcome("paper_x", 0, 61.4), Outcome("audits", 1, 2.0))
     return make_page(tmp_path_factory.mktemp("page") / "reproduction.html", [audits, paper], outcomes)
 
 
 def test_findings_stand_by_seed_and_number_and_each_says_how_it_was_made(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert re.findall(r'<article id="([^"]+)"', text) == ["table-3", "figure-6", "figure-12", "a"]
+    assert re.findall(r'<article id="([^"]+)"', text) == [
+        "paper-table-3",
+        "paper-figure-6",
+        "paper-figure-12",
+        "audit-a",
+    ]
     assert text.count("<code>python -m experiments.paper_x.run</code>") == 4
     assert "A &lt;claim&gt; &amp; more." in text
     assert "audits: outside their tolerances" in text
@@ -99,11 +106,11 @@ def test_it_works_in_a_browser_in_light_and_dark_and_on_a_telephone(page: Path, 
             opened.wait_for_selector("html[data-ready=yes]")
             assert opened.locator("article:visible").count() == 4
             opened.get_by_label("fails", exact=True).check()
-            assert [one.get_attribute("id") for one in opened.locator("article:visible").all()] == ["figure-12"]
+            assert [one.get_attribute("id") for one in opened.locator("article:visible").all()] == ["paper-figure-12"]
             assert opened.locator("nav li:visible").count() == 1
-            assert opened.locator("#figure-12 svg").first.bounding_box()["width"] > 100
-            opened.evaluate("location.hash = '#figure-6'")
-            opened.wait_for_selector("#figure-6:visible")
+            assert opened.locator("#paper-figure-12 svg").first.bounding_box()["width"] > 100
+            opened.evaluate("location.hash = '#paper-figure-6'")
+            opened.wait_for_selector("#paper-figure-6:visible")
             assert opened.locator("article:visible").count() == 4
             is_wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
             assert not opened.evaluate(is_wide)
