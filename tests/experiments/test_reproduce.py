@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,12 +48,21 @@ def test_every_folder_with_a_run_is_found_longest_first(root: Path) -> None:
     assert found == [Experiment("outside", 3.0), Experiment("crashes", 2.0), Experiment("fine", 0.5)]
 
 
-def test_every_experiment_here_has_its_files_and_says_how_long_it_takes() -> None:
+def test_every_experiment_here_has_its_files_and_names_its_command() -> None:
     for one in discover(ROOT / "experiments"):
         folder = ROOT / "experiments" / one.name
         for name in ("README.md", "params.toml", "expected.csv", "run.py"):
             assert (folder / name).is_file(), f"{one.name} lacks {name}"
         assert f"python -m experiments.{one.name}.run" in (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["findings", "worlds", "reproduction_page", "paper_appendix_a.bounds", "paper_table2.run"]
+)
+def test_examples_in_docstrings_run(name: str) -> None:
+    tried = doctest.testmod(import_module(f"experiments.{name}"))
+    assert tried.attempted > 0
+    assert tried.failed == 0
 
 
 def test_a_failing_experiment_stops_no_other_and_is_named_at_the_end(
