@@ -56,9 +56,12 @@ def measure(params: Mapping[str, Any], *, reduced: bool) -> tuple[dict[str, floa
     measured |= {f"figure6/{method}/{period}/{f:.1f}": share for (method, period, f), share in wrong.items()}
     measured |= {f"clipping/{f:.1f}/days above": share for f, (share, _) in excess.items()}
     measured |= {f"clipping/{f:.1f}/times the total": ratio for f, (_, ratio) in excess.items()}
+    means, errors = ([], []) if reduced else on_real_data(settings)
     findings = [
-        figure5(rates, params["words"]["around"], seed, [] if reduced else on_real_data(settings)),
-        figure6(world, [one for one in estimates if one.f in SHOWN_F], chosen, wrong, params["words"]["small"], seed),
+        figure5(rates, params["words"]["around"], seed, means),
+        figure6(
+            world, [one for one in estimates if one.f in SHOWN_F], chosen, wrong, params["words"]["small"], seed, errors
+        ),
         clipping(excess, seed),
     ]
     return measured, findings
@@ -165,14 +168,27 @@ def table_of_means(caption: str, rates: Rates) -> Table:
     return Table(caption, ("f", "ε", *(f"{period}, {method}" for period in PERIODS for method in methods)), rows)
 
 
-def on_real_data(settings: Mapping[str, Any]) -> list[Table]:
-    """The same lines of all periods of real data, where there are any."""
-    tables = []
+def on_real_data(settings: Mapping[str, Any]) -> tuple[list[Table], list[Table]]:
+    """The same of real data, where there are any: error rates of all periods, and errors of the last of each."""
+    means, errors = [], []
     for world in real_worlds():
         estimates = [estimates_at(world, f, settings["randomization"]) for f in settings["f"]]
         rates = error_rates_by_period(world, estimates)
-        tables.append(table_of_means(f"Mean error rate of all periods of real data: {world.name}", rates))
-    return tables
+        means.append(table_of_means(f"Mean error rate of all periods of real data: {world.name}", rates))
+        last = {period: added_up(estimates[0].published, period).domain.time.labels()[-1] for period in PERIODS}
+        errors.append(
+            table_of_errors(f"The same of real data: {world.name}", last, parts_wrong(world, estimates, last))
+        )
+    return means, errors
+
+
+def table_of_errors(caption: str, chosen: Mapping[str, str], wrong: Mapping[tuple[str, str, float], float]) -> Table:
+    rows = tuple(
+        (chosen[period], f"{f:.1f}", f"{epsilon_of(f):.2f}", f"{share:.1%}", f"{wrong['Tacit', period, f]:.1%}")
+        for (method, period, f), share in wrong.items()
+        if method == "as published"
+    )
+    return Table(caption, ("period", "f", "ε", "as published", "Tacit"), rows)
 
 
 def figure6(
@@ -182,12 +198,8 @@ def figure6(
     wrong: Mapping[tuple[str, str, float], float],
     small: float,
     seed: str,
+    others: Sequence[Table],
 ) -> Finding:
-    rows = tuple(
-        (f"{chosen[period]}", f"{f:.1f}", f"{epsilon_of(f):.2f}", f"{share:.1%}", f"{wrong['Tacit', period, f]:.1%}")
-        for (method, period, f), share in wrong.items()
-        if method == "as published"
-    )
     years = {
         epsilon_of(f): share <= small
         for (method, period, f), share in wrong.items()
@@ -210,11 +222,8 @@ def figure6(
         ),
         seed=seed,
         tables=(
-            Table(
-                "Absolute errors of all regions, as a part of the period's interventions",
-                ("period", "f", "ε", "as published", "Tacit"),
-                rows,
-            ),
+            table_of_errors("Absolute errors of all places, as a part of the period's events", chosen, wrong),
+            *others,
         ),
         pictures=(
             Picture(

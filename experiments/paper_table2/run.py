@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 from experiments.findings import Finding, Picture, Shade, Table, Verdict, picture_of_docs, run, svg_of
+from experiments.worlds import World, real_worlds
 
 from tacit.datasets import doubs
 from tacit.datasets.doubs.files import written_dates
@@ -90,7 +92,10 @@ def table2(years: Mapping[int, Mapping[str, Any]], seed: str) -> Finding:
             "102.9); they were made so, and are no second witness."
         ),
         seed=seed,
-        tables=(Table("Synthetic / printed", ("year", *METRICS), rows),),
+        tables=(
+            Table("Synthetic / printed", ("year", *METRICS), rows),
+            *(of_real_data(each) for each in real_worlds()),
+        ),
         pictures=(
             Picture(
                 "Interventions a day by year: mean (dot), least and most (line), as printed and synthetic alike",
@@ -98,6 +103,22 @@ def table2(years: Mapping[int, Mapping[str, Any]], seed: str) -> Finding:
             ),
         ),
     )
+
+
+def of_real_data(world: World) -> Table:
+    """The same figures of another world, as far as its days go."""
+    totals, years = world.counts.sum(axis=1), world.days.astype("datetime64[Y]")
+    rows = []
+    for year in np.unique(years):
+        its = totals[years == year]
+        rows.append(
+            (
+                str(year),
+                int(its.sum()),
+                *(f"{value:.0f}" for value in (its.mean(), its.std(ddof=1), its.max(), its.min())),
+            )
+        )
+    return Table(f"Events a day of real data: {world.name}", ("year", *METRICS), tuple(rows))
 
 
 def years_chart(years: Mapping[int, Mapping[str, Any]]) -> alt.LayerChart:
