@@ -11,8 +11,11 @@ from tacit.cli import console
 from tacit.datasets import doubs
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, open_events
+from tacit.forecast.past import series_of
+from tacit.forecast.table import forecaster_named
 from tacit.mechanisms import plan_for
 from tacit.pages import make_page, make_statement_page
+from tacit.pages.forecast_page import make_forecast_page
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
 from tacit.randomness import SecureRandomness
@@ -23,6 +26,7 @@ from tacit.tallying import estimate_tally, tally_reports
 
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
 _DEFAULT_F: Final = 0.5
+_SYNTHETIC: Final = "Synthetic interventions, made by tacit simulate doubs: nobody's real data."
 
 
 def demo(
@@ -31,7 +35,7 @@ def demo(
     ] = Path("demo"),
     epsilon: Annotated[float | None, typer.Option(help="How much one report may give away (default: 2.2).")] = None,
 ) -> None:
-    """Show the whole way on synthetic interventions: events, randomized reports, counts, a release and its page.
+    """Show the whole way on synthetic interventions: events, randomized reports, counts, a release, a page, a forecast.
 
     Nothing here is anybody's data. The truth is shown beside the private counts because it is synthetic.
 
@@ -39,21 +43,21 @@ def demo(
     """
     folder.mkdir(parents=True, exist_ok=True)
     events_file, plan_file = folder / doubs.DEFAULT_FILE_NAME, folder / "plan.toml"
-    with console.progress("1/6 Simulating 13 years of interventions") as report:
+    with console.progress("1/7 Simulating 13 years of interventions") as report:
         data = doubs.interventions()
         data.write(events_file, progress=report)
-    console.say(f"1/6 {events_file}: {data.n_rows:,} SYNTHETIC interventions in {len(data.regions)} regions of Doubs.")
+    console.say(f"1/7 {events_file}: {data.n_rows:,} SYNTHETIC interventions in {len(data.regions)} regions of Doubs.")
 
     place = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
     domain = Domain(TimeAxis.between(str(data.days[0]), str(data.days[-1]), zone="Europe/Paris"), place)
     plan = plan_for(domain, epsilon=epsilon, f=_DEFAULT_F if epsilon is None else None, name="Interventions in Doubs")
     plan.write(plan_file)
     console.say(
-        f"2/6 {plan_file}: one report per intervention hides its region, epsilon {epsilon_at_most(plan.epsilon)}."
+        f"2/7 {plan_file}: one report per intervention hides its region, epsilon {epsilon_at_most(plan.epsilon)}."
     )
 
     reports_file = folder / "interventions.reports"
-    with console.progress("3/6 Randomizing every intervention") as report:
+    with console.progress("3/7 Randomizing every intervention") as report:
         done = randomize_events(
             open_events(events_file, columns=_COLUMNS, domain=domain),
             plan,
@@ -64,15 +68,15 @@ def demo(
             progress=report,
         )
     console.say(
-        f"3/6 {reports_file}: {done.n_reports:,} reports of {-(-plan.n_private // 8)} bytes, secure randomness."
+        f"3/7 {reports_file}: {done.n_reports:,} reports of {-(-plan.n_private // 8)} bytes, secure randomness."
     )
 
-    with console.progress("4/6 Counting reports") as report:
+    with console.progress("4/7 Counting reports") as report:
         tally = tally_reports([reports_file], plan, progress=report)
     tally.write(folder / "interventions.tally")
-    console.say(f"4/6 {folder / 'interventions.tally'}: what a collector keeps.")
+    console.say(f"4/7 {folder / 'interventions.tally'}: what a collector keeps.")
 
-    with console.progress("5/6 Estimating counts and writing the release"):
+    with console.progress("5/7 Estimating counts and writing the release"):
         # smoothing would be the default; on a new machine it takes ten seconds to compile, too long for a first look
         release = Release.of(plan, estimate_tally(tally, plan), refine="project")
         release.write(folder / "release.parquet")
@@ -80,22 +84,35 @@ def demo(
         monthly.write(folder / "release-by-month.csv")
         make_statement_page(release, folder / "statement.html")
     console.say(
-        f"5/6 {folder / 'release.parquet'}: counts per day and region with intervals, and the privacy statement."
+        f"5/7 {folder / 'release.parquet'}: counts per day and region with intervals, and the privacy statement."
     )
 
     page_file = folder / "release.html"
-    with console.progress("6/6 Making the page"):
+    with console.progress("6/7 Making the page"):
         make_page(
             release,
             page_file,
             truth=ExactTally(data.counts),
             title="Interventions in Doubs, 2006 to 2018",
-            synthetic="Synthetic interventions, made by tacit simulate doubs: nobody's real data.",
+            synthetic=_SYNTHETIC,
         )
     year = release.answer(first="2018", last="2018", places=[place.cells[0]])
-    console.say(f"6/6 For example, {place.cells[0]} in 2018: {year}. The truth was {_truth(data):,}.")
+    console.say(f"6/7 For example, {place.cells[0]} in 2018: {year}. The truth was {_truth(data):,}.")
+    forecast_file = folder / "forecast.html"
+    with console.waiting("7/7 Forecasting the week after"):
+        # the default model learns for some seconds; the weekday's mean of a year is there at once
+        week = forecaster_named("weekday-mean", years=1).fit(series_of(release)).predict(7)
+        make_forecast_page(
+            week, release, forecast_file, title="Interventions in Doubs: the next 7 days", synthetic=_SYNTHETIC
+        )
+    low, high = (round(float(limit[0])) for limit in week.totals.intervals(0.8))
+    console.say(
+        f"7/7 {forecast_file}: for {week.domain.time.label(0)}, {week.totals.means[0]:.0f} interventions are expected, "
+        f"4 times in 5 between {low} and {high}. No raw data was needed."
+    )
     console.say()
-    console.strong(f"Open {page_file.resolve()} in a browser.")
+    console.strong(f"Open {page_file.resolve()} and {forecast_file.name} beside it in a browser.")
+    console.say(f"A better forecast: tacit forecast {folder / 'release.parquet'} --country FR --academy Besançon")
 
 
 def _fresh_ledger(folder: Path) -> Ledger:

@@ -10,6 +10,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
+from tacit.cli.forecast_search import check_explained, check_tunable, importance_of, tuned
 from tacit.cli.forecast_tables import interval_words, say_forecast
 from tacit.cli.options import Force, seed_or_none, takes
 from tacit.errors import SettingError
@@ -49,6 +50,8 @@ def forecast(
     console.check_apart(written, [path for path in (release, models.load) if path is not None])
     asked = Release.read(release)
     n_bins = _horizon(horizon, asked)
+    if models.importance and models.load is None:
+        check_explained(entry_named(models.model or "share"))
     if models.load is not None:
         forecaster, known = _loaded(models.load, asked, knowledge, n_bins, models)
     else:
@@ -57,11 +60,12 @@ def forecast(
         made = forecaster.predict(n_bins)
         holidays = holiday_names(known, made)
     _say(made, known, showing, holidays)
+    mattered = importance_of(forecaster, known, seed=models.seed or 0) if models.importance else {}
     if models.save is not None:
         about = {"calendar": dict(known.calendar), "columns": known.columns}
         SavedModel.of(forecaster, known.series, plan=asked.plan.fingerprint, about=about).write(models.save)
         console.say(f"Wrote {models.save}: what was learned. Use it with: tacit forecast RELEASE --load {models.save}")
-    _write(made, known, showing, holidays)
+    _write(made, known, showing, holidays, mattered)
 
 
 def _horizon(asked: str | None, release: Release) -> int:
@@ -72,9 +76,17 @@ def _horizon(asked: str | None, release: Release) -> int:
 def _fitted(
     release: Release, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
 ) -> tuple[Forecaster, Known]:
-    entry = entry_named(models.model or "share")
+    entry, seed = entry_named(models.model or "share"), seed_or_none(models.seed)
+    if models.tune is not None:
+        check_tunable(entry)
     known = known_of(release, knowledge, horizon)
-    forecaster = entry.make(**settings_for(entry.name, **known.settings(seed_or_none(models.seed))))
+    settings = settings_for(entry.name, **known.settings(seed))
+    if (known.covariates is not None and not entry.uses_covariates) or (known.prior and "prior" not in settings):
+        console.warn(f"The model {entry.word} makes no use of holidays, tables or populations.")
+        known = known.without_covariates()
+    forecaster = entry.make(**settings)
+    if models.tune is not None:
+        forecaster = tuned(forecaster, known, seconds=models.tune, seed=seed or 0)
     with console.waiting(f"Learning from {len(known.series):,} periods"):
         return forecaster.fit(known.series, known.covariates), known
 
@@ -82,7 +94,7 @@ def _fitted(
 def _loaded(
     path: Path, release: Release, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
 ) -> tuple[Forecaster, Known]:
-    own = {"--model": models.model, "--seed": models.seed, "--population": knowledge.population}
+    own = {"--model": models.model, "--seed": models.seed, "--tune": models.tune, "--population": knowledge.population}
     given = [name for name, value in own.items() if value is not None]
     given += [f"--{name.replace('_', '-')}" for name in knowledge.calendar]
     if given:
@@ -116,7 +128,9 @@ def _say(made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[s
     console.say(f"Made of {_listed(('the release', *known.public))}: no raw data, so no privacy budget is spent.")
 
 
-def _write(made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[str, str]) -> None:
+def _write(
+    made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[str, str], mattered: Mapping[str, float]
+) -> None:
     if showing.out is not None:
         write_forecast(made, showing.out, levels=showing.levels, quantile=showing.quantile, per_crew=showing.per_crew)
         console.say(f"Wrote {showing.out}: {made.domain.shape[0] * (made.domain.shape[1] + 1):,} rows.")
@@ -134,6 +148,7 @@ def _write(made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping
             per_crew=showing.per_crew or 1.0,
             holidays=holidays,
             public=known.public,
+            importance=mattered,
             polygons=showing.polygons,
             title=showing.title,
             synthetic=showing.synthetic,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -81,6 +81,15 @@ class ModelOptions:
     load: Annotated[
         Path | None, typer.Option(help="Use a saved model and learn nothing anew: quick.", metavar="MODEL")
     ] = None
+    tune: Annotated[
+        float | None,
+        typer.Option(
+            help="Search for better settings and features of --model boosting, for so long.", metavar="SECONDS"
+        ),
+    ] = None
+    importance: Annotated[bool, typer.Option("--importance", help="Show what mattered most to --model boosting.")] = (
+        False
+    )
     seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None
 
 
@@ -139,6 +148,10 @@ class Known:
     def columns(self) -> list[str]:
         """The names of what is known of each period."""
         return [] if self.covariates is None else list(self.covariates.names)
+
+    def without_covariates(self) -> Known:
+        """The same for a model that has no use for them."""
+        return replace(self, covariates=None, public=())
 
     def settings(self, seed: int | None) -> dict[str, Any]:
         """What a model may be told by its settings, if it has them."""

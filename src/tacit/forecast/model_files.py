@@ -32,6 +32,9 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _LARGEST_BYTES: Final = 1 << 31
 _ARRAY: Final = "array"
 _DICT: Final = "dict"
+_FORECASTER: Final = "forecaster"
+_WITHIN: Final = ("start", "base")
+"""Under which names a state may hold another one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,10 +84,7 @@ class SavedModel:
         state = dict(self.forecaster.state())
         if "series" not in state:
             raise SettingError(f"{self.forecaster.name} cannot be told of newer periods. Fit it anew without --load.")
-        state["series"] = series_state(series)
-        if state.get("covariates") is not None and covariates is not None:
-            state["covariates"] = dict(covariates.columns)
-        return self.forecaster.with_state(state)
+        return self.forecaster.with_state(_told(state, series, covariates))
 
     def write(self, path: str | Path) -> None:
         """Write the model; the file appears whole or not at all."""
@@ -123,6 +123,19 @@ class SavedModel:
         return _model(manifest, arrays, Path(path))
 
 
+def _told(state: Mapping[str, Any], series: Series, covariates: Covariates | None) -> dict[str, Any]:
+    """A state, and those of forecasters within it, with another series and other covariates."""
+    known: dict[str, Any] = {"series": series_state(series)}
+    if covariates is not None:
+        known |= {"covariates": dict(covariates.columns), "covariate_bins": covariates.time.n_bins}
+        known |= {"covariate_notes": list(covariates.notes)}
+    told = {name: known[name] if name in known and part is not None else part for name, part in state.items()}
+    inner = {
+        name: _told(part, series, covariates) for name, part in told.items() if name in _WITHIN and part is not None
+    }
+    return told | inner
+
+
 def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
     with zipfile.ZipFile(path) as archive:
         if sum(member.file_size for member in archive.infolist()) > _LARGEST_BYTES:
@@ -148,7 +161,7 @@ def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]], path
     if name not in FORECASTERS:
         raise FormatError(f"{path} holds a forecaster that this version does not know. Fit it anew with one it does.")
     try:
-        params, state = _filled(manifest["params"], arrays), _filled(manifest["state"], arrays)
+        params, state = _settings(manifest["params"], arrays), _filled(manifest["state"], arrays)
         fitted = forecaster_named(name, **params).with_state(state)
         return SavedModel(
             fitted,
@@ -186,6 +199,8 @@ def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return {_DICT: {str(name): _plain(part, arrays) for name, part in value.items()}}
     if isinstance(value, (list, tuple)):
         return [_plain(part, arrays) for part in value]
+    if getattr(value, "name", None) in FORECASTERS:
+        return {_FORECASTER: [value.name, _plain(value.get_params(deep=False), arrays)]}
     if isinstance(value, bytes):
         return _plain(np.frombuffer(value, np.uint8), arrays)
     if isinstance(value, np.generic):
@@ -201,5 +216,14 @@ def _filled(value: Any, arrays: Mapping[int, NDArray[Any]]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_ARRAY}:
             return arrays[value[_ARRAY]]
+        if value.keys() == {_FORECASTER}:
+            name, params = value[_FORECASTER]
+            return forecaster_named(name, **_settings(params, arrays))
         return {name: _filled(part, arrays) for name, part in value[_DICT].items()}
     return value
+
+
+def _settings(params: Any, arrays: Mapping[int, NDArray[Any]]) -> dict[str, Any]:
+    """Settings as they were given: a list was a tuple."""
+    given = _filled(params, arrays)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}

@@ -12,13 +12,17 @@ from tacit.forecast.forecaster import Forecaster
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A forecaster that can be asked for by name, or by a word that needs no quotes on a command line."""
+    """A forecaster that can be asked for by name, or by a word that needs no quotes on a command line.
+
+    ``uses_covariates`` says whether it learns from holidays and tables, too.
+    """
 
     name: str
     word: str
     module: str
     type: str
     sentence: str
+    uses_covariates: bool = False
 
     def make(self, **settings: Any) -> Forecaster:
         """The forecaster with these settings; its module is loaded only now."""
@@ -33,6 +37,7 @@ _ENTRIES: Final = (
         "tacit.forecast.share_forecaster",
         "ShareForecaster",
         "the total of all places times the smoothed share of each",
+        uses_covariates=True,
     ),
     Entry(
         "weekday mean",
@@ -54,6 +59,7 @@ _ENTRIES: Final = (
         "tacit.forecast.boosting",
         "BoostingForecaster",
         "gradient-boosted trees over all places at once",
+        uses_covariates=True,
     ),
     Entry(
         "paper's XGBoost",
