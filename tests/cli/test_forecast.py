@@ -253,3 +253,29 @@ def test_backtests_that_cannot_be_are_refused(tacit, release, words, said):
     ran = tacit("backtest", "release.parquet", *words)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_boosted_trees_are_tuned_explained_saved_and_loaded(tacit, tmp_path):
+    written(tmp_path / "release.parquet", small_counts(n_days=150))
+    words = ["--model", "boosting", "--country", "FR", "--horizon", 1]
+    ran = tacit("forecast", "release.parquet", *words, "--tune", 1, "--importance", "--save", "a.tacit")
+    assert ran.code == 0, ran.err
+    assert "Tried " in ran.out
+    assert "What mattered most" in ran.out
+    written(tmp_path / "later.parquet", small_counts(n_days=152))
+    later = tacit("forecast", "later.parquet", "--load", "a.tacit", "--horizon", 1)
+    assert later.code == 0, later.err
+    assert "2 periods more" in later.out
+
+
+@pytest.mark.parametrize("words", [["--tune", 5], ["--importance"], ["--model", "weekday-mean", "--importance"]])
+def test_other_models_are_neither_tuned_nor_explained(tacit, release, words):
+    ran = tacit("forecast", "release.parquet", *words)
+    assert ran.code == 2
+    assert "Add: --model boosting" in ran.err
+
+
+def test_a_model_that_makes_no_use_of_holidays_says_so(tacit, release):
+    ran = tacit("forecast", "release.parquet", "--model", "weekday-mean", "--country", "FR", "--horizon", 1)
+    assert "makes no use of holidays" in ran.err
+    assert "Made of the release: no raw data" in ran.out
