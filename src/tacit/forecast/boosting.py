@@ -86,6 +86,30 @@ class BoostingForecaster(SpreadForecaster):
         self._fitted()
         return self._names
 
+    @property
+    def columns(self) -> list[int]:
+        """Which of all features those are."""
+        self._fitted()
+        return self._columns
+
+    @property
+    def start(self) -> Start:
+        """What the trees start from."""
+        self._fitted()
+        return self._start
+
+    @property
+    def booster(self) -> Any:
+        """The trees, of which the first :attr:`n_trees` count."""
+        self._fitted()
+        return self._booster
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees did best; 0 where the start alone did."""
+        self._fitted()
+        return self._n_trees
+
     def gains(self) -> dict[str, float]:
         """By how much each feature lowered the loss in all splits, as shares of the whole."""
         self._fitted()
@@ -204,15 +228,22 @@ def corrected(booster: Any, features: Float32Array, base: FloatArray, n_trees: i
     return np.asarray(np.exp(np.clip(margins, -20.0, 20.0)), np.float64)
 
 
-def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, float]:
-    """The number of trees with the least loss, none if the base alone does best; and by how much it is less."""
-    tried = range(0, booster.num_boosted_rounds() + 1, _STEP)
-    features = np.ascontiguousarray(cases.features[:, columns])
+def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, FloatArray]:
+    """The number of trees with the least loss, none if the base alone does best; and the means they give."""
+    n_trees = booster.num_boosted_rounds()
     if not len(cases):
-        return tried[-1], 0.0
-    losses = [cases.loss(corrected(booster, features, cases.base, n_trees)) for n_trees in tried]
-    best = int(np.argmin(losses))
-    return tried[best], losses[0] - losses[best]
+        return n_trees, np.empty(0)
+    features = np.ascontiguousarray(cases.features[:, columns])
+    margins = np.log(cases.base)
+    best, means, least = 0, cases.base, cases.loss(cases.base)
+    for first in range(0, n_trees, _STEP):
+        span = (first, min(first + _STEP, n_trees))
+        # each step starts from the last, so that every tree is asked once
+        margins = booster.inplace_predict(features, iteration_range=span, predict_type="margin", base_margin=margins)
+        found = np.asarray(np.exp(np.clip(margins, -20.0, 20.0)), np.float64)
+        if (loss := cases.loss(found)) < least:
+            best, means, least = span[1], found, loss
+    return best, means
 
 
 def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, FloatArray]:

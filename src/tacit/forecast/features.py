@@ -50,17 +50,23 @@ class Past:
 
 def feature_names(history: History, covariates: Covariates | None) -> tuple[str, ...]:
     """The names of the columns of :func:`feature_rows`."""
+    return tuple(name for members in feature_groups(history, covariates).values() for name in members)
+
+
+def feature_groups(history: History, covariates: Covariates | None) -> dict[str, tuple[str, ...]]:
+    """The features by what they are about; every covariate is a group of its own."""
     season = season_length(history.time.step)
     windows = [f"mean of {width * season} {history.time.step}s" for width in _WINDOWS]
-    return (
-        *("place", f"{history.time.step}s ahead", "expected count", "last count", "count a season before"),
-        *windows,
-        "recent share",
-        "last total",
-        *(f"{window}, all places" for window in windows),
-        *(name for name in _CALENDAR if name in calendar_columns(history.time, 1)),
-        *(() if covariates is None else covariates.names),
-    )
+    return {
+        "place": ("place",),
+        "horizon": ("bins ahead",),
+        "level": ("expected count",),
+        "recent counts": ("last count", "count a season before", *windows),
+        "recent share": ("recent share",),
+        "recent totals": ("last total", *(f"{window}, all places" for window in windows)),
+        "calendar": tuple(name for name in _CALENDAR if name in calendar_columns(history.time, 1)),
+        **{name: (name,) for name in (() if covariates is None else covariates.names)},
+    }
 
 
 def feature_rows(
