@@ -32,6 +32,11 @@ def marks_of(chart) -> list[str]:
     return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
 
 
+def rows_in(chart: dict) -> list[dict]:
+    """Rows that all layers share stand with the chart, others with their layer."""
+    return (chart.get("data") or chart["layer"][0]["data"])["values"]
+
+
 def test_rows_of_a_fan_go_from_the_outermost_interval_in():
     forecast = made(3)
     rows = fan_rows(forecast, (0.8, 0.95), 1)
@@ -63,12 +68,12 @@ def test_leaderboards_are_drawn_with_the_best_first(is_laboratory):
     truth = ExactTally(small_counts(n_days=120)) if is_laboratory else None
     board = backtest([SeasonalNaive(), WeekdayMean()], SERIES, origins=6, horizon=7, truth=truth)
     chart = leaderboard_chart(board).to_dict()
-    rows = chart["layer"][0]["data"]["values"]
+    rows = rows_in(chart)
     assert [row["model"] for row in rows] == [score.name for score in board.scores]
     for row, score in zip(rows, board.scores, strict=True):
         error = score.mae.value if is_laboratory else score.rmse
         assert row["lower"] <= row["error"] == pytest.approx(error, abs=1e-4)
     leads = leads_chart(board).to_dict()
-    assert len(leads["layer"][0]["data"]["values"]) == 14
+    assert len(rows_in(leads)) == 14
     for drawn in (chart, leads):
         assert (LABORATORY in str(drawn)) == is_laboratory
