@@ -28,9 +28,10 @@ def _share_world(seed: int) -> tuple[Any, ...]:
     shocks = np.zeros((N_SERIES, N_TIMES))
     shocks[1, 12] = 3.0
     return (
-        rng.normal(size=(N_SERIES, N_TIMES)),
+        np.abs(rng.normal(0.5, 0.1, size=(N_SERIES, N_TIMES))),
         errors,
         rng.normal(size=(N_TIMES, N_TERMS)),
+        np.array([0.3, 0.7]),
         np.array([[2.0, 0.1, 0.5], [1.0, 0.01, 0.2]]),
         0.8,
         rng.uniform(0.2, 1, (N_SERIES, N_TERMS)),
@@ -76,16 +77,36 @@ def test_compiled_kernels_equal_plain_ones(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kernels", _kernels())
-def test_a_state_of_shares_is_what_following_them_knew_the_bin_before(kernels: Any) -> None:
-    world = _share_world(4)
+def test_the_states_of_two_like_series_are_what_following_them_knew_the_bin_before(kernels: Any) -> None:
+    shares, errors, basis, starts, series, memory, coefficients, _ = _share_world(4)
+    # what one gains the other loses, so the sum of their weights stays 1
+    shares[1], errors[0], series[1], coefficients[1] = 1 - shares[0], errors[1], series[0], coefficients[0]
+    shocks = np.zeros((1, 1))
+    world = shares, errors, basis, starts, series, memory, coefficients, shocks
     states, spreads = _share_states(kernels, world)
-    hidden = world[1].copy()
+    hidden = errors.copy()
     hidden[:, 7:] = np.inf  # with nothing seen from bin 7 on, following tells what is expected of it
-    means, variances = np.empty(world[0].shape), np.empty(world[0].shape)
-    state_space_plain.follow(world[0], hidden, *world[2:], means, variances)
-    asked = np.concatenate([[1.0, 1.0], world[2][7]])
-    np.testing.assert_allclose(states[:, 2] @ asked, means[:, 7], atol=1e-12)
+    means, variances = np.empty(shares.shape), np.empty(shares.shape)
+    law = basis, series, memory, coefficients, shocks
+    state_space_plain.follow(shares - starts[:, None], hidden, *law, means, variances)
+    asked = np.concatenate([[1.0, 1.0], basis[7]])
+    np.testing.assert_allclose(states[:, 2] @ asked, means[:, 7] + starts, atol=1e-12)
     np.testing.assert_allclose(asked @ spreads[:, 2] @ asked, variances[:, 7], atol=1e-12)
+
+
+@pytest.mark.parametrize("kernels", _kernels())
+def test_a_series_that_grows_makes_the_parts_of_others_smaller_of_which_nothing_is_seen(kernels: Any) -> None:
+    shares = np.stack([np.linspace(0.5, 0.8, N_TIMES), np.full(N_TIMES, 0.25), np.full(N_TIMES, 0.25)])
+    errors = np.stack([np.full(N_TIMES, 1e-6), *np.full((2, N_TIMES), np.inf)])
+    series = np.tile([0.01, 0.01, 1e-6], (3, 1))
+    states, spreads = np.empty((3, 1, 2)), np.empty((3, 1, 2, 2))
+    basis, coefficients = np.zeros((N_TIMES, 0)), np.zeros((3, 0))
+    starts, shocks = np.array([0.5, 0.25, 0.25]), np.zeros((1, 1))
+    kernels.share_states(
+        shares, errors, basis, starts, series, 0.5, coefficients, shocks, np.array([N_TIMES]), states, spreads
+    )
+    weights = states[:, 0].sum(axis=1)
+    np.testing.assert_allclose(weights / weights.sum(), [0.8, 0.1, 0.1], atol=0.05)
 
 
 @pytest.mark.parametrize("kernels", _kernels())

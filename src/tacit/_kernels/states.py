@@ -15,6 +15,7 @@ def share_states(
     shares: NDArray[np.float64],
     errors: NDArray[np.float64],
     basis: NDArray[np.float64],
+    starts: NDArray[np.float64],
     series: NDArray[np.float64],
     memory: Any,
     coefficients: NDArray[np.float64],
@@ -26,46 +27,52 @@ def share_states(
     n_series, n_times = shares.shape
     size = basis.shape[1] + 2
     n_origins = len(origins)
-    state, asked, moved = np.empty(size), np.ones(size), np.empty(size)
-    spread = np.empty((size, size))
+    state, spread = np.zeros((n_series, size)), np.zeros((n_series, size, size))
+    asked, moved, means = np.ones(size), np.empty(size), np.empty(n_series)
     for r in range(n_series):
-        state[:] = 0.0
-        spread[:] = 0.0
-        spread[0, 0], spread[1, 1] = series[r, 0], series[r, 2]
+        state[r, 0] = starts[r]
+        spread[r, 0, 0], spread[r, 1, 1] = series[r, 0], series[r, 2]
         for j in range(size - 2):
-            spread[j + 2, j + 2] = coefficients[r, j]
-        o = 0
-        for t in range(origins[n_origins - 1] + 1):
-            if t > 0:
-                state[1] *= memory
+            spread[r, j + 2, j + 2] = coefficients[r, j]
+    o = 0
+    for t in range(origins[n_origins - 1] + 1):
+        if t > 0:
+            for r in range(n_series):
+                state[r, 1] *= memory
                 for j in range(size):
-                    spread[1, j] *= memory
-                    spread[j, 1] *= memory
-                spread[0, 0] += series[r, 1]
-                spread[1, 1] += series[r, 2] * (1 - memory * memory)
-            while o < n_origins and origins[o] == t:
-                states[r, o] = state
-                spreads[r, o] = spread
-                o += 1
-            if t == n_times:
-                break
-            spread[0, 0] += shocks[r % shocks.shape[0], t % shocks.shape[1]]
+                    spread[r, 1, j] *= memory
+                    spread[r, j, 1] *= memory
+                spread[r, 0, 0] += series[r, 1]
+                spread[r, 1, 1] += series[r, 2] * (1 - memory * memory)
+        while o < n_origins and origins[o] == t:
+            states[:, o] = state
+            spreads[:, o] = spread
+            o += 1
+        if t == n_times:
+            break
+        for j in range(size - 2):
+            asked[j + 2] = basis[t, j]
+        whole = 0.0
+        for r in range(n_series):
+            means[r] = 0.0
+            for j in range(size):
+                means[r] += asked[j] * state[r, j]
+            whole += means[r]
+        for r in range(n_series):
+            spread[r, 0, 0] += shocks[r % shocks.shape[0], t % shocks.shape[1]]
             if not np.isfinite(errors[r, t]):
                 continue
-            for j in range(size - 2):
-                asked[j + 2] = basis[t, j]
-            mean, total = 0.0, errors[r, t]
+            total = errors[r, t] * whole * whole
             for j in range(size):
                 moved[j] = 0.0
                 for i in range(size):
-                    moved[j] += spread[j, i] * asked[i]
-                mean += asked[j] * state[j]
+                    moved[j] += spread[r, j, i] * asked[i]
                 total += asked[j] * moved[j]
-            residual = (shares[r, t] - mean) / total
+            residual = (shares[r, t] * whole - means[r]) / total
             for j in range(size):
-                state[j] += moved[j] * residual
+                state[r, j] += moved[j] * residual
                 for i in range(size):
-                    spread[j, i] -= moved[j] * moved[i] / total
+                    spread[r, j, i] -= moved[j] * moved[i] / total
 
 
 @compiled

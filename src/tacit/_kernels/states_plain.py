@@ -17,6 +17,7 @@ def share_states(
     shares: FloatArray,
     errors: FloatArray,
     basis: FloatArray,
+    starts: FloatArray,
     series: FloatArray,
     memory: float,
     coefficients: FloatArray,
@@ -25,12 +26,18 @@ def share_states(
     states: FloatArray,
     spreads: FloatArray,
 ) -> None:
-    """Write the mean and the covariance of each series' state at every origin; the model is ``state_space_plain``'s."""
+    """Follow the weights of all series, whose parts of their sum the shares are; write what was known at every origin.
+
+    The model of a weight is ``state_space_plain``'s, from a level around ``starts`` on. What a share says of its weight
+    hangs on the sum W of all: it is W times the share, with W as it was expected. So a series that is seen to grow
+    makes the parts of all others smaller, of which too little is seen to tell.
+    """
     n_series, n_terms = len(shares), basis.shape[1]
     decay = np.concatenate([[1.0, memory], np.ones(n_terms)])
     fresh = np.zeros((n_series, n_terms + 2))
     fresh[:, 0], fresh[:, 1] = series[:, 1], series[:, 2] * (1 - memory * memory)
     state = np.zeros((n_series, n_terms + 2))
+    state[:, 0] = starts
     spread = np.eye(n_terms + 2) * np.concatenate([series[:, [0, 2]], coefficients], axis=1)[:, None, :]
     shocks = np.broadcast_to(shocks, errors.shape)
     for t in range(int(origins[-1]) + 1):
@@ -43,9 +50,10 @@ def share_states(
             break
         spread[:, 0, 0] += shocks[:, t]
         asked = np.concatenate([[1.0, 1.0], basis[t]])
-        moved = spread @ asked
-        gain = moved / (moved @ asked + errors[:, t])[:, None]  # an infinite error teaches nothing
-        state = state + gain * (shares[:, t] - state @ asked)[:, None]
+        moved, means = spread @ asked, state @ asked
+        whole = means.sum()
+        gain = moved / (moved @ asked + errors[:, t] * whole**2)[:, None]  # an infinite error teaches nothing
+        state = state + gain * (shares[:, t] * whole - means)[:, None]
         spread = spread - gain[:, :, None] * moved[:, None, :]
 
 

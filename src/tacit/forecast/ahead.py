@@ -1,8 +1,9 @@
 r"""What a filter's state says of the bins to come.
 
 The state at an origin o is a level, a wander and coefficients, :math:`x = (\ell, a, \beta)`; h bins later what is
-expected is :math:`\ell + \rho^h a + b_{o+h}^\top \beta`, and every part has taken h steps of its own since. Bins to come
-share the state and the steps before the first of them, so their errors hang together; a sum's variance counts that in.
+expected is :math:`\ell + \rho^h a + b_{o+h}^\top \beta`, and every part has taken h steps of its own since. Bins to
+come share the state and the steps before the first of them, so their errors hang together; a sum's variance counts that
+in.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ FloatArray = NDArray[np.float64]
 class Ahead:
     """What was known at origins, and how it moves on.
 
-    ``states`` (origins x parts) and ``spreads`` (origins x parts x parts) are a filter's, ``basis`` (origins x horizon x
-    terms) the regressors of the bins to come, ``memory`` the part of the wander left after a bin, ``steps`` (parts) the
-    variance that a bin adds to each part.
+    ``states`` (origins x parts) and ``spreads`` (origins x parts x parts) are a filter's, ``basis`` (origins x horizon
+    x terms) the regressors of the bins to come, ``memory`` the part of the wander left after a bin, ``steps`` (parts)
+    the variance that a bin adds to each part.
     """
 
     states: FloatArray

@@ -126,6 +126,8 @@ class ShareForecaster(Settings):
         return {
             "series": series_state(learned.series),
             "covariates": None if covariates is None else dict(covariates.columns),
+            "covariate_bins": None if covariates is None else covariates.time.n_bins,
+            "covariate_notes": None if covariates is None else list(covariates.notes),
             "totals": learned.totals.to_dict(),
             "shares": None if learned.shares is None else learned.shares.to_dict(),
             "n_gaps": learned.n_gaps,
@@ -137,7 +139,8 @@ class ShareForecaster(Settings):
         covariates = None
         if state["covariates"] is not None:
             columns = {str(name): np.asarray(column, np.float64) for name, column in state["covariates"].items()}
-            covariates = Covariates(series.domain.time, columns)
+            time = series.domain.time.without_end().with_end(int(state["covariate_bins"]))
+            covariates = Covariates(time, columns, tuple(map(str, state["covariate_notes"])))
         shares = None if state["shares"] is None else ShareModel.from_dict(state["shares"])
         made = type(self)(**self.get_params())
         totals = TotalModel.from_dict(state["totals"])
@@ -246,7 +249,7 @@ class _Expected:
         of_total = np.concatenate(
             [self.total.sum_variances(counts.means[..., place]) for place in range(share.shape[1])]
         )
-        of_share = np.concatenate([one.sum_variances(expected) for one in self.shares.ahead])
+        of_share = self.shares.sum_variances(expected)[0]
         return CountLaw(counts.means[0].sum(axis=0), chance.sum(axis=0) + of_total + of_share), total
 
 
@@ -257,10 +260,10 @@ def _expected(learned: _Learned, series: Series, origins: IntArray, horizon: int
     followed = model.follow(world.totals, origins)
     total = model.ahead(world.totals, followed, origins, horizon)
     if learned.shares is None:
-        return _Expected(total, None, model.habits.overdispersion, 0.0)
+        return _Expected(total, None, model.overdispersion, 0.0)
     known, bursts = world.measured(model, followed)
     shares = learned.shares.foresee(known, series.domain.time, bursts, origins, horizon)
-    return _Expected(total, shares, model.habits.overdispersion, learned.shares.variability.overdispersion)
+    return _Expected(total, shares, model.overdispersion, learned.shares.variability.overdispersion)
 
 
 def _notes(learned: _Learned, horizon: int) -> tuple[str, ...]:
@@ -271,6 +274,7 @@ def _notes(learned: _Learned, horizon: int) -> tuple[str, ...]:
     if n_missing:
         notes.append(f"{n_missing} {step}s are missing and were left out")
     if learned.covariates is not None:
+        notes += learned.covariates.notes
         rows = learned.covariates.rows(len(learned.series), len(learned.series) + horizon)
         for name, column in rows.items():
             if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):

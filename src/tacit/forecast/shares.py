@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._extras import require
 from tacit._kernels import state_kernels
 from tacit.domain import TimeAxis
 from tacit.forecast.ahead import Ahead
@@ -27,18 +28,31 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _LEAST_SHARE: Final = 0.1
-_PLACES_AT_ONCE: Final = 64
+_UNEQUAL: Final = 3.0  # sizes are less alike than one normal law says
+_ORDINARY: Final = 2.5
+_LEAST_DEVIATION: Final = 0.25
+_FAR_BELOW: Final = -5.0
+_FAR_ABOVE: Final = 6.0
+_MOST_NUMBERS: Final = 1 << 24
 _FEWEST_BINS: Final = 28
 _ARRAYS: Final = ("base", "start", "start_variances", "shares", "scales", "shocks")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """What is expected of the shares of the bins after each origin, origins x horizon x places: they add up to 1."""
+    """What is expected of the shares of the bins after each origin, origins x horizon x places: they add up to 1.
+
+    ``weights`` say more of each place: shares are parts of their sums, ``wholes`` (origins x horizon).
+    """
 
     means: FloatArray
     variances: FloatArray
-    ahead: tuple[Ahead, ...]
+    weights: tuple[Ahead, ...]
+    wholes: FloatArray
+
+    def sum_variances(self, totals: FloatArray) -> FloatArray:
+        """Of each place's sum over the horizon where totals (origins x horizon) are dealt out, origins x places."""
+        return np.stack([weight.sum_variances(totals / self.wholes) for weight in self.weights], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +75,7 @@ class ShareModel:
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < _FEWEST_BINS
         found = fitted(known, calendar, bursts, Variability() if is_short else None)
-        setting = found.setting if sizes is None else _with_sizes(found.setting, sizes)
+        setting = _with_starts(found.setting, sizes)
         arrays = {name: np.asarray(getattr(setting, name), np.float64) for name in _ARRAYS}
         return cls(found.variability, **arrays)
 
@@ -73,14 +87,18 @@ class ShareModel:
         coming = calendar.basis[origins[:, None] + np.arange(horizon)]
         n_places = len(self.base)
         means, variances = np.empty((2, len(origins), horizon, n_places))
+        at_once = max(_MOST_NUMBERS // (n_places * (model.basis.shape[1] + 2) ** 2), 1)
         ahead: list[Ahead] = []
-        for first in range(0, n_places, _PLACES_AT_ONCE):
-            places = np.arange(first, min(first + _PLACES_AT_ONCE, n_places))
-            for place, one in zip(places, _ahead(model, observed, origins, coming, places), strict=True):
-                means[:, :, place], variances[:, :, place] = one.means() + self.start[place], one.variances()
-                if len(origins) == 1:
-                    ahead.append(one)
-        return Shares(_added_up(means, variances, self.base), variances, tuple(ahead))
+        for first in range(0, len(origins), at_once):
+            some = slice(first, first + at_once)
+            ahead = _ahead(model, observed + self.start, self.start, origins[some], coming[some])
+            for place, one in enumerate(ahead):
+                means[some, :, place], variances[some, :, place] = one.means(), one.variances()
+        wholes = means.sum(axis=2, keepdims=True)
+        shares, variances = means / wholes, variances / np.square(wholes)
+        shares, variances = _positive(shares, variances)
+        shares = np.maximum(shares, _LEAST_SHARE * self.base / self.base.sum())
+        return Shares(shares / shares.sum(axis=2, keepdims=True), variances, tuple(ahead), wholes[..., 0])
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _ARRAYS} | {"variability": list(astuple(self.variability))}
@@ -112,50 +130,81 @@ class ShareModel:
         return setting.model(self.variability), setting.observed
 
 
-def _with_sizes(setting: Setting, sizes: FloatArray) -> Setting:
-    """Let sizes say where shares start; how far shares are from them is found from the places themselves."""
-    known, base = setting.measured, setting.base
-    total = max(float(known.exposures.sum()), 1.0)
-    raw = known.counts.sum(axis=0) / total
-    errors = known.errors(np.broadcast_to(base, known.counts.shape)).sum(axis=0) / total**2
-    prior = sizes / sizes.sum()
-    relative = np.square(raw / prior - 1) - errors / np.square(prior)
-    weights = 1 / np.square(errors / np.square(prior) + 0.1)
-    deviation = np.sqrt(np.clip(weights @ relative / weights.sum(), 0.15**2, 1.0))
-    variances = np.square(deviation * prior)
-    shares = (raw * variances + prior * errors) / (variances + errors)
-    floor = _LEAST_SHARE * prior
-    return replace(setting, base=np.maximum(shares, floor), start=prior, start_variances=variances)
+def _with_starts(setting: Setting, sizes: FloatArray | None) -> Setting:
+    """Say where shares start, before it is known when: what all bins together tell of a place, and a prior.
+
+    Bins out of the ordinary count less. Places are alike: around public sizes, or, without those, places of ordinary
+    size (up to a few times the median) around one mean, while larger ones stand for themselves. How much alike they are
+    is found from the places themselves (empirical Bayes).
+    """
+    known, weights = setting.measured, np.square(1 - setting.bursts)
+    total = max(float(weights @ known.exposures), 1.0)
+    raw = weights @ known.counts / total
+    spread = known.errors(setting.shares) + known.exposures[:, None] * setting.shares
+    errors = np.square(weights) @ spread / total**2
+    means, variances = _alike(raw, errors) if sizes is None else _alike_sizes(raw, errors, sizes / sizes.sum())
+    shares = (raw * variances + means * errors) / (variances + errors)
+    shares = np.maximum(shares, _LEAST_SHARE * max(float(np.median(means)), 1e-9))
+    return replace(setting, base=shares / shares.sum(), start=means / means.sum(), start_variances=variances)
+
+
+def _alike(raw: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Prior means and variances of places of ordinary size around their mean; of larger ones around themselves."""
+    middle = max(float(np.median(raw)), 1e-9)
+    is_small = raw <= _ORDINARY * middle + 2 * np.sqrt(errors)
+    own = np.maximum(raw, middle)
+    if np.count_nonzero(is_small) < 3:
+        return own, np.square(own)
+    mean = max(float(raw[is_small].mean()), 1e-9)
+    variance = float(raw[is_small].var(ddof=1) - errors[is_small].mean())
+    variance = _UNEQUAL * max(variance, (_LEAST_DEVIATION * mean) ** 2)
+    return np.where(is_small, mean, own), np.where(is_small, variance, np.square(own))
+
+
+def _alike_sizes(raw: FloatArray, errors: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Prior means and variances in proportion to sizes; places measured well say how near shares are to them."""
+    noise = errors / np.square(sizes)
+    weights = 1 / np.square(noise + 0.1)
+    deviation = float(weights @ (np.square(raw / sizes - 1) - noise) / weights.sum())
+    return sizes, np.clip(deviation, 0.15**2, 1.0) * np.square(sizes)
 
 
 def _ahead(
-    model: StateSpace, observed: FloatArray, origins: IntArray, coming: FloatArray, places: IntArray
+    model: StateSpace, shares: FloatArray, starts: FloatArray, origins: IntArray, coming: FloatArray
 ) -> list[Ahead]:
+    """What is known of every place at origins."""
+    n_times, n_places = shares.shape
     size = model.basis.shape[1] + 2
-    states = np.empty((len(places), len(origins), size))
-    spreads = np.empty((len(places), len(origins), size, size))
-    shocks = np.ascontiguousarray(model.shocks.T)
-    state_kernels(len(places) * len(observed) * size * size).share_states(
-        np.ascontiguousarray(observed.T[places]),
-        np.ascontiguousarray(model.share_errors[places]),
+    states, spreads = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
+    state_kernels(n_places * n_times * size * size).share_states(
+        np.ascontiguousarray(shares.T),
+        model.share_errors,
         model.basis,
-        np.ascontiguousarray(model.series[places]),
+        starts,
+        model.series,
         model.memory,
-        np.ascontiguousarray(model.coefficients[places]),
-        shocks if shocks.shape == (1, 1) else np.ascontiguousarray(shocks[places]),
+        model.coefficients,
+        np.ascontiguousarray(model.shocks.T),
         origins,
         states,
         spreads,
     )
-    steps = np.zeros((len(places), size))
-    steps[:, 0], steps[:, 1] = model.series[places, 1], model.series[places, 2] * (1 - model.memory**2)
-    return [Ahead(states[i], spreads[i], coming, model.memory, steps[i]) for i in range(len(places))]
+    steps = np.zeros((n_places, size))
+    steps[:, 0], steps[:, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
+    return [Ahead(states[i], spreads[i], coming, model.memory, steps[i]) for i in range(n_places)]
 
 
-def _added_up(means: FloatArray, variances: FloatArray, base: FloatArray) -> FloatArray:
-    """Shares that add up to 1: what is missing goes where most is open; none falls below a part of its usual size."""
-    weights = variances / np.maximum(variances.sum(axis=2, keepdims=True), 1e-300)
-    shares = means + weights * (1 - means.sum(axis=2, keepdims=True))
-    floor = _LEAST_SHARE * base / base.sum()
-    shares = np.maximum(shares, floor)
-    return np.asarray(shares / shares.sum(axis=2, keepdims=True), np.float64)
+def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""The middle of normal laws of which only the part above 0 can be, and the mean square around it.
+
+    With a = mean / deviation the middle is :math:`m - \sigma \Phi^{-1}(\Phi(a) / 2)`: between the mean, which makes too
+    much of places of which noise leaves nothing to be seen, and the mode, which makes nothing of them.
+    """
+    special = require("scipy.special", extra="forecast")
+    deviations = np.sqrt(variances)
+    a = np.clip(means / np.maximum(deviations, 1e-300), _FAR_BELOW, _FAR_ABOVE)
+    tilt = np.exp(-0.5 * np.square(a)) / (np.sqrt(2 * np.pi) * special.ndtr(a))
+    middles = deviations * (a - special.ndtri(0.5 * special.ndtr(a)))
+    squares = variances * np.maximum(1 - a * tilt - np.square(tilt), 0.0) + np.square(deviations * (a + tilt) - middles)
+    is_far = a >= _FAR_ABOVE
+    return np.where(is_far, means, middles), np.where(is_far, variances, squares)

@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which regressors a model of totals has. ``specials`` are days of the year ("07-14") with an effect of their own."""
+    """Which regressors a model of totals has; ``specials`` are days of the year ("07-14") with effects of their own."""
 
     columns: tuple[Column, ...] = ()
     specials: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from tacit._kernels import state_kernels
 from tacit.domain import TimeAxis
 from tacit.forecast.ahead import Ahead
 from tacit.forecast.covariates import Covariates
+from tacit.forecast.laws import CountLaw
 from tacit.forecast.terms import CHANGING, DAYS_A_YEAR, USUAL_SIZES, Terms
 
 FloatArray = NDArray[np.float64]
@@ -35,12 +36,20 @@ _MOST_BINS: Final = 12_000
 _SPECIAL_SCORE: Final = 4.0
 _SPECIAL_YEARS: Final = 3
 _MOST_SPECIALS: Final = 12
+_LEVELS: Final = (0.8, 0.95)
+_LEAST_EXCESS: Final = 1.0
+_YEARS_DIFFER: Final = 1.25
+_MOST_EXCESS: Final = 30.0
+_HALVINGS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How the rate of totals varies: ``drift`` of the level in a year, ``wander`` forgotten in ``memory`` days, relative
-    to the rate; ``overdispersion`` of single bins; ``change`` of coefficients in a year, in parts of their usual size."""
+    """How the rate of totals varies, relative to it.
+
+    ``drift`` of the level in a year; ``wander`` around it, forgotten in ``memory`` days; ``overdispersion`` of single
+    bins; ``change`` of coefficients in a year, in parts of their usual size.
+    """
 
     drift: float = 0.1
     wander: float = 0.06
@@ -89,6 +98,7 @@ class TotalModel:
     habits: Habits
     start: float
     start_variance: float
+    excess: float = 1.0
 
     @classmethod
     def learned(cls, totals: Totals) -> TotalModel:
@@ -105,7 +115,13 @@ class TotalModel:
         specials = model._specials(totals) if totals.time.step == "day" else ()
         if specials:
             model = replace(model, terms=replace(model.terms, specials=specials))
-        return replace(model, habits=_fitted(model, totals, n_steps=90))
+        model = replace(model, habits=_fitted(model, totals, n_steps=90))
+        return replace(model, excess=_excess(model, totals))
+
+    @property
+    def overdispersion(self) -> float:
+        """Of coming totals: storms included, which the habits leave out."""
+        return self.excess * self.habits.overdispersion
 
     def follow(self, totals: Totals, origins: IntArray) -> Followed:
         """Go through all bins, and keep what was known at origins (ascending)."""
@@ -126,12 +142,13 @@ class TotalModel:
             "habits": list(astuple(self.habits)),
             "start": self.start,
             "start_variance": self.start_variance,
+            "excess": self.excess,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         terms, habits = Terms.from_dict(content["terms"]), Habits(*map(float, content["habits"]))
-        return cls(terms, habits, float(content["start"]), float(content["start_variance"]))
+        return cls(terms, habits, *(float(content[name]) for name in ("start", "start_variance", "excess")))
 
     def _follow(self, totals: Totals, basis: FloatArray, origins: IntArray) -> Followed:
         memory, steps, state, spread = self._dynamics(totals)
@@ -226,3 +243,30 @@ def _fitted(model: TotalModel, totals: Totals, *, n_steps: int) -> Habits:
     options = {"maxfev": n_steps, "xatol": 0.05, "fatol": 0.05, "initial_simplex": corners}
     found = require("scipy.optimize", extra="forecast").minimize(loss, start, method="Nelder-Mead", options=options)
     return Habits(*np.exp(np.clip(found.x, -12.0, 8.0)).tolist())
+
+
+def _excess(model: TotalModel, totals: Totals) -> float:
+    """How many times the overdispersion of habits makes intervals hold as many past totals as they should.
+
+    Not less than once, and a quarter more: some years vary more than those before them.
+    """
+    followed = model.follow(totals, np.empty(0, np.int64))
+    seen = np.isfinite(totals.errors)
+    seen[: min(60, len(seen) // 4)] = False
+    ages = (len(seen) - np.flatnonzero(seen)) * totals.bin_days / DAYS_A_YEAR
+    weights = 0.5 ** (ages / _HALF_LIFE_YEARS)
+    rates, spread = np.exp(followed.logs[seen] + followed.variances[seen] / 2), np.expm1(followed.variances[seen])
+    counts, errors = totals.counts[seen], totals.errors[seen]
+
+    def too_wide(log_excess: float) -> float:
+        relative = np.exp(log_excess) * model.habits.overdispersion + spread
+        law = CountLaw(rates, rates + relative * np.square(rates) + errors)
+        return sum(
+            float(weights @ law.coverage(np.rint(counts), level)) / float(weights.sum()) - level for level in _LEVELS
+        )
+
+    low, high = np.log(_LEAST_EXCESS), np.log(_MOST_EXCESS)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if too_wide(middle) > 0 else (middle, high)
+    return float(_YEARS_DIFFER * np.exp(0.5 * (low + high)))
