@@ -167,14 +167,20 @@ def sizes_of(params: Mapping[str, int]) -> Callable[[Case], Size]:
     return size
 
 
-def label_of_coded(structure: str, epsilons: Sequence[float], n_days: int, degree: int | None = None) -> str:
-    """What its legend must say: the epsilons that are really given."""
-    given = [true_epsilon(Case(structure, CODED, n_days, epsilon, degree)) for epsilon in epsilons]
-    if math.isinf(max(given)):
+def label_of_coded(
+    structure: str, epsilons: Sequence[float], n_days: int, degrees: Sequence[int | None] = (None,)
+) -> str:
+    """What its legend must say: the epsilons that are really given, from the least to the largest of the degrees."""
+    given = [
+        sorted(true_epsilon(Case(structure, CODED, n_days, epsilon, degree)) for degree in degrees)
+        for epsilon in epsilons
+    ]
+    if math.isinf(given[-1][-1]):
         return f"{CODED} (true ε: infinite)"
-    if given == list(epsilons):
+    if [one[-1] for one in given] == list(epsilons):
         return f"{CODED} (true ε: as claimed)"
-    return f"{CODED} (true ε {', '.join(f'{one:.2f}' for one in given)} at {', '.join(f'{one:g}' for one in epsilons)})"
+    words = ["–".join(dict.fromkeys((f"{one[0]:.2f}", f"{one[-1]:.2f}"))) for one in given]
+    return f"{CODED} (true ε {', '.join(words)} at {', '.join(f'{one:g}' for one in epsilons)})"
 
 
 def words_of(epsilon: float) -> str:

@@ -182,6 +182,7 @@ def epsilon_picture(
                 ]
                 points[title] += curve
                 fitted[title] += fits(curve) if fits else []
-    last = panels[-1].lines[-1]
-    labels = {CODED: label_of_coded(last.structure, SHOWN, panels[-1].n_days, last.degree)}
+    structure = panels[-1].lines[-1].structure
+    degrees = list(dict.fromkeys(one.degree for panel in panels for one in panel.lines if one.structure == structure))
+    labels = {CODED: label_of_coded(structure, SHOWN, panels[-1].n_days, degrees)}
     return errors_picture(caption, points, axes, fits=fitted if fits else None, labels=labels)
