@@ -47,6 +47,13 @@ def test_origins_lie_a_horizon_apart_and_end_with_the_series():
     assert (board.first, board.last) == ("2017-12-03", "2017-12-30")
 
 
+def test_errors_by_how_far_ahead_need_origins_on_different_weekdays():
+    weekly = backtest([Constant()], small_series(), origins=4, horizon=7)
+    mixed = backtest([Constant()], small_series(), origins=4, horizon=7, every=8)
+    assert mixed.origins.tolist() == [699, 707, 715, 723]
+    assert (weekly.is_mixed, mixed.is_mixed) == (False, True)
+
+
 def test_learning_anew_sees_no_more_than_was_known_then():
     model = Constant()
     backtest([model], small_series(), origins=4, horizon=7, refit_every=2)

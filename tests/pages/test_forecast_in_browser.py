@@ -131,7 +131,7 @@ def test_hours_and_years_draw_too(open_page, make_release, tmp_path):
 
 
 def test_a_backtest_s_page_draws_in_silence(open_page, release, tmp_path):
-    board = backtest([WeekdayMean(), SeasonalNaive()], series_of(release), origins=4, horizon=7)
+    board = backtest([WeekdayMean(), SeasonalNaive()], series_of(release), origins=4, horizon=7, every=8)
     opened, said = open_page(make_backtest_page(board, release, tmp_path / "page.html"), width=375)
     for name in ("models", "leads"):
         assert opened.locator(f"#chart-{name} svg path").count() > 1

@@ -36,8 +36,12 @@ def backtest(
         str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
     ] = "7",
     origins: Annotated[
-        int, typer.Option(help="From how many points of the past; they lie a horizon apart and end with the release.")
+        int, typer.Option(help="From how many points of the past; the last one's horizon ends with the release.")
     ] = 52,
+    every: Annotated[
+        int | None,
+        typer.Option(help="Periods between them (default: the horizon). 8 days mix weekdays; 7 do not.", metavar="N"),
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,7 +77,7 @@ def backtest(
     console.check_apart(written, [release])
     if out is not None and out.suffix != ".csv":
         raise SettingError(f"a leaderboard is written as .csv; got path={out}.")
-    check_at_least(1, origins=origins, refit_every=1 if refit_every is None else refit_every)
+    check_at_least(1, origins=origins, refit_every=refit_every or 1, every=every or 1)
     entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
     asked = Release.read(release)
     n_bins = horizon_of(horizon, series_of(asked).domain.time)
@@ -86,6 +90,7 @@ def backtest(
             known.series,
             origins=origins,
             horizon=n_bins,
+            every=every,
             covariates=known.covariates,
             truth=truth,
             refit_every=refit_every,
@@ -126,7 +131,7 @@ def _row(score: Score) -> list[str]:
         score.name,
         *([] if score.mae is None else [_sure(score.mae)]),
         decimals(score.rmse, 2),
-        _sure(score.behind),
+        "best" if score.behind == Mean(0.0, 0.0) else _sure(score.behind),
         *(percent(round(mean.value, 3)) for mean in score.coverages),
         decimals(score.widths[0], 1),
         decimals(total, 1),

@@ -129,11 +129,10 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
     """The error of every forecaster, best on top, in the interval that two standard errors leave it."""
     alt = require("altair", extra="pages")
     rows = [{"model": score.name} | _error_limits(score) for score in board.scores]
-    title = "mean absolute error" if board.best.mae is not None else "root mean squared error, known noise taken off"
     base = alt.Chart(alt.Data(name="models", values=rows)).encode(
         y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]))
     )
-    x = {"title": title, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=_NUMBER)}
+    x = {"title": None, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=_NUMBER)}
     layers = [
         base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(x=alt.X("lower:Q", **x), x2="upper:Q"),
         base.mark_point(filled=True, size=55, color=palette.accent, opacity=1, aria=False).encode(
@@ -163,7 +162,16 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
             "model:N",
             sort=names,
             scale=alt.Scale(domain=names, range=dashes),
-            legend=alt.Legend(title=None, orient="top", columns=2, symbolSize=400, labelLimit=220),
+            legend=alt.Legend(
+                title=None,
+                orient="top",
+                columns=2,
+                symbolSize=400,
+                labelLimit=220,
+                labelFontSize=12,
+                labelColor=palette.ink,
+                symbolStrokeColor=palette.accent,
+            ),
         ),
         strokeWidth=alt.condition(f"datum.model === {names[0]!r}", alt.value(2.4), alt.value(1.3)),
     )

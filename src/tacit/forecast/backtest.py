@@ -26,6 +26,7 @@ from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.laws import CountLaw
 from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances, squared_errors
+from tacit.forecast.seasons import season_length
 from tacit.series import Series
 from tacit.tally import ExactTally
 
@@ -71,7 +72,8 @@ class Leaderboard:
     """Forecasters in the order of how well they did: by mean absolute error where counts are exact, else squared.
 
     ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
-    the less coverage says. ``is_laboratory`` says that the truth was looked at.
+    the less coverage says. ``is_mixed`` says that bins as far ahead are of different weekdays (or hours), so that
+    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at.
     """
 
     scores: tuple[Score, ...]
@@ -80,6 +82,7 @@ class Leaderboard:
     first: str
     last: str
     noise_share: float
+    is_mixed: bool
     is_laboratory: bool
     is_simulation: bool
 
@@ -128,6 +131,7 @@ def backtest(
     *,
     origins: int | NDArray[np.int64] = 52,
     horizon: int = 7,
+    every: int | None = None,
     covariates: Covariates | None = None,
     truth: ExactTally | None = None,
     refit_every: int | None = None,
@@ -135,15 +139,16 @@ def backtest(
 ) -> Leaderboard:
     """Hold forecasters against the last bins of a series, or against the ``truth`` of them.
 
-    ``origins`` are the numbers of the bins from which to look ahead, or how many there are: then they lie ``horizon``
-    bins apart and end with the series, so that every bin is forecast once. A forecaster learns from the bins before the
-    first origin, and anew at each ``refit_every``-th one. Covariates are taken for known ahead, weather too.
+    ``origins`` are the numbers of the bins from which to look ahead, or how many there are: then they lie ``every``
+    bins apart, or a ``horizon``, so that every bin is forecast once, and the last one's horizon ends with the series. A
+    forecaster learns from the bins before the first origin, and anew at each ``refit_every``-th one. Covariates are
+    taken for known ahead, weather too.
     """
     check_at_least(1, horizon=horizon)
     named = dict(forecasters) if isinstance(forecasters, Mapping) else {one.name: one for one in forecasters}
     if not named or len(named) < len(forecasters):
         raise SettingError("forecasters must be one or more, of different names. Name them: {'a': ..., 'b': ...}.")
-    at = _origins(origins, horizon, len(series))
+    at = _origins(origins, horizon, horizon if every is None else every, len(series))
     groups = [at] if refit_every is None else [at[i : i + refit_every] for i in range(0, len(at), refit_every)]
     counts, totals = _held(series, truth, at, horizon)
     made: dict[str, tuple[CountLaw, CountLaw]] = {}
@@ -161,14 +166,14 @@ def backtest(
     return _leaderboard(made, counts, totals, at, horizon, series, is_laboratory=truth is not None)
 
 
-def _origins(asked: int | NDArray[np.int64], horizon: int, n_times: int) -> NDArray[np.int64]:
+def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: int) -> NDArray[np.int64]:
     if isinstance(asked, int):
-        check_at_least(1, origins=asked)
-        found = n_times - horizon * np.arange(asked, 0, -1, dtype=np.int64)
+        check_at_least(1, origins=asked, every=every)
+        found = n_times - horizon - every * np.arange(asked - 1, -1, -1, dtype=np.int64)
     else:
         found = np.sort(np.asarray(asked, np.int64))
     if not found.size or found[-1] + horizon > n_times or found[0] < FEWEST_TO_LEARN:
-        most = max((n_times - FEWEST_TO_LEARN) // horizon, 0)
+        most = max((n_times - FEWEST_TO_LEARN - horizon) // every + 1, 0)
         raise SettingError(
             f"origins must leave {FEWEST_TO_LEARN} bins before the first to learn from, and {horizon} after the last; "
             f"the series has {n_times}, which is enough for {most} origins. Ask for fewer, or a shorter horizon."
@@ -234,6 +239,7 @@ def _leaderboard(
         labels.label(int(at[0])),
         labels.label(int(at[-1]) + horizon - 1),
         min(noise / raw, 1.0) if raw > 0 else 0.0,
+        bool((np.diff(at) % season_length(labels.step)).any()),
         is_laboratory,
         series.is_simulation,
     )

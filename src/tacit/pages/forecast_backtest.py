@@ -27,7 +27,7 @@ def make_backtest_page(
 ) -> Path:
     """Write a leaderboard as one HTML file; where the truth was looked at, every sheet says so."""
     step = step_noun(release.domain.time.step)
-    has_leads = board.horizon > 1
+    has_leads = board.horizon > 1 and board.is_mixed
     charts: dict[str, Any] = {"models": leaderboard_chart(board, palette=ON_PAGE)}
     if has_leads:
         charts["leads"] = leads_chart(board, palette=ON_PAGE)
