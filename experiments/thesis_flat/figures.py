@@ -264,7 +264,7 @@ def length_picture(results: Results, structure: str, sizes: Sequence[int], *, de
     caption = f"RMSE of {structure} counts against the length of the range, for three epsilons; {words}. " + ", ".join(
         f"N = {n_days}" for n_days in sizes
     )
-    labels = {CODED: label_of_coded(structure, SHOWN, max(sizes))}
+    labels = {CODED: label_of_coded({structure: [None]}, SHOWN, max(sizes))}
     return errors_picture(
         caption, panels, Axes("length r, days"), fits=fits if degree is not None else None, labels=labels
     )

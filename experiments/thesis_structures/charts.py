@@ -72,9 +72,12 @@ class _Scales:
         methods = [method for method in SHADES if any(point.method == method for point in points)]
         lines = list(dict.fromkeys(point.line for point in points))
         names = " : ".join([f"datum.label == '{method}' ? '{labels[method]}'" for method in labels] + ["datum.label"])
-        legend = {"orient": "bottom", "direction": "horizontal", "symbolSize": 420, "symbolType": "stroke"}
-        by_method = alt.Legend(title=None, labelExpr=names, symbolStrokeWidth=3, **legend)
-        by_line = alt.Legend(title=axes.dashes, titleOrient="left", symbolStrokeWidth=1.8, **legend)
+        legend = {"direction": "horizontal", "symbolSize": 420, "symbolType": "stroke", "labelLimit": 700}
+        by_method = alt.Legend(title=None, orient="bottom", labelExpr=names, symbolStrokeWidth=3, **legend)
+        # above the panels: beside the other legend it would make the picture wider than a page
+        by_line = alt.Legend(
+            title=axes.dashes or None, titleOrient="left", orient="top", symbolStrokeWidth=1.8, offset=8, **legend
+        )
         color = alt.Scale(domain=methods, range=[SHADES[method].value for method in methods])
         return cls(
             alt.Color("method:N", scale=color, legend=by_method),

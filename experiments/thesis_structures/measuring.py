@@ -167,20 +167,25 @@ def sizes_of(params: Mapping[str, int]) -> Callable[[Case], Size]:
     return size
 
 
-def label_of_coded(
-    structure: str, epsilons: Sequence[float], n_days: int, degrees: Sequence[int | None] = (None,)
-) -> str:
-    """What its legend must say: the epsilons that are really given, from the least to the largest of the degrees."""
-    given = [
-        sorted(true_epsilon(Case(structure, CODED, n_days, epsilon, degree)) for degree in degrees)
-        for epsilon in epsilons
+def label_of_coded(kinds: Mapping[str, Sequence[int | None]], epsilons: Sequence[float], n_days: int) -> str:
+    """What its legend must say: the epsilons that structures of these degrees really give."""
+    words = {kind: _given(kind, degrees, epsilons, n_days) for kind, degrees in kinds.items()}
+    if len(words) == 1:
+        return f"{CODED} (true ε: {''.join(words.values())})"
+    return f"{CODED} (true ε: {'; '.join(f'{kind} {given}' for kind, given in words.items())})"
+
+
+def _given(kind: str, degrees: Sequence[int | None], epsilons: Sequence[float], n_days: int) -> str:
+    """The true epsilons of each claimed one, from the least to the largest of the degrees."""
+    true = [
+        sorted(true_epsilon(Case(kind, CODED, n_days, epsilon, degree)) for degree in degrees) for epsilon in epsilons
     ]
-    if math.isinf(given[-1][-1]):
-        return f"{CODED} (true ε: infinite)"
-    if [one[-1] for one in given] == list(epsilons):
-        return f"{CODED} (true ε: as claimed)"
-    words = ["–".join(dict.fromkeys((f"{one[0]:.2f}", f"{one[-1]:.2f}"))) for one in given]
-    return f"{CODED} (true ε {', '.join(words)} at {', '.join(f'{one:g}' for one in epsilons)})"
+    if math.isinf(true[-1][-1]):
+        return "infinite"
+    if [one[-1] for one in true] == list(epsilons):
+        return "as claimed"
+    words = ["–".join(dict.fromkeys((f"{one[0]:.2f}", f"{one[-1]:.2f}"))) for one in true]
+    return f"{', '.join(words)} at {', '.join(f'{one:g}' for one in epsilons)}"
 
 
 def words_of(epsilon: float) -> str:

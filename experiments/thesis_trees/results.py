@@ -182,7 +182,8 @@ def epsilon_picture(
                 ]
                 points[title] += curve
                 fitted[title] += fits(curve) if fits else []
-    structure = panels[-1].lines[-1].structure
-    degrees = list(dict.fromkeys(one.degree for panel in panels for one in panel.lines if one.structure == structure))
-    labels = {CODED: label_of_coded(structure, SHOWN, panels[-1].n_days, degrees)}
+    kinds: dict[str, list[int | None]] = {}
+    for line in (line for panel in panels for line in panel.lines):
+        kinds.setdefault(line.structure, []).append(line.degree)
+    labels = {CODED: label_of_coded(kinds, SHOWN, panels[-1].n_days)}
     return errors_picture(caption, points, axes, fits=fitted if fits else None, labels=labels)
