@@ -6,7 +6,8 @@ figures by name and findings; :func:`run` is all that its ``main`` needs::
     def main(arguments: Sequence[str] | None = None) -> int:
         return run(measure, Path(__file__).parent, arguments)
 
-It leaves ``findings.json`` in ``out/NAME``; ``python -m experiments.reproduce`` makes one page of all of them.
+It leaves ``findings.json`` and all figures in ``out/NAME``; ``python -m experiments.reproduce`` makes one page of all
+findings.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ def run(measure: Measure, folder: Path, arguments: Sequence[str] | None = None) 
     measured, findings = measure(params, reduced=chosen.reduced)
     command = f"python -m experiments.{folder.name}.run" + (" --reduced" if chosen.reduced else "")
     write_findings(chosen.out, experiment=folder.name, command=command, findings=findings)
+    with (chosen.out / "figures.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("name", "measured"), *measured.items()])
     for finding in findings:
         print(f"{finding.source}: {finding.verdict}. {finding.because}")
     expected = read_expected(folder / ("expected-reduced.csv" if chosen.reduced else "expected.csv"))

@@ -98,6 +98,7 @@ def test_a_run_compares_its_size_with_what_is_expected_of_it(
     found = read_findings(tmp_path / "out")
     assert found.command == " ".join(["python -m experiments.small.run", *options])
     assert found.is_reduced == bool(options)
+    assert (tmp_path / "out" / "figures.csv").read_text() == f"name,measured\na,{value}\n"
 
 
 def test_a_chart_takes_the_colours_of_the_page() -> None:
