@@ -11,7 +11,6 @@ import pytest
 from experiments.findings import ROOT, Verdict, read_expected
 
 GUIDE = (ROOT / "docs" / "guides" / "thesis-range-counting.md").read_text(encoding="utf-8")
-EXPERIMENTS = ("thesis_bounds", "thesis_flat", "thesis_sanity", "thesis_trees")
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +41,10 @@ def rows() -> dict[tuple[str, str], str]:
     return {(source, claim): verdict for source, claim, verdict in found}
 
 
-def test_the_verdicts_of_the_guide_are_those_kept_in_git() -> None:
+def test_the_verdicts_of_the_guide_are_those_kept_in_git(tool: ModuleType) -> None:
     kept = [
         list(Verdict)[int(one.expected)].value
-        for name in EXPERIMENTS
+        for name in tool.EXPERIMENTS
         for one in read_expected(ROOT / "experiments" / name / "expected.csv")
         if one.name.startswith("verdict/")
     ]
