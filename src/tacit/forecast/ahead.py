@@ -18,11 +18,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """What was known at origins, and how it moves on.
+    """What was known, and how it moves on; arrays have any leading axes (places, origins) that broadcast.
 
-    ``states`` (origins x parts) and ``spreads`` (origins x parts x parts) are a filter's, ``basis`` (origins x horizon
-    x terms) the regressors of the bins to come, ``memory`` the part of the wander left after a bin, ``steps`` (parts)
-    the variance that a bin adds to each part.
+    ``states`` (... x parts) and ``spreads`` (... x parts x parts) are a filter's, ``basis`` (... x horizon x terms) the
+    regressors of the bins to come, ``memory`` the part of the wander left after a bin, ``steps`` (... x parts) the
+    variance that a bin adds to each part.
     """
 
     states: FloatArray
@@ -32,35 +32,42 @@ class Ahead:
     steps: FloatArray
 
     def means(self) -> FloatArray:
-        """What is expected, origins x horizon."""
-        return np.asarray(np.einsum("ohs,os->oh", self._loads, self.states), np.float64)
+        """What is expected, ... x horizon."""
+        return np.asarray((self._loads @ self.states[..., None])[..., 0], np.float64)
 
     def variances(self) -> FloatArray:
-        """Of what is expected, origins x horizon."""
+        """Of what is expected, ... x horizon."""
         loads = self._loads
-        known = ((loads @ self.spreads) * loads).sum(axis=2)
-        later = np.arange(loads.shape[1])
-        wander = self.steps[1] * _powers(self.memory**2, later)
-        return np.asarray(known + self.steps[0] * later + wander + later * (np.square(self.basis) @ self.steps[2:]))
+        known = ((loads @ self.spreads) * loads).sum(axis=-1)
+        later = np.arange(loads.shape[-2])
+        level, wander, terms = self.steps[..., :1], self.steps[..., 1:2], self.steps[..., 2:]
+        fresh = level * later + wander * _powers(self.memory**2, later)
+        return np.asarray(known + fresh + later * (np.square(self.basis) @ terms[..., None])[..., 0], np.float64)
 
     def sum_variances(self, weights: FloatArray) -> FloatArray:
-        """Of sums over the horizon with these weights (origins x horizon)."""
-        loads = np.einsum("oh,ohs->os", weights, self._loads)
-        known = np.einsum("os,ost,ot->o", loads, self.spreads, loads)
-        of_level = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-        of_terms = np.cumsum((weights[:, :, None] * self.basis)[:, ::-1], axis=1)[:, ::-1]
+        """Of sums over the horizon with these weights (... x horizon)."""
+        loads = (weights[..., None, :] @ self._loads)[..., 0, :]
+        known = ((loads[..., None, :] @ self.spreads)[..., 0, :] * loads).sum(axis=-1)
+        of_level = _from_the_end(weights[..., None])[..., 0]
+        of_terms = _from_the_end(weights[..., None] * self.basis)
         of_wander = weights.astype(np.float64)
-        for h in range(weights.shape[1] - 2, 0, -1):
-            of_wander[:, h] += self.memory * of_wander[:, h + 1]
-        fresh = self.steps[0] * np.square(of_level) + self.steps[1] * np.square(of_wander)
-        fresh = fresh + np.square(of_terms) @ self.steps[2:]
-        return np.asarray(known + fresh[:, 1:].sum(axis=1), np.float64)  # the first bin's step is in the state already
+        for h in range(weights.shape[-1] - 2, -1, -1):
+            of_wander[..., h] += self.memory * of_wander[..., h + 1]
+        level, wander, terms = self.steps[..., :1], self.steps[..., 1:2], self.steps[..., 2:]
+        fresh = level * np.square(of_level) + wander * np.square(of_wander)
+        fresh = fresh + (np.square(of_terms) @ terms[..., None])[..., 0]
+        return np.asarray(known + fresh[..., 1:].sum(axis=-1), np.float64)  # the first step is in the state already
 
     @property
     def _loads(self) -> FloatArray:
-        shape = self.basis.shape[:2]
-        left = self.memory ** np.arange(shape[1], dtype=np.float64)
-        return np.concatenate([np.ones((*shape, 1)), np.broadcast_to(left[:, None], (*shape, 1)), self.basis], axis=2)
+        shape = self.basis.shape[:-1]
+        left = np.broadcast_to(self.memory ** np.arange(shape[-1], dtype=np.float64), shape)
+        return np.concatenate([np.ones((*shape, 1)), left[..., None], self.basis], axis=-1)
+
+
+def _from_the_end(values: FloatArray) -> FloatArray:
+    """Sums over a bin and all after it."""
+    return np.cumsum(values[..., ::-1, :], axis=-2)[..., ::-1, :]
 
 
 def _powers(base: float, n: NDArray[np.int64]) -> FloatArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,25 +11,33 @@ from numpy.typing import NDArray
 
 from tacit._validate import check_at_least
 from tacit.errors import DataError, PlanMismatch, SettingError
-from tacit.forecast.ahead import Ahead
 from tacit.forecast.covariates import Covariates
+from tacit.forecast.dealt import Dealt
 from tacit.forecast.forecast import Forecast, Forecasts
-from tacit.forecast.gaps import gaps, leading_zeros
 from tacit.forecast.history import check_origins, series_of_state, series_state
 from tacit.forecast.laws import CountLaw
-from tacit.forecast.seasons import season_length
+from tacit.forecast.seen import Seen
 from tacit.forecast.settings import Settings
-from tacit.forecast.shares import ShareModel, Shares
+from tacit.forecast.shares import ShareModel, Weights
 from tacit.forecast.spread_forecaster import coming
 from tacit.forecast.totals import Followed, TotalModel, Totals
-from tacit.postprocess.smoothing.measured import Measured
 from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
-_BURST_SCORE: Final = 2.0
+_FEWEST_BINS: Final = 2
+_MOST_STATES: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What filters knew at origins, ascending."""
+
+    origins: IntArray
+    totals: Totals
+    rates: Followed
+    weights: Weights | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,16 +48,31 @@ class _Learned:
     shares: ShareModel | None
     n_gaps: int
 
+    def known(self, series: Series, origins: IntArray) -> _Known:
+        """Go through a series up to the last origin."""
+        seen = Seen.of(series.until(int(origins[-1])), self.covariates, len(self.series))
+        rates = self.totals.follow(seen.totals, origins)
+        if self.shares is None:
+            return _Known(origins, seen.totals, rates, None)
+        weights = self.shares.follow(*seen.measured(self.totals, rates), series.domain.time, origins)
+        return _Known(origins, seen.totals, rates, weights)
+
+    def dealt(self, known: _Known, horizon: int) -> Dealt:
+        """What is expected from each origin on."""
+        total = self.totals.ahead(known.totals, known.rates, known.origins, horizon)
+        if self.shares is None or known.weights is None:
+            return Dealt(total, None, self.totals.overdispersion, 0.0)
+        shares = self.shares.foresee(known.weights, self.series.domain.time, horizon)
+        return Dealt(total, shares, self.totals.overdispersion, self.shares.variability.overdispersion)
+
 
 class ShareForecaster(Settings):
-    r"""What is expected of a place is what is expected of all of them, times its share,
+    """What is expected of a place is what is expected of all of them, times its share.
 
-    .. math:: \mu_r = \hat T s_r, \qquad \operatorname{Var} = \mu_r + \hat T^2 \{ s_r^2 (\phi + e^V - 1)
-              + \operatorname{Var} s_r + \omega s_r (1 - s_r) \},
-
-    with the variance V of the log of the total's rate, its overdispersion :math:`\phi`, the filter's variance of the
-    share and the overdispersion :math:`\omega` of places. The noise of the mechanism enters as what it is, variance of
-    what is measured: a noisy bin counts for less, and no count is ever clipped.
+    The total is followed by a filter of its rate (:mod:`tacit.forecast.totals`), shares by one of their own
+    (:mod:`tacit.forecast.shares`); :mod:`tacit.forecast.dealt` says what that makes of the law of a count. The noise of
+    the mechanism enters as what it is, variance of what is measured: a noisy bin counts for less, and no count is ever
+    clipped.
 
     ``prior`` names the population of each place, or anything else public that shares are about in proportion to: it
     helps where noise hides small places.
@@ -62,21 +85,25 @@ class ShareForecaster(Settings):
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
         self._learned: _Learned | None = None
+        self._at_end: _Known | None = None
 
     def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
         """Learn from all bins of a series."""
         sizes = self._sizes(series)
         if covariates is not None:
             covariates.check_starts_with(series.domain)
-        world = _World.of(series, covariates, len(series))
-        if np.isfinite(world.totals.errors).sum() < 2:
-            raise DataError("a forecast needs at least 2 time bins with counts; this series has fewer. Wait for more.")
-        totals = TotalModel.learned(world.totals)
+        seen = Seen.of(series, covariates, len(series))
+        if np.isfinite(seen.totals.errors).sum() < _FEWEST_BINS:
+            raise DataError(
+                f"{self.name} needs at least {_FEWEST_BINS} time bins that were counted; this series has fewer."
+            )
+        totals = TotalModel.learned(seen.totals)
         shares = None
         if len(series.places) > 1:
-            known, bursts = world.measured(totals, totals.follow(world.totals, np.empty(0, np.int64)))
+            known, bursts = seen.measured(totals, totals.follow(seen.totals, np.empty(0, np.int64)))
             shares = ShareModel.learned(known, series.domain.time, bursts, sizes)
-        self._learned = _Learned(series, covariates, totals, shares, int(world.gaps.sum()))
+        learned = _Learned(series, covariates, totals, shares, int(seen.gaps.sum()))
+        self._learned, self._at_end = learned, learned.known(series, np.array([len(series)]))
         return self
 
     def predict(self, horizon: int = 1) -> Forecast:
@@ -84,9 +111,11 @@ class ShareForecaster(Settings):
         check_at_least(1, horizon=horizon)
         learned = self._fitted()
         series = learned.series
-        expected = _expected(learned, series, np.array([len(series)]), horizon)
-        counts, totals = expected.laws()
-        sums, total_sum = expected.sum_laws()
+        if self._at_end is None:
+            self._at_end = learned.known(series, np.array([len(series)]))
+        dealt = learned.dealt(self._at_end, horizon)
+        counts, totals = dealt.laws()
+        sums, total_sum = dealt.sum_laws()
         return Forecast(
             domain=coming(series.domain, horizon),
             counts=CountLaw(counts.means[0], counts.variances[0]),
@@ -111,13 +140,12 @@ class ShareForecaster(Settings):
             )
         origins = check_origins(origins, len(series))
         order = np.argsort(origins, kind="stable")
+        at_once = max(_MOST_STATES // len(series.places), 1)
+        blocks = np.array_split(origins[order], -(-len(origins) // at_once))
+        laws = [learned.dealt(learned.known(series, block), horizon).laws() for block in blocks]
         back = np.argsort(order, kind="stable")
-        counts, totals = _expected(learned, series, origins[order], horizon).laws()
-        return Forecasts(
-            origins,
-            CountLaw(counts.means[back], counts.variances[back]),
-            CountLaw(totals.means[back], totals.variances[back]),
-        )
+        counts, totals = (_joined([pair[which] for pair in laws], back) for which in (0, 1))
+        return Forecasts(origins, counts, totals)
 
     def state(self) -> Mapping[str, Any]:
         """What was learned, as plain data and arrays, to be written to a file."""
@@ -165,105 +193,10 @@ class ShareForecaster(Settings):
         return np.array([float(self.prior[place]) for place in series.places])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _World:
-    """A series as the models see it: totals with their noise, bins of which nothing is known left out."""
-
-    series: Series
-    totals: Totals
-    gaps: BoolArray
-
-    @classmethod
-    def of(cls, series: Series, covariates: Covariates | None, n_learned: int) -> _World:
-        time, n_times = series.domain.time, len(series)
-        seen = ~series.missing
-        for bin in (0, n_times - 1):
-            seen[bin] &= not time.is_partial(bin)
-        counts = np.asarray(series.totals, np.float64)
-        found = np.zeros(n_times, bool)
-        if series.has_public_totals:
-            season = season_length(time.step)
-            shortest = max(3, season // 7) if season % 7 == 0 else 3
-            found = gaps(counts, seen, season, shortest=shortest)
-            found[:n_learned] |= leading_zeros(counts[:n_learned], seen[:n_learned], season)
-            seen &= ~found
-        errors = np.where(seen, series.total_variances, np.inf)
-        return cls(series, Totals(time, counts, errors, covariates), found)
-
-    def measured(self, model: TotalModel, followed: Followed) -> tuple[Measured, FloatArray]:
-        """What is known of shares, and the part of each total that is out of the ordinary."""
-        totals, known = self.totals, self.series.measured
-        seen = np.isfinite(totals.errors)
-        rates = np.exp(followed.logs)
-        own = rates + (model.habits.overdispersion + followed.variances) * np.square(rates)
-        exposures = np.where(seen, known.exposures, 0.0)
-        if not self.series.has_public_totals:
-            gains = own / (own + np.where(seen, totals.errors, np.inf))
-            exposures = np.where(seen, np.maximum(rates + gains * (totals.counts - rates), 0.1 * rates), 0.0)
-            units = self.series.variances / np.where(seen, exposures, 1.0)[:, None]
-            known = replace(
-                known, unit_errors=units, slopes=np.zeros((1, units.shape[1])), is_shared=True, cancels=False
-            )
-        excess = exposures - rates - _BURST_SCORE * np.sqrt(own)
-        bursts = np.divide(np.maximum(excess, 0.0), exposures, out=np.zeros(len(rates)), where=exposures > 0)
-        return replace(known, exposures=exposures, counts=np.where(seen[:, None], known.counts, 0.0)), bursts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Expected:
-    """Total and shares after origins, on the way to laws."""
-
-    total: Ahead
-    shares: Shares | None
-    overdispersion: float
-    of_places: float
-
-    def laws(self) -> tuple[CountLaw, CountLaw]:
-        """Of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
-        variances = self.total.variances()
-        means = np.exp(self.total.means() + variances / 2)
-        relative = self.overdispersion + np.expm1(variances)
-        totals = CountLaw(means, means + relative * np.square(means))
-        if self.shares is None:
-            return CountLaw(totals.means[..., None], totals.variances[..., None]), totals
-        share = self.shares.means
-        counts = means[..., None] * share
-        relative_to_total = (
-            relative[..., None] * np.square(share) + self.shares.variances + self.of_places * share * (1 - share)
-        )
-        return CountLaw(counts, counts + np.square(means)[..., None] * relative_to_total), totals
-
-    def sum_laws(self) -> tuple[CountLaw, CountLaw]:
-        """Of sums over the horizon at a single origin: of places, and of all."""
-        counts, totals = self.laws()
-        expected, variances = totals.means, self.total.variances()
-        single = totals.variances - np.expm1(variances) * np.square(expected)
-        all_variance = single.sum(axis=1) + self.total.sum_variances(expected)
-        total = CountLaw(expected.sum(axis=1), all_variance)
-        if self.shares is None:
-            return total, total
-        share = self.shares.means[0]
-        chance = counts.means[0] + np.square(expected[0])[:, None] * (
-            self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
-        )
-        of_total = np.concatenate(
-            [self.total.sum_variances(counts.means[..., place]) for place in range(share.shape[1])]
-        )
-        of_share = self.shares.sum_variances(expected)[0]
-        return CountLaw(counts.means[0].sum(axis=0), chance.sum(axis=0) + of_total + of_share), total
-
-
-def _expected(learned: _Learned, series: Series, origins: IntArray, horizon: int) -> _Expected:
-    n_known = int(origins.max())
-    world = _World.of(series.until(n_known), learned.covariates, len(learned.series))
-    model = learned.totals
-    followed = model.follow(world.totals, origins)
-    total = model.ahead(world.totals, followed, origins, horizon)
-    if learned.shares is None:
-        return _Expected(total, None, model.overdispersion, 0.0)
-    known, bursts = world.measured(model, followed)
-    shares = learned.shares.foresee(known, series.domain.time, bursts, origins, horizon)
-    return _Expected(total, shares, model.overdispersion, learned.shares.variability.overdispersion)
+def _joined(laws: Sequence[CountLaw], order: IntArray) -> CountLaw:
+    """One law of all blocks, in this order."""
+    means, variances = (np.concatenate([getattr(law, part) for law in laws]) for part in ("means", "variances"))
+    return CountLaw(means[order], variances[order])
 
 
 def _notes(learned: _Learned, horizon: int) -> tuple[str, ...]:

@@ -33,26 +33,45 @@ _ORDINARY: Final = 2.5
 _LEAST_DEVIATION: Final = 0.25
 _FAR_BELOW: Final = -5.0
 _FAR_ABOVE: Final = 6.0
-_MOST_NUMBERS: Final = 1 << 24
+_MOST_NUMBERS: Final = 1 << 22
 _FEWEST_BINS: Final = 28
 _ARRAYS: Final = ("base", "start", "start_variances", "shares", "scales", "shocks")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """What was known at origins of the weights of places, whose parts of their sum shares are; and how they move on.
+
+    ``states`` are places x origins x parts, ``spreads`` their covariances, ``steps`` places x parts.
+    """
+
+    origins: IntArray
+    states: FloatArray
+    spreads: FloatArray
+    memory: float
+    steps: FloatArray
+
+    def ahead(self, coming: FloatArray, places: slice = slice(None)) -> Ahead:
+        """Of the bins with these regressors (origins x horizon x terms), places x origins."""
+        return Ahead(self.states[places], self.spreads[places], coming, self.memory, self.steps[places, None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
     """What is expected of the shares of the bins after each origin, origins x horizon x places: they add up to 1.
 
-    ``weights`` say more of each place: shares are parts of their sums, ``wholes`` (origins x horizon).
+    ``wholes`` (origins x horizon) are the sums of weights, ``coming`` the regressors of the bins.
     """
 
     means: FloatArray
     variances: FloatArray
-    weights: tuple[Ahead, ...]
+    weights: Weights
     wholes: FloatArray
+    coming: FloatArray
 
     def sum_variances(self, totals: FloatArray) -> FloatArray:
         """Of each place's sum over the horizon where totals (origins x horizon) are dealt out, origins x places."""
-        return np.stack([weight.sum_variances(totals / self.wholes) for weight in self.weights], axis=1)
+        return self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,26 +98,45 @@ class ShareModel:
         arrays = {name: np.asarray(getattr(setting, name), np.float64) for name in _ARRAYS}
         return cls(found.variability, **arrays)
 
-    def foresee(self, known: Measured, time: TimeAxis, bursts: FloatArray, origins: IntArray, horizon: int) -> Shares:
-        """What is expected after each origin (ascending), with the bins before it."""
-        n_times, stop = len(known.exposures), int(origins.max()) + horizon
-        calendar = seasons(time.without_end().with_end(max(n_times, stop)))
-        model, observed = self._model(known, calendar.until(n_times), bursts)
-        coming = calendar.basis[origins[:, None] + np.arange(horizon)]
+    def follow(self, known: Measured, bursts: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
+        """Go through the bins, and keep what was known at origins (ascending)."""
+        model, observed = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), bursts)
+        n_places, size = len(self.base), model.basis.shape[1] + 2
+        states, spreads = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
+        state_kernels(len(observed) * n_places * size * size).share_states(
+            np.ascontiguousarray((observed + self.start).T),
+            model.share_errors,
+            model.basis,
+            self.start,
+            model.series,
+            model.memory,
+            model.coefficients,
+            np.ascontiguousarray(model.shocks.T),
+            origins,
+            states,
+            spreads,
+        )
+        steps = np.zeros((n_places, size))
+        steps[:, 0], steps[:, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
+        return Weights(origins, states, spreads, model.memory, steps)
+
+    def foresee(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
+        """What is expected after each origin."""
+        stop = int(weights.origins.max()) + horizon
+        basis = seasons(time.without_end().with_end(stop)).basis
+        coming = basis[weights.origins[:, None] + np.arange(horizon)]
         n_places = len(self.base)
-        means, variances = np.empty((2, len(origins), horizon, n_places))
-        at_once = max(_MOST_NUMBERS // (n_places * (model.basis.shape[1] + 2) ** 2), 1)
-        ahead: list[Ahead] = []
-        for first in range(0, len(origins), at_once):
+        means, variances = np.empty((2, n_places, len(weights.origins), horizon))
+        at_once = max(_MOST_NUMBERS // max(coming.size, 1), 1)
+        for first in range(0, n_places, at_once):
             some = slice(first, first + at_once)
-            ahead = _ahead(model, observed + self.start, self.start, origins[some], coming[some])
-            for place, one in enumerate(ahead):
-                means[some, :, place], variances[some, :, place] = one.means(), one.variances()
-        wholes = means.sum(axis=2, keepdims=True)
-        shares, variances = means / wholes, variances / np.square(wholes)
-        shares, variances = _positive(shares, variances)
-        shares = np.maximum(shares, _LEAST_SHARE * self.base / self.base.sum())
-        return Shares(shares / shares.sum(axis=2, keepdims=True), variances, tuple(ahead), wholes[..., 0])
+            ahead = weights.ahead(coming, some)
+            means[some], variances[some] = ahead.means(), ahead.variances()
+        wholes = means.sum(axis=0)
+        shares, variances = _positive(means / wholes, variances / np.square(wholes))
+        shares = np.maximum(shares, (_LEAST_SHARE * self.base)[:, None, None])
+        shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
+        return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _ARRAYS} | {"variability": list(astuple(self.variability))}
@@ -167,31 +205,6 @@ def _alike_sizes(raw: FloatArray, errors: FloatArray, sizes: FloatArray) -> tupl
     weights = 1 / np.square(noise + 0.1)
     deviation = float(weights @ (np.square(raw / sizes - 1) - noise) / weights.sum())
     return sizes, np.clip(deviation, 0.15**2, 1.0) * np.square(sizes)
-
-
-def _ahead(
-    model: StateSpace, shares: FloatArray, starts: FloatArray, origins: IntArray, coming: FloatArray
-) -> list[Ahead]:
-    """What is known of every place at origins."""
-    n_times, n_places = shares.shape
-    size = model.basis.shape[1] + 2
-    states, spreads = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-    state_kernels(n_places * n_times * size * size).share_states(
-        np.ascontiguousarray(shares.T),
-        model.share_errors,
-        model.basis,
-        starts,
-        model.series,
-        model.memory,
-        model.coefficients,
-        np.ascontiguousarray(model.shocks.T),
-        origins,
-        states,
-        spreads,
-    )
-    steps = np.zeros((n_places, size))
-    steps[:, 0], steps[:, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
-    return [Ahead(states[i], spreads[i], coming, model.memory, steps[i]) for i in range(n_places)]
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
