@@ -59,8 +59,9 @@ def test_known_noise_is_taken_away() -> None:
 def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
     spread = Spread(np.array([1.0]), np.zeros((1, 2)), np.zeros((1, 2)), drift=0.0, per_year=364)
     means, known = np.full((1, 4, 2), 5.0), np.full((1, 4, 2), 2.0)
-    shared = Expected.of(means).with_known(known, np.full((1, 4), 4.0))
-    alone = Expected.of(means).with_known(known, np.ones((1, 4)))
+    repeated = Expected.of(means, known=known, repeats=np.full((1, 4), 4.0))
+    alone, shared = Expected.of(means, known=known), Expected.of(means, shared=known)
+    np.testing.assert_allclose(spread.law_of_sums(repeated).variances, 20 + 4 * 4 * 2)
     np.testing.assert_allclose(spread.law_of_sums(shared).variances, 20 + 4 * 4 * 2)
     np.testing.assert_allclose(spread.law_of_sums(alone).variances, 20 + 4 * 2)
 

@@ -28,10 +28,14 @@ _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SlotMeans:
-    """The mean of every slot of the season, and its variance: origins x slots x (places and all)."""
+    """The mean of every slot of the season, and the variances of its errors: origins x slots x (places and all).
+
+    ``shared`` is that of the part which all slots have in common.
+    """
 
     means: FloatArray
     variances: FloatArray
+    shared: FloatArray
 
 
 class WeekdayMean(SpreadForecaster):
@@ -81,8 +85,8 @@ class WeekdayMean(SpreadForecaster):
         usual, varies = levels * rhythm, np.square(_OWN_RHYTHM * levels)
         gain = np.where(is_known, varies / (varies + noise), 0.0)
         # a slot that was never counted may be anything
-        known = np.where(is_known, gain * noise + sampling, np.square(levels)) + (1 - gain) * errors
-        return _SlotMeans(np.maximum(usual + gain * (means - usual), history.floor), known)
+        known = np.where(is_known, gain * noise + sampling, np.square(levels))
+        return _SlotMeans(np.maximum(usual + gain * (means - usual), history.floor), known, (1 - gain) * errors)
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         targets = origins[:, None] + np.arange(horizon)[None, :]
@@ -94,11 +98,18 @@ class WeekdayMean(SpreadForecaster):
         return np.asarray(np.maximum(leads, 1), np.float64)
 
     def _kept(self) -> dict[str, Any]:
-        return {"n_times": self._n_times, "means": self._learned.means, "variances": self._learned.variances}
+        learned = self._learned
+        return {
+            "n_times": self._n_times,
+            "means": learned.means,
+            "variances": learned.variances,
+            "shared": learned.shared,
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._n_times = int(state["n_times"])
-        self._learned = _SlotMeans(np.asarray(state["means"], float), np.asarray(state["variances"], float))
+        means, variances, shared = (np.asarray(state[name], np.float64) for name in ("means", "variances", "shared"))
+        self._learned = _SlotMeans(means, variances, shared)
 
 
 class SeasonalNaive(SpreadForecaster):
@@ -146,9 +157,10 @@ class SeasonalNaive(SpreadForecaster):
         gain = np.where(is_known, (levels + rates) / (levels + rates + noise), 0.0)
         half = 2 * levels / (2 * levels + 1)
         means = levels + half * gain * (np.where(is_known, history.values[np.maximum(source, 0)], levels) - levels)
-        known = gain * levels * half + (1 - gain) * (rates + self._errors)
+        shared = (1 - gain) * (rates + self._errors)
         repeats = np.broadcast_to(np.bincount(steps % season)[steps % season].astype(float), source.shape)
-        return Expected.of(np.maximum(means, _LEAST * levels)).with_known(known, repeats)
+        means = np.maximum(means, _LEAST * levels)
+        return Expected.of(means, known=gain * levels * half, repeats=repeats, shared=shared)
 
     def _kept(self) -> dict[str, Any]:
         return {"levels": self._levels, "errors": self._errors, "deviation": self._deviation}
@@ -206,4 +218,5 @@ def _of_slots(learned: _SlotMeans, slot: IntArray) -> Expected:
     counts = np.stack([np.bincount(row, minlength=learned.means.shape[1]) for row in slot])
     repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
     row = np.arange(len(slot))[:, None] if len(learned.means) > 1 else np.zeros((1, 1), np.int64)
-    return Expected.of(learned.means[row, slot]).with_known(learned.variances[row, slot], repeats)
+    known, shared = learned.variances[row, slot], learned.shared[row, slot]
+    return Expected.of(learned.means[row, slot], known=known, repeats=repeats, shared=shared)

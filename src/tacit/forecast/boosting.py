@@ -192,8 +192,11 @@ class BoostingForecaster(SpreadForecaster):
             parts.append(means.reshape(base.shape))
         means = np.concatenate(parts)
         # trees know the total better than its parts
-        places = means[:, :, :-1] * (means[:, :, -1:] / means[:, :, :-1].sum(axis=2, keepdims=True))
-        return Expected.of(np.concatenate([places, means[:, :, -1:]], axis=2))
+        totals = means[:, :, -1:]
+        places = means[:, :, :-1] * (totals / means[:, :, :-1].sum(axis=2, keepdims=True))
+        noise = np.square(totals) * past.levels.share_noise[origins][:, None, :]
+        shared = np.concatenate([noise, np.zeros(totals.shape)], axis=2)
+        return Expected.of(np.concatenate([places, totals], axis=2), shared=shared)
 
     def _notes(self) -> tuple[str, ...]:
         return () if self._start.covariates is None else self._start.covariates.notes

@@ -7,6 +7,7 @@ of it, by a fading mean of its own. How fast they fade is learned from the count
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,7 +23,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 BURST_WEIGHT: Final = 0.1
-_BURST: Final = 1.5  # times its level, a total is out of the ordinary
+_BURST: Final = 1.35  # times what is expected, and
+_FAR: Final = 3.0  # deviations above, a total is out of the ordinary
+_LEAST_LEVEL: Final = 1e-6
 _HALF_LIVES: Final = (0.5, 1.0, 2.0, 4.0)  # of the level, in seasons
 _SHARE_HALF_LIVES: Final = (13.0, 26.0, 52.0, 104.0, 208.0)
 _LEAST_SHARE: Final = 0.1  # of an equal one
@@ -59,12 +62,15 @@ class Habits:
     def levels(self, history: History) -> Levels:
         """The level and the shares that are known at each bin of a history and at its end."""
         slot = slots(history.time.without_end().starts(len(history)), history.time.step)
-        usual = history.values[:, -1] / self.rhythm[slot]
-        level = _followed(usual, history.counted, 0.5 ** (1 / self.half_life))
-        weights = np.where(history.values[:, -1] > _BURST * level[:-1] * self.rhythm[slot], BURST_WEIGHT, 1.0)
+        factors, totals = self.rhythm[slot], history.values[:, -1]
+        level = _followed(history, factors, 0.5 ** (1 / self.half_life))
+        weights = np.where(totals > _cap(level[:-1] * factors, history.variances[:, -1]), BURST_WEIGHT, 1.0)
         weights = np.where(history.counted, weights, 0.0)
-        shares = _shares(history.values, weights, 0.5 ** (1 / self.share_half_life))
-        return Levels(history, self.rhythm, level, shares, weights)
+        fades = 0.5 ** (1 / self.share_half_life)
+        shares = _shares(history.values, weights, fades)
+        noise = fading(history.variances[:, :-1] * np.square(weights)[:, None], fades**2)
+        summed = np.maximum(fading(history.values[:, -1] * weights, fades), 1.0)
+        return Levels(history, self.rhythm, level, shares, weights, noise / np.square(summed)[:, None])
 
     def state(self) -> dict[str, Any]:
         """As plain data and arrays."""
@@ -79,7 +85,8 @@ class Habits:
 class Levels:
     """At each origin (bins + 1) the level of all places, without the week's rhythm, and the share of each.
 
-    ``weights`` (bins) are 0 for bins not counted and little for bursts.
+    ``weights`` (bins) are 0 for bins not counted and little for bursts; ``share_noise`` (as shares) is the variance
+    that the noise of counts gives to shares.
     """
 
     history: History
@@ -87,6 +94,7 @@ class Levels:
     level: FloatArray
     shares: FloatArray
     weights: FloatArray
+    share_noise: FloatArray
 
     def totals(self, bins: IntArray) -> FloatArray:
         """The total expected in bins, just before each."""
@@ -123,18 +131,32 @@ def _rhythm(history: History) -> FloatArray:
     return np.asarray(np.maximum((sums + mean) / (n_bins + 1) / mean, 0.05), np.float64)
 
 
-def _followed(values: FloatArray, counted: NDArray[np.bool_], factor: float) -> FloatArray:
-    """A fading mean before each bin, and after all; a burst counts no more than its cap."""
-    start = values[counted][: max(int(-1 / np.log2(factor)) * 2, 2)]
-    level = max(float(np.median(start)), 1e-6) if len(start) else 1e-6
-    found = np.empty(len(values) + 1)
-    seen = 0
-    for bin, (value, is_counted) in enumerate(zip(values.tolist(), counted.tolist(), strict=True)):
+def _cap(expected: FloatArray, noise: FloatArray) -> FloatArray:
+    """Above this a total is a burst: neither chance nor noise, nor what a day may be busier than others."""
+    return np.asarray(_BURST * expected + _FAR * np.sqrt(expected + noise), np.float64)
+
+
+def _followed(history: History, factors: FloatArray, fading_factor: float) -> FloatArray:
+    """The level before each bin, and after all: fading sums of totals over those of the rhythm; bursts are capped."""
+    start = slice(0, season_length(history.time.step))
+    counted = history.counted
+    summed = float(history.values[start, -1][counted[start]].sum())
+    expected = float(factors[start][counted[start]].sum())
+    if expected == 0:
+        summed, expected = float(history.values[counted, -1].mean()), 1.0
+    found = np.empty(len(history) + 1)
+    level = max(summed / expected, _LEAST_LEVEL)
+    # half a season's weight of the first level, until there is more to go by
+    summed, expected = level * len(factors[start]) / 2, len(factors[start]) / 2
+    columns = (history.values[:, -1], history.variances[:, -1], factors, counted)
+    for bin, (value, noise, factor, is_counted) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         found[bin] = level
         if is_counted:
-            seen += 1
-            gain = max(1 - factor, 1 / (seen + 2))
-            level = max(level + gain * (min(value, _BURST * level + 2.0) - level), 1e-6)
+            usual = level * factor
+            cap = _BURST * usual + _FAR * math.sqrt(usual + noise)
+            summed = fading_factor * summed + min(value, cap)
+            expected = fading_factor * expected + factor
+            level = max(summed / expected, _LEAST_LEVEL)
     found[-1] = level
     return found
 

@@ -40,21 +40,42 @@ class Expected:
     """Means at some origins: origins x horizon x (places and all).
 
     ``known`` is the variance of the mean itself as far as it is known; ``repeats`` (origins x horizon) says how many
-    steps of the horizon share one mean, whose error counts that many times over in their sum.
+    steps of the horizon share one mean, whose error counts that many times over in their sum. ``shared`` is the
+    variance of an error that all steps have in common, the noise of a place's level say.
     """
 
     means: FloatArray
     known: FloatArray
     repeats: FloatArray
+    shared: FloatArray
 
     @classmethod
-    def of(cls, means: FloatArray) -> Expected:
-        """Means whose own error is in the residuals alone."""
-        return cls(means, np.zeros(means.shape), np.ones(means.shape[:2]))
+    def of(
+        cls,
+        means: FloatArray,
+        *,
+        known: FloatArray | None = None,
+        repeats: FloatArray | None = None,
+        shared: FloatArray | None = None,
+    ) -> Expected:
+        """Means, and what is known of their own error; the rest of it is in the residuals."""
+        none = np.zeros(means.shape)
+        ones = np.ones(means.shape[:2])
+        return cls(
+            means,
+            none if known is None else known,
+            ones if repeats is None else repeats,
+            none if shared is None else shared,
+        )
 
-    def with_known(self, known: FloatArray, repeats: FloatArray) -> Expected:
-        """The same means, of whose own error this is known."""
-        return Expected(self.means, known, repeats)
+    def variances(self) -> FloatArray:
+        """What is known of the error of each mean."""
+        return self.known + self.shared
+
+    def sum_variances(self, is_seen: NDArray[np.bool_] | bool = True) -> FloatArray:
+        """What is known of the error of the sum of the means over the horizon, or over a part of it."""
+        known = np.where(is_seen, self.known * self.repeats[:, :, None], 0.0).sum(axis=1)
+        return np.asarray(known + np.square(np.where(is_seen, np.sqrt(self.shared), 0.0).sum(axis=1)), np.float64)
 
 
 Expect = Callable[[IntArray, int], Expected]
@@ -78,15 +99,14 @@ class Spread:
         if leads is None:
             leads = np.arange(1.0, expected.means.shape[1] + 1)[None, :]
         phi = self._at(self.single, leads)
-        return CountLaw(
-            expected.means, np.asarray(expected.means + expected.known + phi * np.square(expected.means), np.float64)
-        )
+        means = expected.means
+        return CountLaw(means, np.asarray(means + expected.variances() + phi * np.square(means), np.float64))
 
     def law_of_sums(self, expected: Expected, leads: FloatArray | None = None) -> CountLaw:
         """The law of the sums over the whole horizon: origins x (places and all)."""
         last = np.array([float(expected.means.shape[1])]) if leads is None else leads[:, -1]
         levels = expected.means.sum(axis=1)
-        known = (expected.known * expected.repeats[:, :, None]).sum(axis=1)
+        known = expected.sum_variances()
         phi = self._at(self.summed, last)
         return CountLaw(expected.means.sum(axis=1), np.asarray(levels + known + phi * np.square(levels), np.float64))
 
@@ -120,8 +140,11 @@ def learn_spread(history: History, expect: Expect, *, first: int, horizons: Sequ
         if len(origins) < 3:
             break
         seen = _compare(history, expect(origins, horizon), origins)
-        single = _phi(seen.last, prior)
-        summed = single if horizon == 1 else _phi(seen.summed, single / 2)
+        # sums that overlap are told apart by their own bins only
+        stride = max(float(origins[-1] - origins[0]) / (len(origins) - 1), 1.0)
+        single = _phi(seen.last, prior, _AGREEING)
+        # where noise hides it, what moves one bin is taken to move all
+        summed = single if horizon == 1 else _phi(seen.summed, single, max(_AGREEING, horizon / stride))
         found.append((float(horizon), single, summed))
         prior = single
     if not found:
@@ -159,22 +182,27 @@ def _compare(history: History, expected: Expected, origins: IntArray) -> _Compar
     residuals = np.where(is_seen, history.values[targets] - expected.means, 0.0)
     noise = np.where(is_seen, history.variances[targets], 0.0)
     levels = np.where(is_seen, expected.means, 0.0)
-    known = np.where(is_seen, expected.known, 0.0)
+    known = np.where(is_seen, expected.variances(), 0.0)
     last = _Seen(np.square(residuals[:, -1]), levels[:, -1], (noise + known)[:, -1])
-    summed_known = noise.sum(axis=1) + (known * expected.repeats[:, :, None]).sum(axis=1)
+    summed_known = noise.sum(axis=1) + expected.sum_variances(is_seen)
     summed = _Seen(np.square(residuals.sum(axis=1)), levels.sum(axis=1), summed_known)
     return _Compared(last, summed)
 
 
-def _phi(seen: _Seen, prior: FloatArray) -> FloatArray:
-    """phi of each column: the totals' first, then what the places have in common, then each place's own."""
+def _phi(seen: _Seen, prior: FloatArray, agreeing: float) -> FloatArray:
+    """phi of each column: the totals' first, then what the places have in common, then each place's own.
+
+    Of ``agreeing`` cases only one is independent of the others. What moves the total moves its places: they have no
+    less in common than that.
+    """
     alone, information = _moments(seen, prior)
+    information = information / agreeing
     found = np.empty(len(prior))
     found[-1] = _drawn(alone[-1], information[-1], prior[-1])
     places, weights = alone[:-1], information[:-1]
     usual = max(float(found[-1]), float(prior[:-1].mean()), 1e-3)
     pooled = float((weights * places).sum() / max(float(weights.sum()), 1e-300))
-    common = _drawn(pooled, float(weights.sum()), usual)
+    common = max(_drawn(pooled, float(weights.sum()), usual), float(found[-1]))
     found[:-1] = [_drawn(phi, weight, max(common, 1e-3)) for phi, weight in zip(places, weights, strict=True)]
     return found
 
@@ -197,7 +225,7 @@ def _moments(seen: _Seen, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         sums = np.maximum((weights * quadratic).sum(axis=0), 1e-300)
         phi = np.asarray((weights * (squares - base)).sum(axis=0) / sums, np.float64)
         if turn == 0:
-            information = np.asarray(sums / (2 * _AGREEING), np.float64)
+            information = np.asarray(sums / 2, np.float64)
     return phi, information
 
 
