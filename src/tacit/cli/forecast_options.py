@@ -19,6 +19,7 @@ from tacit.forecast.files import check_ending
 from tacit.forecast.frames import levels_of
 from tacit.forecast.past import series_of
 from tacit.forecast.table import FORECASTERS
+from tacit.pages.words import plural
 from tacit.release import Release
 from tacit.series import Series
 
@@ -177,7 +178,7 @@ def known_of(
         public.append(f"the table {path.name}")
     prior = None if options.population is None else _prior(options.population, series)
     if prior is not None:
-        public.append(f"populations of {series.domain.place.level}s")
+        public.append(f"populations of {plural(series.domain.place.level)}")
     return Known(release, series, parts[0].joined(*parts[1:]) if parts else None, prior, chosen, tuple(public))
 
 

@@ -12,7 +12,7 @@ from tacit.figures import short_names
 from tacit.forecast import CountLaw, Forecast
 from tacit.forecast.crews import crews_for
 from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
-from tacit.pages.words import counted, step_noun
+from tacit.pages.words import counted, plural, step_noun
 from tacit.rounding import percent, whole
 
 _MOST_PLACES: Final = 30
@@ -42,7 +42,7 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     names = short_names(forecast.domain.place.cells)
     first = _law(forecast.counts, 0)
     table = [[names[cell], *_cells(_law(first, slice(cell, cell + 1)), levels)] for cell in shown]
-    table.append([f"All {level}s", *_cells(_law(forecast.totals, slice(0, 1)), levels)])
+    table.append([f"All {plural(level)}", *_cells(_law(forecast.totals, slice(0, 1)), levels)])
     last = CountLaw(
         np.append(first.means[shown], forecast.totals.means[0]),
         np.append(first.variances[shown], forecast.totals.variances[0]),
@@ -56,7 +56,7 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     for row, number in zip(table, numbers.tolist(), strict=True):
         row.append(whole(number))
     if n_bins > 1:
-        headings.append(counted(n_bins, step_noun(forecast.domain.time.step)))
+        headings.append(counted(n_bins, step_noun(forecast.domain.time.step)).partition(" of ")[0])
         sums = [*forecast.sums.means[shown], float(np.ravel(forecast.total_sum.means)[0])]
         for row, total in zip(table, sums, strict=True):
             row.append(expected(float(total)))
@@ -65,7 +65,7 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
         title += f", and in {ahead(n_bins, forecast.domain.time.step)} together"
     console.table(headings, table, title=title)
     if n_places > len(shown):
-        console.say(f"The {len(shown)} busiest of {n_places:,} {level}s; --out writes all of them.")
+        console.say(f"The {len(shown)} busiest of {n_places:,} {plural(level)}; --out writes all of them.")
 
 
 def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str, str]) -> None:
@@ -79,7 +79,7 @@ def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str
     headings = ["", "Expected", *(percent(level) for level in levels), "Holiday"]
     if not any(row[-1] for row in rows):
         rows, headings = [row[:-1] for row in rows], headings[:-1]
-    console.table(headings, rows, title=f"All {forecast.domain.place.level}s together")
+    console.table(headings, rows, title=f"All {plural(forecast.domain.place.level)} together")
     if len(labels) > _MOST_BINS:
         console.say(f"The first {_MOST_BINS} of {len(labels):,} periods; --out writes all of them.")
 

@@ -58,9 +58,12 @@ def percent(share: float) -> str:
 def plural(noun: str) -> str:
     """More than one of them.
 
-    >>> plural("region"), plural("county"), plural("parish")
-    ('regions', 'counties', 'parishes')
+    >>> plural("region"), plural("county"), plural("parish"), plural("period of 6 hours")
+    ('regions', 'counties', 'parishes', 'periods of 6 hours')
     """
+    noun, of, rest = noun.partition(" of ")
+    if of:
+        return f"{plural(noun)} of {rest}"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
