@@ -40,6 +40,7 @@ class StateSpace:
     coefficients: FloatArray
     shocks: FloatArray
     error_skew: float = 0.0
+    excess: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n_times, n_places = self.shape
@@ -83,6 +84,13 @@ class StateSpace:
         third = rest**3 * self.deviations - self.gains**3 * (skew * self.errors)
         fourth = rest**4 * self.deviations + self.gains**4 * (skew**2 * self.errors)
         return third, fourth + _HEAVIER * np.square(self.day_variances)
+
+    @cached_property
+    def chance(self) -> tuple[FloatArray, FloatArray]:
+        """The deviations, and the part that a Poisson number would not have; nothing where that is not known."""
+        if self.excess is None:
+            return np.zeros(self.shape), np.zeros(self.shape)
+        return self.deviations, self.deviations * self.excess[:, None]
 
     @cached_property
     def share_errors(self) -> FloatArray:
@@ -145,12 +153,14 @@ class StateSpace:
         return {name: packed(getattr(self, name)) for name in _ARRAYS} | {
             "memory": self.memory,
             "error_skew": self.error_skew,
+            "excess": packed(self.excess),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
         arrays = {name: unpack_array(content[name]).astype(np.float64) for name in _ARRAYS}
-        return cls(memory=float(content["memory"]), error_skew=float(content["error_skew"]), **arrays)
+        excess = unpacked(content.get("excess"))
+        return cls(memory=float(content["memory"]), error_skew=float(content["error_skew"]), excess=excess, **arrays)
 
     @property
     def _work(self) -> int:

@@ -21,7 +21,7 @@ from tacit.domain import sum_groups
 from tacit.errors import SettingError
 from tacit.noise.image import LinearImage
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
-from tacit.noise.state_space import limits_of
+from tacit.noise.quantiles import limits_of, within
 
 _ARRAYS = ("exposures", "gains", "share_variances", "day_variances", "day_skews")
 
@@ -64,13 +64,15 @@ class FilteredNoise:
         variance, third = self._moments(asked)
         if self.offsets is not None:
             value = value - float((asked * self.offsets).sum())
+        is_whole = bool((asked % 1 == 0).all())
         lower, upper = limits_of(
-            np.array(value), np.array(variance), np.array(third), np.zeros(()), level, is_whole=True
+            np.array(value), np.array(variance), np.array(third), np.zeros(()), level, is_whole=is_whole
         )
         if asked.min() < 0:
             return float(lower), float(upper)
         largest = float((asked.max(axis=1) * self.exposures).sum()) if self.is_shared else math.inf
-        return min(max(float(lower), 0.0), largest), min(max(float(upper), 0.0), largest)
+        lower, upper = within(lower, upper, largest, is_whole=is_whole)
+        return float(lower), float(upper)
 
     def standard_errors(self) -> FloatArray:
         return np.sqrt(self._cell_moments[0])
@@ -81,7 +83,7 @@ class FilteredNoise:
         variances, third = self._cell_moments
         lower, upper = limits_of(centre, variances, third, np.zeros_like(third), level, is_whole=True)
         largest = self.exposures[:, None] if self.is_shared else np.inf
-        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+        return within(lower, upper, largest)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self, time_groups, place_groups, shape)
@@ -98,7 +100,7 @@ class FilteredNoise:
             largest = sum_groups(self.exposures, image.time_groups, n_groups=image.shape[0])[:, None]
         variances, third = self._image_moments(image)
         lower, upper = limits_of(centre, variances, third, np.zeros_like(third), level, is_whole=True)
-        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+        return within(lower, upper, largest)
 
     def to_dict(self) -> dict[str, Any]:
         arrays = {name: pack_array(getattr(self, name)) for name in _ARRAYS}

@@ -20,6 +20,10 @@ shares lack, m for what deviations do,
 so the error of a question w is :math:`\sum_t N_t \{(w_t - k^\top w_t) - g_t (w_t - m^\top w_t)\}^\top (\hat s_t - s_t)`
 plus :math:`\sum_t (w_t - m^\top w_t)^\top \zeta_t` with :math:`\operatorname{Var} \zeta = g v`: the two are
 independent.
+
+Small counts are not normal. Chance is Poisson's: of a count that was seen to be larger than expected, more may be
+wrong, so g v grows with what was found (``Moments.given``); and where the share is larger than thought, days vary more
+too, which makes answers skew to the right.
 """
 
 from __future__ import annotations
@@ -38,10 +42,10 @@ from tacit.errors import SettingError
 from tacit.noise.drifting import StateSpace, packed, unpacked
 from tacit.noise.image import LinearImage
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
-from tacit.two_binomials import normal_quantile
+from tacit.noise.quantiles import limits_of, within
 
-_MOST_SKEWED: Final = 1.5
-_MOST_PEAKED: Final = 5.0
+_MIXED: Final = 3.0
+_RATIOS: Final = (0.15, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +54,10 @@ class StateSpaceNoise:
 
     ``share_weights`` (k) and ``day_weights`` (m) say how counts were made to add up to the public totals; None where
     there are none. ``offsets`` are what values were moved by to be shown (negative ones to 0, say): intervals are those
-    of the values before. ``inflation`` multiplies the variance of shares, for a model that was itself estimated. Limits
-    are those of a law with the variance and the skewness of the answer, for a whole number
-    spread over its unit; then they are cut to what counts can be.
+    of the values before. ``inflation`` multiplies the variance of shares, for a model that was itself estimated.
+    ``share_skews`` are third cumulants of shares: small ones may be much larger than thought, but not negative. Limits
+    are those of a whole number spread over its unit (:mod:`tacit.noise.quantiles`); intervals are cut to what counts
+    can be, and reach to every whole number of which a part is covered.
     """
 
     model: StateSpace
@@ -60,62 +65,57 @@ class StateSpaceNoise:
     day_weights: FloatArray | None = None
     offsets: FloatArray | None = None
     inflation: float = 1.0
+    share_skews: FloatArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.model.shape
 
     def variance(self, weights: FloatArray) -> float:
-        return self._moments(weights)[0]
+        return float(self._moments(weights).variances)
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
         asked = np.asarray(weights, np.float64)
-        variance, third, fourth = (np.array(moment) for moment in self._moments(asked))
-        if self.offsets is not None:
-            value = value - float((asked * self.offsets).sum())
+        centre = np.array(value if self.offsets is None else value - float((asked * self.offsets).sum()))
         is_whole = bool((asked % 1 == 0).all())
-        lower, upper = limits_of(np.array(value), variance, third, fourth, level, is_whole=is_whole)
+        lower, upper = self._moments(asked).limits(centre, level, is_whole=is_whole)
         if asked.min() < 0:
             return float(lower), float(upper)
         largest = float((asked.max(axis=1) * self.model.exposures).sum()) if self._is_shared else math.inf
-        return min(max(float(lower), 0.0), largest), min(max(float(upper), 0.0), largest)
+        lower, upper = within(lower, upper, largest, is_whole=is_whole)
+        return float(lower), float(upper)
 
     def standard_errors(self) -> FloatArray:
-        return np.sqrt(self._cell_moments[0])
+        return np.sqrt(self._cell_moments.variances)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        lower, upper = self.limits(values, level)
         largest = self.model.exposures[:, None] if self._is_shared else np.inf
-        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+        return within(*self.limits(values, level), largest)
 
     def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for every cell, not yet cut to what counts can be."""
         check_share(level=level)
         centre = values if self.offsets is None else values - self.offsets
-        return limits_of(centre, *self._cell_moments, level)
+        return self._cell_moments.limits(centre, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearImage(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
-        return np.sqrt(self._image_moments(image)[0])
+        return np.sqrt(self._image_moments(image).variances)
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        lower, upper = self.image_limits(values, image, level)
-        largest: Any = np.inf
+        largest: FloatArray | float = np.inf
         if self._is_shared:
             largest = sum_groups(self.model.exposures, image.time_groups, n_groups=image.shape[0])[:, None]
-        return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+        return within(*self.image_limits(values, image, level), largest)
 
     def image_limits(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of cells, not yet cut to what counts can be."""
         check_share(level=level)
-        centre = values
-        if self.offsets is not None:
-            moved = sum_groups(self.offsets, image.time_groups, n_groups=image.shape[0])
-            centre = values - sum_groups(moved, image.place_groups, n_groups=image.shape[1], axis=1)
-        return limits_of(centre, *self._image_moments(image), level)
+        centre = values if self.offsets is None else values - _sums(self.offsets, image)
+        return self._image_moments(image).limits(centre, level)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -125,6 +125,7 @@ class StateSpaceNoise:
             "day_weights": packed(self.day_weights),
             "offsets": packed(self.offsets),
             "inflation": self.inflation,
+            "share_skews": packed(self.share_skews),
         }
 
     @classmethod
@@ -135,6 +136,7 @@ class StateSpaceNoise:
             unpacked(content["day_weights"]),
             unpacked(content["offsets"]),
             float(content["inflation"]),
+            unpacked(content.get("share_skews")),
         )
 
     @property
@@ -149,8 +151,8 @@ class StateSpaceNoise:
     def _m(self) -> FloatArray:
         return np.zeros(self.shape[1]) if self.day_weights is None else self.day_weights
 
-    def _moments(self, weights: FloatArray) -> tuple[float, float, float]:
-        """The variance, the third and the fourth cumulant of a question."""
+    def _moments(self, weights: FloatArray) -> Moments:
+        """The moments of one question."""
         asked = np.asarray(weights, np.float64)
         if asked.shape != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
@@ -158,12 +160,23 @@ class StateSpaceNoise:
         model = self.model
         on_shares = model.exposures[:, None] * (of_shares - model.gains * of_days)
         groups = np.where(on_shares.any(axis=1), 0, -1)
-        variance = float((np.square(of_days) * model.day_variances).sum())
+        open_shares, skew = 0.0, 0.0
         if not groups.all():
             of_places = model.question_variances(on_shares, np.zeros(self.shape), groups, 1)[:, 0, 0]
-            variance += self.inflation * float(of_places.sum())
+            open_shares = self.inflation * float(of_places.sum())
+        if self.share_skews is not None:
+            own = model.exposures @ (asked * (1 - self._k) - asked * model.gains * (1 - self._m))
+            skew = float(own**3 @ self.share_skews)
         third, fourth = model.day_cumulants
-        return variance, float((of_days**3 * third).sum()), float((of_days**4 * fourth).sum())
+        is_count = bool(((asked == 0) | (asked == 1)).all())
+        sums = (
+            open_shares,
+            (np.square(of_days) * model.day_variances).sum(),
+            (of_days**3 * third).sum() + skew + is_count * _MIXED * open_shares,
+            (of_days**4 * fourth).sum(),
+            *(is_count * (asked * part).sum() for part in model.chance),
+        )
+        return Moments(*(np.array(part, np.float64) for part in sums))
 
     @cached_property
     def _cell_parts(self) -> list[FloatArray]:
@@ -174,11 +187,12 @@ class StateSpaceNoise:
         return [*squares, model.day_variances, *model.day_cumulants]
 
     @cached_property
-    def _cell_moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self._of_groups(self._cell_parts, np.arange(self.shape[1]), self.shape[1])
+    def _cell_moments(self) -> Moments:
+        n_times, n_places = self.shape
+        return self._of_groups(self._cell_parts, Grouping(np.arange(n_times), np.arange(n_places), self.shape))
 
-    def _image_moments(self, image: Grouping) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The variances, third and fourth cumulants of sums of cells."""
+    def _image_moments(self, image: Grouping) -> Moments:
+        """The moments of sums of cells."""
         model, times, n_times = self.model, image.time_groups, image.shape[0]
         if len(np.unique(times)) == len(times):
             parts = [sum_groups(part, times, n_groups=n_times) for part in self._cell_parts]
@@ -188,12 +202,11 @@ class StateSpaceNoise:
             of_days = (model.day_variances, *model.day_cumulants)
             days = [sum_groups(part, times, n_groups=n_times) for part in of_days]
             parts = [*(self.inflation * found.transpose(2, 1, 0)), *days]
-        return self._of_groups(parts, image.place_groups, image.shape[1])
+        return self._of_groups(parts, image)
 
-    def _of_groups(
-        self, parts: Sequence[FloatArray], places: IntArray, n_places: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _of_groups(self, parts: Sequence[FloatArray], image: Grouping) -> Moments:
         """Moments of sums of places, from those of each: all places share what is missing of a total."""
+        places, n_places = image.place_groups, image.shape[1]
         k = sum_groups(self._k, places, n_groups=n_places)
         m = sum_groups(self._m, places, n_groups=n_places)
         factors = (
@@ -208,32 +221,54 @@ class StateSpaceNoise:
         for part, (own, all_of_them) in zip(parts, factors, strict=True):
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
             signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
-        variances = signed[0] - 2 * signed[1] + signed[2] + signed[3]
-        return np.maximum(variances, 0.0), signed[4], signed[5]
+        of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
+        third = signed[4] + _MIXED * of_shares
+        if self.share_skews is not None:
+            third = third + self._skews(self.share_skews, image)
+        chance = (_sums(part, image) for part in self.model.chance)
+        return Moments(of_shares, np.maximum(signed[3], 0.0), third, signed[5], *chance)
+
+    def _skews(self, skews: FloatArray, image: Grouping) -> FloatArray:
+        """The third cumulants by way of shares; what comes from other places by way of the total is left out."""
+        times, n_times = image.time_groups, image.shape[0]
+        exposures = self.model.exposures[:, None]
+        whole = sum_groups(exposures, times, n_groups=n_times)
+        damped = sum_groups(exposures * self.model.gains, times, n_groups=n_times)
+        own = whole * (1 - self._k) - damped * (1 - self._m)
+        thirds: FloatArray = sum_groups(own**3 * skews, image.place_groups, n_groups=image.shape[1], axis=1)
+        return thirds
 
 
-def limits_of(
-    centre: FloatArray,
-    variances: FloatArray,
-    third: FloatArray,
-    fourth: FloatArray,
-    level: float,
-    *,
-    is_whole: bool = True,
-) -> tuple[FloatArray, FloatArray]:
-    r"""Quantiles of a law with these cumulants, by the expansion of Cornish and Fisher.
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What is known of answers: what is open by way of shares and of days, and cumulants of both together.
 
-    .. math:: z + \frac{z^2 - 1}{6} \gamma + \frac{z^3 - 3z}{24} \kappa - \frac{2z^3 - 5z}{36} \gamma^2
-
-    with the skewness and the excess kurtosis.
+    ``chance`` is the variance of the realized counts around the expected ones, ``excess`` the part that is more than
+    that of a Poisson number.
     """
-    is_open = variances > 0
-    spread = np.sqrt(variances + (is_open / 12 if is_whole else 0.0))  # a whole number, spread over its unit
-    skewness = np.divide(third, spread**3, out=np.zeros_like(spread), where=is_open)
-    skewness = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED)
-    kurtosis = np.divide(fourth, spread**4, out=np.zeros_like(spread), where=is_open)
-    kurtosis = np.clip(kurtosis, 0.0, _MOST_PEAKED)
-    z = normal_quantile(level)
-    shift = (z * z - 1) / 6 * skewness
-    reach = z + (z**3 - 3 * z) / 24 * kurtosis - (2 * z**3 - 5 * z) / 36 * np.square(skewness)
-    return centre + (shift - reach) * spread, centre + (shift + reach) * spread
+
+    of_shares: FloatArray
+    of_days: FloatArray
+    third: FloatArray
+    fourth: FloatArray
+    chance: FloatArray
+    excess: FloatArray
+
+    @property
+    def variances(self) -> FloatArray:
+        return self.of_shares + self.of_days
+
+    def given(self, centre: FloatArray) -> FloatArray:
+        """The variances once answers are known: the expected counts in those of chance become what was found."""
+        found = np.maximum(centre, 0.0) + self.excess
+        ratios = np.divide(found, self.chance, out=np.ones_like(found), where=self.chance > 0)
+        return np.asarray(self.of_shares + self.of_days * np.clip(ratios, *_RATIOS), np.float64)
+
+    def limits(self, centre: FloatArray, level: float, *, is_whole: bool = True) -> tuple[FloatArray, FloatArray]:
+        return limits_of(centre, self.given(centre), self.third, self.fourth, level, is_whole=is_whole)
+
+
+def _sums(cells: FloatArray, image: Grouping) -> FloatArray:
+    by_time = sum_groups(cells, image.time_groups, n_groups=image.shape[0])
+    sums: FloatArray = sum_groups(by_time, image.place_groups, n_groups=image.shape[1], axis=1)
+    return sums

@@ -14,7 +14,7 @@ from tacit.postprocess.smoothing.model import Setting, Variability
 FloatArray = NDArray[np.float64]
 
 _PRIOR_DEVIATIONS: Final = Variability(
-    drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.0, burst=1.0
+    drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.5, burst=1.0
 )
 _MOST_PLACES: Final = 24
 _FIRST_STEP: Final = 1.2
@@ -22,7 +22,8 @@ _LAST_STEP: Final = 0.25
 _MOST_SWEEPS: Final = 12
 _SMALLEST: Final = -9.0
 _LARGEST: Final = 7.0
-_DRIFTS: Final = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
+_AVERAGED: Final = ((0, 2), (5, 1))  # the drift, squared, and the overdispersion: variances both
+_SHIFTS: Final = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
 _SCALES: Final = (0.4, 0.55, 0.75, 1.0, 1.35, 1.8, 2.5)
 _SCALE_DEVIATION: Final = 0.35
 
@@ -30,15 +31,10 @@ _SCALE_DEVIATION: Final = 0.35
 def fit(setting: Setting, start: Variability, *, prior: Variability, first_step: float = _FIRST_STEP) -> Variability:
     """The variability of greatest penalized likelihood, searched one parameter after another.
 
-    Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
-    as is needed about habits that all share.
+    Places are independent given their totals, so a few dozen of them, most of them large, tell as much as is needed
+    about habits that all share.
     """
-    n_places = len(setting.base)
-    if n_places > _MOST_PLACES:
-        order = np.argsort(-setting.base)
-        chosen = np.sort(order[np.linspace(0, n_places - 1, _MOST_PLACES).astype(np.int64)])
-    else:
-        chosen = np.arange(n_places)
+    chosen = _told_most(setting.base)
     observed, centre = setting.observed[:, chosen], prior.logs()
     fixed = setting.fixed(given_sum=True, places=chosen)
     deviations = np.array(astuple(_PRIOR_DEVIATIONS))
@@ -47,19 +43,32 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
         likelihood = float(fixed.model(Variability.from_logs(logs)).log_likelihoods(observed).sum())
         return 0.5 * float(np.square((logs - centre) / deviations).sum()) - likelihood
 
-    return _with_mean_drift(loss, _descend(loss, start.logs(), first_step))
+    return _with_means(loss, _descend(loss, start.logs(), first_step))
 
 
-def _with_mean_drift(loss: Callable[[FloatArray], float], best: FloatArray) -> Variability:
-    """Take the mean of the drift over what the data leave possible, in place of the most likely one.
+def _told_most(base: FloatArray) -> NDArray[np.int64]:
+    """All places if they are few; else a few dozen, the denser the larger they are: noise hides how small ones vary."""
+    n_places = len(base)
+    if n_places <= _MOST_PLACES:
+        return np.arange(n_places)
+    ranks = (np.square(np.linspace(0, 1, _MOST_PLACES)) * (n_places - 1)).astype(np.int64)
+    return np.sort(np.argsort(-base)[np.maximum(ranks, np.arange(_MOST_PLACES))])
 
-    Much noise hides shifts of levels: that none is seen must not mean that there are none.
+
+def _with_means(loss: Callable[[FloatArray], float], best: FloatArray) -> Variability:
+    """Take the means of two variances over what the data leave possible, in place of the most likely ones.
+
+    Much noise hides shifts of levels and how much days vary: that none is seen must not mean that there are none.
     """
-    logs = best[0] + np.array(_DRIFTS)
-    losses = np.array([loss(np.concatenate([[one], best[1:]])) for one in logs])
-    weights = np.exp(losses.min() - losses)
-    found = Variability.from_logs(best)
-    return replace(found, drift=float(weights @ np.exp(logs) / weights.sum()))
+    found = best.copy()
+    for axis, power in _AVERAGED:
+        logs = best[axis] + np.array(_SHIFTS)
+        tried = np.repeat(found[None], len(logs), axis=0)
+        tried[:, axis] = logs
+        losses = np.array([loss(one) for one in tried])
+        weights = np.exp(losses.min() - losses)
+        found[axis] = np.log(weights @ np.exp(power * logs) / weights.sum()) / power
+    return Variability.from_logs(found)
 
 
 def fit_scales(setting: Setting, variability: Variability) -> FloatArray:

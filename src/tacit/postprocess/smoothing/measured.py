@@ -12,7 +12,7 @@ with the stated variance V of a cell; the smoother puts the sum back in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ FloatArray = NDArray[np.float64]
 _LARGEST_SHARE: Final = 0.9
 _ROUNDS: Final = 12
 _SLACK: Final = 1e-6
+_UNKNOWN: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Measured:
     ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
     ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
     of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the
-    third cumulant of the noise, in parts of its variance.
+    third cumulant of the noise, in parts of its variance. ``seen`` is 1 where a count was taken, next to 0 where it is
+    missing, which is not a count of 0.
     """
 
     exposures: FloatArray
@@ -46,6 +48,7 @@ class Measured:
     is_shared: bool
     cancels: bool
     error_skew: float = 0.0
+    seen: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
 
     def until(self, n_times: int) -> Measured:
         """The same up to a time."""
@@ -55,6 +58,7 @@ class Measured:
             counts=self.counts[:n_times],
             unit_errors=self.unit_errors[:n_times],
             slopes=self.slopes[:n_times],
+            seen=self.seen[:n_times],
         )
 
     def errors(self, shares: FloatArray) -> FloatArray:
@@ -68,9 +72,12 @@ class Measured:
 def measured(estimate: Estimate) -> Measured:
     """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
 
-    Variances of other noise than a frequency oracle's are taken cell by cell; that cells of a tree hang together is
-    left out.
+    Values that are not a number are missing: next to nothing is known of them. Variances of other noise than a
+    frequency oracle's are taken cell by cell; that cells of a tree hang together is left out.
     """
+    is_missing = np.isnan(estimate.values)
+    if is_missing.any():
+        return _without(measured(replace(estimate, values=np.where(is_missing, 0.0, estimate.values))), is_missing)
     values, totals = np.asarray(estimate.values, np.float64), estimate.totals
     n_times, n_places = estimate.domain.shape
     is_shared = totals is not None and totals.shape == (n_times, 1)
@@ -100,6 +107,16 @@ def measured(estimate: Estimate) -> Measured:
     counts = _added_up(values, exposures, np.maximum(units, 1e-12)) if is_shared else values
     cancels = is_shared and _adds_up(values, exposures)
     return Measured(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
+
+
+def _without(known: Measured, is_missing: NDArray[np.bool_]) -> Measured:
+    """The same where some counts were not taken; what is missing of a total is dealt out among those."""
+    units = np.where(is_missing, _UNKNOWN, known.unit_errors)
+    counts = np.where(is_missing, 0.0, known.counts)
+    if known.is_shared:
+        counts = _added_up(counts, known.exposures, units)
+    seen = np.where(is_missing, 1 / _UNKNOWN, 1.0)
+    return replace(known, counts=counts, unit_errors=units, cancels=False, seen=seen)
 
 
 def independent_variances(variances: FloatArray) -> FloatArray:

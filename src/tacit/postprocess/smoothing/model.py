@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR, Seasons
 FloatArray = NDArray[np.float64]
 
 _LEAST_FRACTION: Final = 0.05
+_WIDE: Final = 4.0
 _BURST_WINDOW: Final = 43
 _BURST_SCORE: Final = 2.0
 
@@ -47,7 +48,11 @@ class Variability:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """All of the model but its variability: what was measured, when, and where shares are about."""
+    """All of the model but its variability: what was measured, when, and where shares are about.
+
+    ``base`` are shares in the long run, ``start`` and ``start_variances`` what is known of the first levels, ``skews``
+    the third cumulants of what is open of the shares.
+    """
 
     measured: Measured
     calendar: Seasons
@@ -58,10 +63,19 @@ class Setting:
     shares: FloatArray
     scales: FloatArray
     shocks: FloatArray
+    skews: FloatArray | None = None
 
     def model(self, variability: Variability) -> StateSpace:
         """The model of independent places."""
         return self.fixed().model(variability)
+
+    def open_ended(self) -> Setting:
+        """The same, as if next to nothing were known of the levels: how they vary is learned without that.
+
+        The prior of levels knows the counts already, which would then speak twice.
+        """
+        squares = np.square(self.base)
+        return replace(self, start=self.base, start_variances=_WIDE * squares + squares.mean())
 
     def fixed(self, *, given_sum: bool = False, places: NDArray[np.int64] | None = None) -> Fixed:
         """What does not hang on the variability: of independent places, or of places once their sum is known."""
@@ -132,14 +146,23 @@ class Fixed:
             coefficients=coefficients,
             shocks=self.shocks,
             error_skew=self.error_skew,
+            excess=self.excess(variability),
         )
 
     def deviations(self, variability: Variability) -> FloatArray:
         """The variance of realized counts around their expectation."""
-        exposures = self.exposures[:, None]
-        spread = variability.overdispersion + variability.burst * np.square(self.bursts)[:, None]
-        factor = exposures if self.is_shared else self.shares
-        return np.asarray(exposures * self.shares * self.fractions * (1 + factor * spread), np.float64)
+        chance = self.exposures[:, None] * self.shares * self.fractions
+        return np.asarray(chance * (1 + self._more(variability, self.shares)), np.float64)
+
+    def excess(self, variability: Variability) -> FloatArray:
+        """The part of it that is more than chance, for each time."""
+        more = self._more(variability, self.shares.mean(axis=1, keepdims=True))[:, 0]
+        return np.asarray(more / (1 + more), np.float64)
+
+    def _more(self, variability: Variability, shares: FloatArray) -> FloatArray:
+        """How many times the variance of chance comes on top of it."""
+        spread = variability.overdispersion + variability.burst * np.square(self.bursts)
+        return np.asarray((self.exposures[:, None] if self.is_shared else shares) * spread[:, None], np.float64)
 
 
 def _fractions(variances: FloatArray) -> FloatArray:

@@ -28,6 +28,10 @@ class Seasons:
     def until(self, n_times: int) -> Seasons:
         return Seasons(np.ascontiguousarray(self.basis[:n_times]), self.kinds, self.step_days)
 
+    def mean_drift(self, in_a_year: float) -> float:
+        """The variance of the mean of all levels around the first, if they drift as much in a year."""
+        return in_a_year**2 * self.step_days * len(self.basis) / DAYS_A_YEAR / 3
+
 
 def seasons(time: TimeAxis) -> Seasons:
     """The terms of an axis.

@@ -54,7 +54,9 @@ def smooth(estimate: Estimate, *, variability: Variability | None = None, non_ne
     model = replace(model, deviations=rounded(model.deviations), errors=rounded(model.errors))
     shares, variances = model.smooth(found.setting.observed)
     shares = shares + found.setting.start
-    noise = StateSpaceNoise(model, *_weights(known, model, variances), inflation=_INFLATION)
+    noise = StateSpaceNoise(
+        model, *_weights(known, model, variances), inflation=_INFLATION, share_skews=found.setting.skews
+    )
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
@@ -76,26 +78,31 @@ class Fitted:
 
 def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: Variability | None) -> Fitted:
     """Find the variability of a series, and the shares that the variances of its counts hang on."""
-    base, start, start_variances = long_run_shares(known, extra)
+    pooled = long_run_shares(known, extra)
     setting = Setting(
         measured=known,
         calendar=calendar,
         bursts=extra,
-        base=base,
-        start=start,
-        start_variances=start_variances,
-        shares=np.broadcast_to(base, known.counts.shape),
-        scales=np.ones(len(base)),
+        base=pooled.shares,
+        start=pooled.start,
+        start_variances=pooled.start_variances,
+        shares=np.broadcast_to(pooled.shares, known.counts.shape),
+        scales=np.ones(len(pooled.shares)),
         shocks=np.zeros((1, 1)),
+        skews=pooled.skews,
     )
     prior = Variability()
-    chosen = fit(setting, prior, prior=prior) if variability is None else variability
+    chosen = fit(setting.open_ended(), prior, prior=prior) if variability is None else variability
     for _ in range(_REVISIONS):
-        shares = setting.model(chosen).smooth(setting.observed)[0] + start
-        setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * base))
+        pooled = long_run_shares(known, extra, drift=calendar.mean_drift(chosen.drift))
+        setting = replace(
+            setting, base=pooled.shares, start=pooled.start, start_variances=pooled.start_variances, skews=pooled.skews
+        )
+        shares = setting.model(chosen).smooth(setting.observed)[0] + setting.start
+        setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * setting.base))
         if variability is None:
-            chosen = fit(setting, chosen, prior=prior, first_step=0.5)
-        setting = replace(setting, scales=fit_scales(setting, chosen))
+            chosen = fit(setting.open_ended(), chosen, prior=prior, first_step=0.5)
+        setting = replace(setting, scales=fit_scales(setting.open_ended(), chosen))
     return Fitted(setting, chosen)
 
 

@@ -1,0 +1,92 @@
+"""Limits of whole numbers: exact where their law can be listed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tacit.noise.quantiles import limits_of, within
+from tacit.two_binomials import normal_quantile
+
+LEVELS = [0.5, 0.8, 0.95]
+
+
+def cover(lower: float, upper: float, chances: dict[int, float]) -> float:
+    """The chance that a number spread over its unit is within."""
+    return sum(chance * max(0.0, min(upper, n + 0.5) - max(lower, n - 0.5)) for n, chance in chances.items())
+
+
+def poisson(mean: float) -> dict[int, float]:
+    return {n: math.exp(n * math.log(mean) - mean - math.lgamma(n + 1)) for n in range(120)}
+
+
+def limits(mean: float, variance: float, third: float, level: float, fourth: float = 0.0) -> tuple[float, float]:
+    lower, upper = limits_of(np.array(mean), np.array(variance), np.array(third), np.array(fourth), level)
+    return float(lower), float(upper)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mean", [0.02, 0.3, 1.0, 1.4])
+def test_a_small_poisson_number_is_covered_exactly(mean: float, level: float) -> None:
+    assert cover(*limits(mean, mean, mean, level), poisson(mean)) == pytest.approx(level, abs=2e-4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mean", [2.0, 5.0, 30.0])
+def test_a_larger_poisson_number_is_covered_to_two_points(mean: float, level: float) -> None:
+    assert cover(*limits(mean, mean, mean, level, mean), poisson(mean)) == pytest.approx(level, abs=0.02)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_count_that_errs_by_one_at_most_is_covered_exactly_and_not_by_the_normal_law(level: float) -> None:
+    """7 plus and minus one with a chance of about 7 % each, as at a large epsilon."""
+    one = poisson(0.08)
+    chances: dict[int, float] = {}
+    for more, a in one.items():
+        for fewer, b in one.items():
+            chances[7 + more - fewer] = chances.get(7 + more - fewer, 0.0) + a * b
+    assert cover(*limits(7.0, 0.16, 0.0, level), chances) == pytest.approx(level, abs=1e-6)
+    reach = normal_quantile(level) * math.sqrt(0.16 + 1 / 12)
+    assert abs(cover(7 - reach, 7 + reach, chances) - level) > 0.015
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_law_as_skew_as_the_exponential_has_its_quantiles(level: float) -> None:
+    mean = 1000.0
+    lower, upper = limits(mean, mean**2, 2 * mean**3, level)
+    tail = (1 - level) / 2
+    assert lower / mean == pytest.approx(-math.log1p(-tail), abs=0.03)
+    assert upper / mean == pytest.approx(-math.log(tail), abs=0.05)
+
+
+def test_without_skewness_limits_are_the_normal_ones() -> None:
+    lower, upper = limits(500.0, 400.0, 0.0, 0.95)
+    assert (lower, upper) == pytest.approx((500 - 1.95996 * math.sqrt(400 + 1 / 12), 500 + 1.95996 * 20.0021), rel=1e-4)
+
+
+def test_what_is_known_has_no_reach() -> None:
+    assert limits(3.0, 0.0, 0.0, 0.95) == (3.0, 3.0)
+
+
+def test_estimates_far_below_zero_have_finite_limits() -> None:
+    lower, upper = limits_of(np.array([-30.0, -0.4, -3.0]), np.full(3, 0.7), np.zeros(3), np.zeros(3), 0.9)
+    assert np.isfinite(lower).all()
+    assert (lower < upper).all()
+
+
+def test_intervals_hold_every_whole_number_of_which_a_part_is_covered() -> None:
+    lower, upper = within(np.array([-0.7, 0.6, 1.2]), np.array([0.7, 2.4, 9.0]), 5.0)
+    np.testing.assert_array_equal(lower, [0.0, 0.6, 1.0])
+    np.testing.assert_array_equal(upper, [1.0, 2.4, 5.0])
+
+
+def test_many_are_computed_as_one_by_one() -> None:
+    rng = np.random.default_rng(1)
+    centre, variances = rng.normal(1, 2, (70, 30)), rng.gamma(1.0, 1.0, (70, 30))
+    third, fourth = variances * rng.normal(0, 1, (70, 30)), variances
+    lower, upper = limits_of(centre, variances, third, fourth, 0.9)
+    for cell in ((0, 0), (3, 4), (69, 29), (20, 7)):
+        alone = limits_of(centre[cell], variances[cell], third[cell], fourth[cell], 0.9)
+        np.testing.assert_allclose(alone, (lower[cell], upper[cell]))
