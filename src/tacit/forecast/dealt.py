@@ -1,9 +1,10 @@
 r"""Totals dealt out to places: from what is expected of both to laws of counts.
 
-.. math:: \mu_r = \hat T s_r, \qquad \operatorname{Var} = \mu_r + \hat T^2 \{ s_r^2 (\phi + e^V - 1)
+.. math:: \mu_r = \hat T s_r, \qquad \operatorname{Var} = \mu_r + \hat T^2 \{ s_r^2 k (\phi + e^V - 1)
           + \operatorname{Var} s_r + \omega s_r (1 - s_r) \},
 
-with the variance V of the log of the total's rate, its overdispersion :math:`\phi` and that of places :math:`\omega`.
+with the variance V of the log of the total's rate, its overdispersion :math:`\phi` and that of places :math:`\omega`;
+k is what forecasts of the past say that was missing.
 """
 
 from __future__ import annotations
@@ -11,26 +12,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.forecast.ahead import Ahead
 from tacit.forecast.laws import CountLaw
 from tacit.forecast.shares import Shares
 
+FloatArray = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dealt:
-    """Total and shares after origins; ``overdispersion`` is of totals, ``of_places`` of places."""
+    """Total and shares after origins; ``overdispersion`` is of totals, ``of_places`` of places.
+
+    ``excesses`` are the multiples of the total's relative variance for each bin ahead.
+    """
 
     total: Ahead
     shares: Shares | None
     overdispersion: float
+    excesses: FloatArray
     of_places: float
 
     def laws(self) -> tuple[CountLaw, CountLaw]:
         """Of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
         variances = self.total.variances()
         means = np.exp(self.total.means() + variances / 2)
-        relative = self.overdispersion + np.expm1(variances)
+        relative = self.excesses * (self.overdispersion + np.expm1(variances))
         totals = CountLaw(means, means + relative * np.square(means))
         if self.shares is None:
             return CountLaw(totals.means[..., None], totals.variances[..., None]), totals
@@ -44,16 +52,16 @@ class Dealt:
     def sum_laws(self) -> tuple[CountLaw, CountLaw]:
         """Of sums over the horizon at a single origin: of places, and of all."""
         counts, totals = self.laws()
-        expected, variances = totals.means, self.total.variances()
-        single = totals.variances - np.expm1(variances) * np.square(expected)
-        all_variance = single.sum(axis=1) + self.total.sum_variances(expected)
-        total = CountLaw(expected.sum(axis=1), all_variance)
+        expected, longest = totals.means, float(self.excesses.max())
+        alone = expected + longest * self.overdispersion * np.square(expected)
+        all_together = longest * self.total.sum_variances(expected)
+        total = CountLaw(expected.sum(axis=1), alone.sum(axis=1) + all_together)
         if self.shares is None:
             return total, total
-        share = self.shares.means[0]
+        share, of_places = self.shares.means[0], counts.means[0].T
         chance = counts.means[0] + np.square(expected[0])[:, None] * (
-            self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
+            longest * self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
         )
-        of_total = self.total.sum_variances(np.ascontiguousarray(counts.means[0].T))
+        of_total = longest * self.total.sum_variances(np.ascontiguousarray(of_places))
         of_share = self.shares.sum_variances(expected)[0]
-        return CountLaw(counts.means[0].sum(axis=0), chance.sum(axis=0) + of_total + of_share), total
+        return CountLaw(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total

@@ -60,10 +60,12 @@ class _Learned:
     def dealt(self, known: _Known, horizon: int) -> Dealt:
         """What is expected from each origin on."""
         total = self.totals.ahead(known.totals, known.rates, known.origins, horizon)
+        time, own = self.series.domain.time, self.totals.habits.overdispersion
+        excesses = self.totals.excesses(time.step, horizon)
         if self.shares is None or known.weights is None:
-            return Dealt(total, None, self.totals.overdispersion, 0.0)
-        shares = self.shares.foresee(known.weights, self.series.domain.time, horizon)
-        return Dealt(total, shares, self.totals.overdispersion, self.shares.variability.overdispersion)
+            return Dealt(total, None, own, excesses, 0.0)
+        shares = self.shares.foresee(known.weights, time, horizon)
+        return Dealt(total, shares, own, excesses, self.shares.variability.overdispersion)
 
 
 class ShareForecaster(Settings):

@@ -38,14 +38,14 @@ CHANGING: Final = ("weekday", "clock", "year")
 class Column:
     """A covariate as a regressor: flags (0 or 1) as they are, numbers centred and scaled by what was learned from.
 
-    Rare flags, holidays say, also act on the bins of the day before and the day after.
+    Rare flags, holidays say, also act on the bins of the day before and the day after, unless other columns flag those.
     """
 
     name: str
     centre: float
     scale: float
     is_flag: bool
-    is_rare: bool
+    is_alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,24 @@ class Terms:
     def learned(cls, covariates: Covariates | None, n_times: int) -> Self:
         """The terms of covariates, of which the first ``n_times`` bins may be looked at."""
         columns = []
-        for name, column in ({} if covariates is None else covariates.rows(0, n_times)).items():
-            known = _of_all(column)
-            known = known[np.isfinite(known)]
+        rows = {} if covariates is None else covariates.rows(0, n_times)
+        of_all = {name: _of_all(column) for name, column in rows.items()}
+        around = 1 if covariates is None else _bins_a_day(covariates.time.step)
+        for name, column in of_all.items():
+            known = column[np.isfinite(column)]
             if not len(known) or known.min() == known.max():
                 continue  # what never changes tells nothing
             is_flag = bool(np.isin(known, (0.0, 1.0)).all())
             centre, scale = (0.0, 1.0) if is_flag else (float(known.mean()), float(known.std()))
-            columns.append(Column(name, centre, scale, is_flag, is_flag and bool(known.mean() < _RARE)))
+            is_alone = is_flag and known.mean() < _RARE and not _has_neighbours(name, of_all, around)
+            columns.append(Column(name, centre, scale, is_flag, is_alone))
         return cls(tuple(columns))
 
     def kinds(self, step: str) -> tuple[str, ...]:
         """What each term belongs to, as in :data:`USUAL_SIZES`."""
         found = [kind for kind, part in _calendar(_EXAMPLE, step, 0) for _ in range(part.shape[1])]
         for column in self.columns:
-            found += ["flag"] * (3 if column.is_rare else 1) if column.is_flag else ["number"] * 2
+            found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2
         return (*found, *("special" for _ in self.specials))
 
     def rows(self, time: TimeAxis, covariates: Covariates | None, first: int, stop: int) -> FloatArray:
@@ -95,14 +98,14 @@ class Terms:
         if not column.is_flag:
             level = np.clip(level[first:stop], -4.0, 4.0)
             return np.stack([level, np.square(level) - 1], axis=1)
-        if not column.is_rare:
+        if not column.is_alone:
             return level[first:stop, None]
         padded = np.concatenate([np.zeros(around), level])
         shifts = (around, 2 * around, 0)  # the day itself, the day before a flag, the day after it
         return np.stack([padded[first + shift : stop + shift] for shift in shifts], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        columns = [[c.name, c.centre, c.scale, c.is_flag, c.is_rare] for c in self.columns]
+        columns = [[c.name, c.centre, c.scale, c.is_flag, c.is_alone] for c in self.columns]
         return {"columns": columns, "specials": list(self.specials)}
 
     @classmethod
@@ -118,6 +121,17 @@ def _of_all(column: FloatArray) -> FloatArray:
     n_known = is_known.sum(axis=1)
     sums = np.where(is_known, column, 0.0).sum(axis=1)
     return np.asarray(np.divide(sums, n_known, out=np.full(len(column), np.nan), where=n_known > 0), np.float64)
+
+
+def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -> bool:
+    """Whether other columns flag most of the days before or after those that one flags."""
+    flags = np.nan_to_num(columns[name]) == 1
+    for shift in (-around, around):
+        beside = np.roll(flags, shift)
+        for other, column in columns.items():
+            if other != name and np.mean(np.nan_to_num(column)[beside] == 1) > 0.5 and column[~beside].mean() < _RARE:
+                return True
+    return False
 
 
 def _bins_a_day(step: str) -> int:

@@ -24,6 +24,7 @@ from tacit.domain import TimeAxis
 from tacit.forecast.ahead import Ahead
 from tacit.forecast.covariates import Covariates
 from tacit.forecast.laws import CountLaw
+from tacit.forecast.seasons import season_length
 from tacit.forecast.terms import CHANGING, DAYS_A_YEAR, USUAL_SIZES, Terms
 
 FloatArray = NDArray[np.float64]
@@ -38,7 +39,9 @@ _SPECIAL_YEARS: Final = 3
 _MOST_SPECIALS: Final = 12
 _LEVELS: Final = (0.8, 0.95)
 _LEAST_EXCESS: Final = 1.0
-_YEARS_DIFFER: Final = 1.25
+_YEARS_DIFFER: Final = 1.2
+_LOOK_BACK_YEARS: Final = 6.0
+_MOST_ORIGINS: Final = 800
 _MOST_EXCESS: Final = 30.0
 _HALVINGS: Final = 12
 
@@ -98,7 +101,7 @@ class TotalModel:
     habits: Habits
     start: float
     start_variance: float
-    excess: float = 1.0
+    excess: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     @classmethod
     def learned(cls, totals: Totals) -> TotalModel:
@@ -118,10 +121,10 @@ class TotalModel:
         model = replace(model, habits=_fitted(model, totals, n_steps=90))
         return replace(model, excess=_excess(model, totals))
 
-    @property
-    def overdispersion(self) -> float:
-        """Of coming totals: storms included, which the habits leave out."""
-        return self.excess * self.habits.overdispersion
+    def excesses(self, step: str, horizon: int) -> FloatArray:
+        """How many times the model's own variance each bin ahead has: storms, and years that differ, included."""
+        ahead = np.log(np.arange(1.0, horizon + 1))
+        return np.interp(ahead, np.log(np.array(_leads(step), np.float64)), self.excess)
 
     def follow(self, totals: Totals, origins: IntArray) -> Followed:
         """Go through all bins, and keep what was known at origins (ascending)."""
@@ -142,13 +145,14 @@ class TotalModel:
             "habits": list(astuple(self.habits)),
             "start": self.start,
             "start_variance": self.start_variance,
-            "excess": self.excess,
+            "excess": list(self.excess),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         terms, habits = Terms.from_dict(content["terms"]), Habits(*map(float, content["habits"]))
-        return cls(terms, habits, *(float(content[name]) for name in ("start", "start_variance", "excess")))
+        excess = tuple(map(float, content["excess"]))
+        return cls(terms, habits, float(content["start"]), float(content["start_variance"]), excess)
 
     def _follow(self, totals: Totals, basis: FloatArray, origins: IntArray) -> Followed:
         memory, steps, state, spread = self._dynamics(totals)
@@ -245,28 +249,43 @@ def _fitted(model: TotalModel, totals: Totals, *, n_steps: int) -> Habits:
     return Habits(*np.exp(np.clip(found.x, -12.0, 8.0)).tolist())
 
 
-def _excess(model: TotalModel, totals: Totals) -> float:
-    """How many times the overdispersion of habits makes intervals hold as many past totals as they should.
+def _leads(step: str) -> tuple[int, ...]:
+    """So many bins ahead forecasts of the past are looked at."""
+    season = season_length(step)
+    return (1, 4, 12) if step in ("week", "month", "year") else (1, season, 4 * season)
 
-    Not less than once, and a quarter more: some years vary more than those before them.
+
+def _excess(model: TotalModel, totals: Totals) -> tuple[float, ...]:
+    """How many times the model's own variance makes intervals hold as many past totals as they should.
+
+    At each of a few horizons; not less than once, and a little more: some years vary more than those before them.
     """
-    followed = model.follow(totals, np.empty(0, np.int64))
-    seen = np.isfinite(totals.errors)
-    seen[: min(60, len(seen) // 4)] = False
-    ages = (len(seen) - np.flatnonzero(seen)) * totals.bin_days / DAYS_A_YEAR
-    weights = 0.5 ** (ages / _HALF_LIFE_YEARS)
-    rates, spread = np.exp(followed.logs[seen] + followed.variances[seen] / 2), np.expm1(followed.variances[seen])
-    counts, errors = totals.counts[seen], totals.errors[seen]
+    n_times, found = len(totals.counts), [1.0]
+    first = max(min(60, n_times // 4), n_times - int(_LOOK_BACK_YEARS * DAYS_A_YEAR / totals.bin_days))
+    leads = _leads(totals.time.step)
+    origins = np.arange(first, n_times, max((n_times - first) // _MOST_ORIGINS, 1))
+    followed = model.follow(totals, origins)
+    ahead = model.ahead(totals, followed, origins, leads[-1])
+    logs, variances = ahead.means(), ahead.variances()
+    for lead in leads:
+        bins = origins + lead - 1
+        is_seen = (bins < n_times) & np.isfinite(totals.errors[np.minimum(bins, n_times - 1)])
+        if is_seen.sum() < _FEWEST_BINS:
+            found.append(found[-1])
+            continue
+        bins, log, variance = bins[is_seen], logs[is_seen, lead - 1], variances[is_seen, lead - 1]
+        weights = 0.5 ** ((n_times - bins) * totals.bin_days / DAYS_A_YEAR / _HALF_LIFE_YEARS)
+        means, own = np.exp(log + variance / 2), model.habits.overdispersion + np.expm1(variance)
+        found.append(_factor(totals.counts[bins], totals.errors[bins], means, own, weights / weights.sum()))
+    return tuple(_YEARS_DIFFER * factor for factor in found[1:])
 
-    def too_wide(log_excess: float) -> float:
-        relative = np.exp(log_excess) * model.habits.overdispersion + spread
-        law = CountLaw(rates, rates + relative * np.square(rates) + errors)
-        return sum(
-            float(weights @ law.coverage(np.rint(counts), level)) / float(weights.sum()) - level for level in _LEVELS
-        )
 
+def _factor(counts: FloatArray, errors: FloatArray, means: FloatArray, own: FloatArray, weights: FloatArray) -> float:
+    """The multiple of relative variances at which intervals cover as much as they say, by halving."""
     low, high = np.log(_LEAST_EXCESS), np.log(_MOST_EXCESS)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if too_wide(middle) > 0 else (middle, high)
-    return float(_YEARS_DIFFER * np.exp(0.5 * (low + high)))
+        law = CountLaw(means, means + np.exp(middle) * own * np.square(means) + errors)
+        too_wide = sum(float(weights @ law.coverage(np.rint(counts), level)) - level for level in _LEVELS)
+        low, high = (low, middle) if too_wide > 0 else (middle, high)
+    return float(np.exp(0.5 * (low + high)))
