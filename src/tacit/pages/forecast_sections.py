@@ -71,6 +71,11 @@ class Coming:
         return max(min(self.n_bins, MOST_CELLS // (4 * max(len(self.kept), 1))), 1)
 
     @property
+    def n_in_fan(self) -> int:
+        """How many bins are drawn for every place."""
+        return max(min(self.n_bins, 2 * MOST_CELLS // (len(self.kept) + 1)), 1)
+
+    @property
     def labels(self) -> list[str]:
         return self.forecast.domain.time.labels()
 
@@ -192,14 +197,20 @@ def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | N
 
 def fan(shown: Coming) -> dict[str, Any]:
     """What is expected, as columns: all together first, then each place. Limits go from the outermost level in."""
-    every = [fan_rows(shown.forecast, shown.levels, None)]
-    every += [fan_rows(shown.forecast, shown.levels, int(cell)) for cell in shown.kept]
-    names = ("expected", "lower0", "upper0", "lower1", "upper1")
-    return {
-        "start": list(starts_of(shown.forecast)),
-        "label": [moment(label) for label in shown.labels],
-        **{name: [[row[name] for row in rows] for rows in every] for name in names},
+    counts, totals, n_bins = shown.forecast.counts, shown.forecast.totals, shown.n_in_fan
+    law = CountLaw(
+        np.column_stack([totals.means, counts.means[:, shown.kept]])[:n_bins],
+        np.column_stack([totals.variances, counts.variances[:, shown.kept]])[:n_bins],
+    )
+    content: dict[str, Any] = {
+        "start": list(starts_of(shown.forecast)[:n_bins]),
+        "label": [moment(label) for label in shown.labels[:n_bins]],
+        "expected": rounded(law.means.T, 2).tolist(),
     }
+    for number_of, level in enumerate(reversed(shown.levels)):
+        lower, upper = law.intervals(level)
+        content |= {f"lower{number_of}": lower.T.tolist(), f"upper{number_of}": upper.T.tolist()}
+    return content
 
 
 def specs(shown: Coming) -> dict[str, Any]:
@@ -240,8 +251,10 @@ def crews(shown: Coming) -> dict[str, Any]:
     }
 
 
-def table_link(shown: Coming, remarks: Sequence[str]) -> dict[str, str]:
-    """A link to all numbers of the forecast, in the page itself."""
+def table_link(shown: Coming, remarks: Sequence[str]) -> dict[str, str] | None:
+    """A link to all numbers of the forecast, in the page itself; none if they are too many for one."""
+    if shown.n_bins * (shown.forecast.domain.place.n_cells + 1) > MOST_CELLS:
+        return None
     columns = table_columns(shown.forecast, levels=shown.levels, quantile=shown.quantile)
     rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     href = csv_link(tuple(columns), rows, remarks=remarks)
