@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -70,6 +71,7 @@ def start(experiment: Experiment, *, root: Path, out: Path, is_reduced: bool) ->
         stdout=log,
         stderr=subprocess.STDOUT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
+        start_new_session=True,
     )
     return Running(experiment, process, log, time.monotonic())
 
@@ -99,7 +101,8 @@ def run_all(
                 yield outcome
     finally:
         for one in running:
-            one.process.terminate()
+            # with the processes that it started itself
+            os.killpg(one.process.pid, signal.SIGTERM)
             one.process.wait()
             one.log.close()
 

@@ -95,7 +95,7 @@ def one_day(counts: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> 
         for name, count in zip(names, found, strict=True)
     ]
     who = [name for name in counts if name != "truth"]
-    y = alt.Y("name:N", title=None, sort=list(names), axis=alt.Axis(labelLimit=260, grid=True, gridDash=[1, 3]))
+    y = alt.Y("name:N", title=None, sort=list(names), axis=alt.Axis(labelLimit=230, grid=True, gridDash=[1, 3]))
     x = alt.X("count:Q", title="interventions", axis=alt.Axis(tickCount=6))
     bars = (
         alt.Chart(alt.Data(values=rows))

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from experiments.findings import ROOT
-from experiments.reproduce import Experiment, discover, main
+from experiments.reproduce import Experiment, Running, discover, main, start
+
+from experiments import reproduce
 
 RUN = """
 import argparse, json
@@ -108,3 +110,21 @@ def test_an_unknown_experiment_is_refused_with_the_names_there_are(
     with pytest.raises(SystemExit):
         main(["--only", "nothing"], root=root)
     assert "fine" in capsys.readouterr().err
+
+
+def test_a_reproduction_that_is_stopped_leaves_nothing_running(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "experiments" / "fine" / "run.py").write_text("import time\ntime.sleep(600)\n")
+    started = []
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    def keep(*words, **settings) -> Running:
+        started.append(start(*words, **settings))
+        return started[-1]
+
+    monkeypatch.setattr(reproduce, "start", keep)
+    monkeypatch.setattr("experiments.reproduce.time.sleep", stop)
+    with pytest.raises(KeyboardInterrupt):
+        main(["--only", "fine", "--out", str(root / "out")], root=root)
+    assert started[0].process.poll() is not None
