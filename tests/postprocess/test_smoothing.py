@@ -390,3 +390,15 @@ def test_reports_that_hide_the_time_are_not_smoothed_over_it(step, mechanism):
     estimate = estimate_tally(Tally(Provenance(plan.fingerprint, True), statistics, per_place), plan)
     with pytest.raises(SettingError, match="hide the time"):
         step(estimate)
+
+
+def test_events_by_timetable_vary_less_than_chance_and_the_intervals_of_their_days_say_so() -> None:
+    rng = np.random.default_rng(8)
+    usual = np.array([12, 8, 5, 3, 1])
+    counts = usual + (rng.random((400, 5)) < 0.1) - (rng.random((400, 5)) < 0.1) * (usual > 1)
+    found = smooth(oracle_estimate(counts, 4.0, 2))
+    chance = smooth(oracle_estimate(rng.poisson(usual, (400, 5)), 4.0, 2))
+    assert np.abs(found.values - counts).mean() < 0.4
+    widths = [np.subtract(*one.noise.limits(one.values, 0.8)[::-1]).mean() for one in (found, chance)]  # type: ignore[attr-defined]
+    assert widths[0] < 0.85 * widths[1]
+    assert 0.77 < covered(found, counts, 0.8) < 0.92

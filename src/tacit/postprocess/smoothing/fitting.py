@@ -14,7 +14,7 @@ from tacit.postprocess.smoothing.model import Setting, Variability
 FloatArray = NDArray[np.float64]
 
 _PRIOR_DEVIATIONS: Final = Variability(
-    drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.5, burst=1.0
+    drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.5, burst=1.0, chance=0.3
 )
 _MOST_PLACES: Final = 24
 _FIRST_STEP: Final = 1.2
@@ -24,17 +24,21 @@ _SMALLEST: Final = -9.0
 _LARGEST: Final = 7.0
 _AVERAGED: Final = ((0, 2), (5, 1))  # the drift, squared, and the overdispersion: variances both
 _SHIFTS: Final = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
-_SCALES: Final = (0.4, 0.55, 0.75, 1.0, 1.35, 1.8, 2.5)
-_SCALE_DEVIATION: Final = 0.35
+_SCALES: Final = (0.2, 0.3, 0.44, 0.66, 1.0, 1.5, 2.25, 3.4, 5.0)
+_SCALE_DEVIATION: Final = 0.45
 
 
 def fit(setting: Setting, start: Variability, *, prior: Variability, first_step: float = _FIRST_STEP) -> Variability:
     """The variability of greatest penalized likelihood, searched one parameter after another.
 
-    Places are independent given their totals, so a few dozen of them, most of them large, tell as much as is needed
-    about habits that all share.
+    Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
+    as is needed about habits that all share.
     """
-    chosen = _told_most(setting.base)
+    n_places = len(setting.base)
+    chosen = np.arange(n_places)
+    if n_places > _MOST_PLACES:
+        order = np.argsort(-setting.base)
+        chosen = np.sort(order[np.linspace(0, n_places - 1, _MOST_PLACES).astype(np.int64)])
     observed, centre = setting.observed[:, chosen], prior.logs()
     fixed = setting.fixed(given_sum=True, places=chosen)
     deviations = np.array(astuple(_PRIOR_DEVIATIONS))
@@ -44,15 +48,6 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
         return 0.5 * float(np.square((logs - centre) / deviations).sum()) - likelihood
 
     return _with_means(loss, _descend(loss, start.logs(), first_step))
-
-
-def _told_most(base: FloatArray) -> NDArray[np.int64]:
-    """All places if they are few; else a few dozen, the denser the larger they are: noise hides how small ones vary."""
-    n_places = len(base)
-    if n_places <= _MOST_PLACES:
-        return np.arange(n_places)
-    ranks = (np.square(np.linspace(0, 1, _MOST_PLACES)) * (n_places - 1)).astype(np.int64)
-    return np.sort(np.argsort(-base)[np.maximum(ranks, np.arange(_MOST_PLACES))])
 
 
 def _with_means(loss: Callable[[FloatArray], float], best: FloatArray) -> Variability:

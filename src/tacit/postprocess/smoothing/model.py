@@ -27,7 +27,8 @@ class Variability:
     ``drift`` of the level in a year; ``wander`` around it, forgotten in about ``memory`` days; ``weekday`` and
     ``season`` the usual size of their terms. ``overdispersion`` is what a day varies more than chance, as in
     Dirichlet-multinomial counts: a share's variance is s (1/N + overdispersion). ``burst`` is the same for the part of
-    a day's total that is out of the ordinary.
+    a day's total that is out of the ordinary. ``chance`` is the variance of a day apart from these, in parts of that of
+    chance: 1 for events that know nothing of one another, less for those by timetable.
     """
 
     drift: float = 0.04
@@ -37,6 +38,7 @@ class Variability:
     season: float = 0.04
     overdispersion: float = 0.0004
     burst: float = 0.2
+    chance: float = 1.0
 
     def logs(self) -> FloatArray:
         return np.asarray(np.log(np.array(astuple(self))), np.float64)
@@ -152,17 +154,18 @@ class Fixed:
     def deviations(self, variability: Variability) -> FloatArray:
         """The variance of realized counts around their expectation."""
         chance = self.exposures[:, None] * self.shares * self.fractions
-        return np.asarray(chance * (1 + self._more(variability, self.shares)), np.float64)
+        return np.asarray(chance * self._times(variability, self.shares), np.float64)
 
     def excess(self, variability: Variability) -> FloatArray:
-        """The part of it that is more than chance, for each time."""
-        more = self._more(variability, self.shares.mean(axis=1, keepdims=True))[:, 0]
-        return np.asarray(more / (1 + more), np.float64)
+        """The part of it that is more than chance, for each time; below 0 if it is less."""
+        times = self._times(variability, self.shares.mean(axis=1, keepdims=True))[:, 0]
+        return np.asarray(1 - 1 / times, np.float64)
 
-    def _more(self, variability: Variability, shares: FloatArray) -> FloatArray:
-        """How many times the variance of chance comes on top of it."""
+    def _times(self, variability: Variability, shares: FloatArray) -> FloatArray:
+        """How many times the variance of chance it is."""
         spread = variability.overdispersion + variability.burst * np.square(self.bursts)
-        return np.asarray((self.exposures[:, None] if self.is_shared else shares) * spread[:, None], np.float64)
+        sizes = self.exposures[:, None] if self.is_shared else shares
+        return np.asarray(variability.chance + sizes * spread[:, None], np.float64)
 
 
 def _fractions(variances: FloatArray) -> FloatArray:
