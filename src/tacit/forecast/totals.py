@@ -26,6 +26,7 @@ from tacit.forecast.covariates import Covariates
 from tacit.forecast.laws import CountLaw
 from tacit.forecast.seasons import season_length
 from tacit.forecast.terms import CHANGING, DAYS_A_YEAR, USUAL_SIZES, Terms
+from tacit.two_binomials import normal_quantile
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -124,7 +125,7 @@ class TotalModel:
     def excesses(self, step: str, horizon: int) -> FloatArray:
         """How many times the model's own variance each bin ahead has: storms, and years that differ, included."""
         ahead = np.log(np.arange(1.0, horizon + 1))
-        return np.interp(ahead, np.log(np.array(_leads(step), np.float64)), self.excess)
+        return np.asarray(np.interp(ahead, np.log(np.array(_leads(step), np.float64)), self.excess), np.float64)
 
     def follow(self, totals: Totals, origins: IntArray) -> Followed:
         """Go through all bins, and keep what was known at origins (ascending)."""
@@ -281,11 +282,24 @@ def _excess(model: TotalModel, totals: Totals) -> tuple[float, ...]:
 
 
 def _factor(counts: FloatArray, errors: FloatArray, means: FloatArray, own: FloatArray, weights: FloatArray) -> float:
-    """The multiple of relative variances at which intervals cover as much as they say, by halving."""
+    """The multiple of relative variances at which intervals cover as much as they say, by halving.
+
+    Where noise is most of what varies, nothing can be told, and the model's own variance stays.
+    """
+    chance = means + own * np.square(means)
+    if float(weights @ errors) > float(weights @ chance):
+        return _LEAST_EXCESS
     low, high = np.log(_LEAST_EXCESS), np.log(_MOST_EXCESS)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        law = CountLaw(means, means + np.exp(middle) * own * np.square(means) + errors)
-        too_wide = sum(float(weights @ law.coverage(np.rint(counts), level)) - level for level in _LEVELS)
+        spread = means + np.exp(middle) * own * np.square(means) + errors
+        too_wide = sum(float(weights @ _covered(counts, means, spread, errors, level)) - level for level in _LEVELS)
         low, high = (low, middle) if too_wide > 0 else (middle, high)
     return float(np.exp(0.5 * (low + high)))
+
+
+def _covered(counts: FloatArray, means: FloatArray, spread: FloatArray, errors: FloatArray, level: float) -> FloatArray:
+    """How much of each count an interval holds; noisy totals may be negative, and have normal ones."""
+    if errors.any():
+        return np.asarray(np.abs(counts - means) <= normal_quantile(level) * np.sqrt(spread), np.float64)
+    return CountLaw(means, spread).coverage(counts, level)
