@@ -68,7 +68,7 @@ class Terms:
                 continue  # what never changes tells nothing
             is_flag = bool(np.isin(known, (0.0, 1.0)).all())
             centre, scale = (0.0, 1.0) if is_flag else (float(known.mean()), float(known.std()))
-            is_alone = is_flag and known.mean() < _RARE and not _has_neighbours(name, of_all, around)
+            is_alone = is_flag and bool(known.mean() < _RARE) and not _has_neighbours(name, of_all, around)
             columns.append(Column(name, centre, scale, is_flag, is_alone))
         return cls(tuple(columns))
 
