@@ -285,6 +285,14 @@ def test_stated_bounds_are_rounded_up():
     assert "at most 20.1 (epsilon 3)" in text
 
 
+def test_a_csv_whose_statement_another_version_worded_otherwise_is_read(tmp_path, release, monkeypatch):
+    with monkeypatch.context() as then:
+        then.setattr(PrivacyStatement, "text", lambda statement: "As it was said then.")
+        release.write(tmp_path / "r.csv")
+    assert "# As it was said then.\n" in (tmp_path / "r.csv").read_text(encoding="utf-8")
+    assert Release.read(tmp_path / "r.csv").statement.text() == release.statement.text()
+
+
 def test_words_edited_at_the_head_of_a_csv_are_noticed(tmp_path, release):
     release.write(tmp_path / "r.csv")
     text = (tmp_path / "r.csv").read_text(encoding="utf-8")

@@ -15,10 +15,13 @@ from tacit.domain import TimeAxis
 from tacit.errors import NoInterval, NotShown, SettingError
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.noise import OracleNoise
+from tacit.noise.drifting import StateSpace
+from tacit.noise.state_space import StateSpaceNoise
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.release import Release, Rule, Rules
 from tacit.release.files import _checksum
+from tacit.release.hiding import without_cells
 from tacit.release.release import BLANKED
 from tacit.release.statement import PrivacyStatement
 from tacit.tally import Tally
@@ -126,6 +129,54 @@ def test_noise_that_depends_on_counts_does_not_give_them_away():
     for name in ("standard_error", "lower", "upper"):
         shown = ~is_gone.ravel()
         np.testing.assert_allclose(made.columns()[name][shown], plain.columns()[name][shown])
+
+
+@pytest.mark.parametrize("by", [None, "month"])
+def test_the_model_of_smoothed_counts_does_not_give_them_away(by):
+    """How much a day varies is nearly its count: the model holds one number for all that are removed of a day."""
+    counts = np.random.default_rng(5).poisson([60, 12, 6, 2, 1], (120, 5))
+    plan, estimate = simulated_estimate(counts, f=0.05)
+    rules = Rules.parse(suppress=("count < 15",) if by is None else ("count < 300",))
+    plain = Release.of(plan, estimate, refine="smooth", by=by)
+    made = Release.of(plan, estimate, refine="smooth", by=by, rules=rules)
+    is_gone = np.isnan(made.refined.values)
+    noise, fine = made.refined.noise, is_gone
+    if by is not None:
+        noise, fine = noise.base, noise.grouping.fine(is_gone.astype(float)) > 0
+    assert isinstance(noise, StateSpaceNoise)
+    assert (fine.sum(axis=1) > 1).all()
+    for variances in (noise.model.deviations, noise.model.errors):
+        np.testing.assert_allclose(
+            variances.min(axis=1, where=fine, initial=np.inf), variances.max(axis=1, where=fine, initial=0)
+        )
+    for of_places in (noise.model.series, noise.model.coefficients, noise.share_weights, noise.day_weights):
+        assert len(np.unique(of_places[fine.all(axis=0)], axis=0)) == 1
+    for of_places in (noise.share_weights, noise.day_weights):
+        assert of_places.sum() == pytest.approx(1.0)
+    errors = made.refined.noise.standard_errors() / plain.refined.noise.standard_errors()
+    np.testing.assert_allclose(errors[~is_gone], 1.0, rtol=0.05)
+
+
+def test_a_curators_model_of_smoothed_counts_holds_one_number_for_all_that_are_removed():
+    """Not even their sum per day is public."""
+    counts = np.random.default_rng(5).poisson([60, 12, 6, 2], (120, 4))
+    noise = StateSpaceNoise(
+        StateSpace(
+            np.ones(120),
+            counts + 1.0,
+            np.full((120, 4), 2.0),
+            np.zeros((120, 0)),
+            np.ones((4, 3)),
+            0.5,
+            np.zeros((4, 0)),
+            np.zeros((1, 1)),
+        )
+    )
+    is_gone = counts < 10
+    _, estimate = simulated_estimate(counts)
+    found = without_cells(replace(estimate, noise=noise), is_gone).noise
+    assert len(np.unique(found.model.deviations[is_gone].round(9))) == 1
+    np.testing.assert_array_equal(found.model.deviations[~is_gone], noise.model.deviations[~is_gone])
 
 
 def test_suppressed_counts_are_not_answered_and_public_numbers_are(release, kept):

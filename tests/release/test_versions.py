@@ -106,3 +106,18 @@ def test_reports_that_were_replaced_are_noticed_and_not_said_to_cost_nothing(tmp
     assert 5 <= days.version.n_other <= 10
     found.write(tmp_path / f"2{ending}")
     assert Release.read(tmp_path / f"2{ending}").version == found.version
+
+
+def test_later_versions_do_not_forget_that_reports_were_replaced(tmp_path):
+    """Nor claim that all of them cost events nothing more."""
+    _, again = simulated(COUNTS, seed=9)
+    second = released(again, revises=released(EARLY))
+    third = released(again, revises=second)
+    fourth = released(again + LATE, revises=third)
+    for found in (third, fourth):
+        assert (found.version.n_other, found.version.replaced_in) == (0, 2)
+        assert "In version 2 reports were replaced" in found.statement.text()
+        assert "nothing more" not in found.statement.text()
+        assert not found.version.costs_nothing_more
+    fourth.write(tmp_path / "4.csv")
+    assert Release.read(tmp_path / "4.csv").version == fourth.version

@@ -98,7 +98,7 @@ def release(
 
 def _say_version(made: Release, revises: Path | None) -> None:
     version = made.version
-    costs = "" if version.n_other else ", and costs events counted there nothing more"
+    costs = ", and costs events counted there nothing more" if version.costs_nothing_more else ""
     console.say(f"Version {version.number}: it replaces {revises}{costs}.")
     if version.n_fewer:
         console.warn(
@@ -111,3 +111,5 @@ def _say_version(made: Release, revises: Path | None) -> None:
             "ones: reports were replaced. New reports about the same events cost them the sum of both epsilons; the "
             "statement says so."
         )
+    elif version.replaced_in:
+        console.warn(f"In version {version.replaced_in} reports were replaced, and the statement still says so.")

@@ -239,7 +239,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 def _csv_bytes(release: Release) -> bytes:
     columns = release.columns()
     out = io.StringIO()
-    out.writelines(f"{line}\n" for line in _preamble(release.statement))
+    out.writelines(f"{line}\n" for line in _preamble(release.statement.text()))
     out.write(_CSV_MARK + json.dumps(_about(release, columns), ensure_ascii=False) + "\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -252,9 +252,9 @@ def _csv_bytes(release: Release) -> bytes:
     return out.getvalue().encode()
 
 
-def _preamble(statement: PrivacyStatement) -> list[str]:
+def _preamble(statement: str) -> list[str]:
     """What stands in words at the head of a CSV."""
-    lines = ("A Tacit release. Lines that begin with # are not data.", *statement.text().splitlines())
+    lines = ("A Tacit release. Lines that begin with # are not data.", *statement.splitlines())
     return [f"# {line}" for line in lines]
 
 
@@ -270,7 +270,8 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 _check_format(about)
             else:
                 words.append(line.rstrip("\r\n"))
-        if words != _preamble(PrivacyStatement.from_dict(about["statement"])):
+        # the words as they were when the file was written: another version of Tacit may say the same otherwise
+        if words != _preamble(about["statement"]["text"]):
             raise FormatError("the statement at the head of the release was changed. Do not trust it; ask for it anew.")
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))

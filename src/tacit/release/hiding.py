@@ -1,8 +1,10 @@
 """Removing counts from a release: from its numbers, and from what the noise model knows of them.
 
-Some noise depends on the counts themselves, and its model holds estimates of them. For cells that are removed these
-are evened out over all removed cells of a public bin, whose sum anyone can work out from the public number of reports.
-How large the error of a removed count was can still be told.
+Some noise depends on the counts themselves, and its model holds estimates of them, or variances that follow them: days
+vary as their counts do. For cells that are removed these are evened out over all removed cells of a public bin, whose
+sum anyone can work out from the public number of reports; where nothing is public, over all removed cells. The errors
+of counts that stay change by a few hundredths at most where smoothing ties them to removed ones, and not at all
+elsewhere.
 """
 
 from __future__ import annotations
@@ -40,9 +42,28 @@ def _forgetful(noise: Noise, cells: BoolArray) -> Noise:
         return replace(noise, base=_forgetful(noise.base, fine))
     if isinstance(noise, OracleNoise | SampledTreeNoise) and noise.counts is not None:
         return replace(noise, counts=_evened(noise.counts, noise.orientation.rows(cells)))
-    if isinstance(noise, StateSpaceNoise) and noise.offsets is not None:
-        return replace(noise, offsets=np.where(cells, 0.0, noise.offsets))
-    return noise
+    return _forgetful_smoothing(noise, cells) if isinstance(noise, StateSpaceNoise) else noise
+
+
+def _forgetful_smoothing(noise: StateSpaceNoise, cells: BoolArray) -> StateSpaceNoise:
+    """Smoothed counts: how much days vary is nearly their count, and how much a place drifts goes with its size."""
+    model = noise.model
+    rows = cells if noise.share_weights is not None else cells.reshape(1, -1)
+    is_gone = cells.all(axis=0)
+    return replace(
+        noise,
+        model=replace(
+            model,
+            deviations=_evened(model.deviations.reshape(rows.shape), rows).reshape(cells.shape),
+            errors=_evened(model.errors.reshape(rows.shape), rows).reshape(cells.shape),
+            series=_evened_places(model.series, is_gone),
+            coefficients=_evened_places(model.coefficients, is_gone),
+        ),
+        offsets=None if noise.offsets is None else np.where(cells, 0.0, noise.offsets),
+        share_weights=None if noise.share_weights is None else _evened_places(noise.share_weights, is_gone),
+        day_weights=None if noise.day_weights is None else _evened_places(noise.day_weights, is_gone),
+        share_skews=None if noise.share_skews is None else _evened_places(noise.share_skews, is_gone),
+    )
 
 
 def _evened(counts: FloatArray, cells: BoolArray) -> FloatArray:
@@ -50,3 +71,12 @@ def _evened(counts: FloatArray, cells: BoolArray) -> FloatArray:
     sums = np.where(cells, counts, 0.0).sum(axis=1, keepdims=True)
     means = sums / np.maximum(cells.sum(axis=1, keepdims=True), 1)
     return np.where(cells, means, counts)
+
+
+def _evened_places(parts: FloatArray, is_gone: BoolArray) -> FloatArray:
+    """What is known of each place, with the mean of those of which every count is removed in their stead."""
+    if not is_gone.any():
+        return parts
+    evened = parts.copy()
+    evened[is_gone] = parts[is_gone].mean(axis=0)
+    return evened

@@ -23,8 +23,8 @@ _SIMULATION: Final = (
 
 _NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
 _GONE: Final = (
-    "They are not in this release, and sums that need them cannot be asked. How large their errors are can still be "
-    "told from the noise model."
+    "They are not in this release, and sums that need them cannot be asked. Of their sizes the noise model holds means "
+    "alone."
 )
 _LEFT_OVER: Final = (
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
@@ -121,7 +121,7 @@ class PrivacyStatement:
 
     @property
     def _suppression_words(self) -> str:
-        which = f"Counts with {' or '.join(self.suppressed)} are suppressed."
+        which = f"Suppressed is every count for which: {' or '.join(self.suppressed)}."
         if self.keeps_suppressed:
             return f"{which} {_KEPT} {_NOT_PROTECTION}"
         return " ".join((which, _GONE, *(() if self.is_central else (_LEFT_OVER,)), _NOT_PROTECTION))

@@ -22,12 +22,14 @@ class Version:
 
     ``n_fewer`` counts the public numbers of reports that are smaller than they were: reports that were taken out.
     ``n_other`` counts those that are the same, but of reports that say something else: reports that were replaced.
+    ``replaced_in`` is the last version before this one in which that happened, 0 if there is none.
     """
 
     number: int = 1
     revises: str = ""
     n_fewer: int = 0
     n_other: int = 0
+    replaced_in: int = 0
 
     def __post_init__(self) -> None:
         check_at_least(1, version=self.number)
@@ -36,10 +38,17 @@ class Version:
     def after(cls, former: Release, plan: Plan, estimate: Estimate) -> Version:
         """The version that replaces a release made under the same plan by one of this estimate."""
         check_replaceable(former, plan, is_simulation=estimate.provenance.is_simulation)
-        return cls(former.version.number + 1, former.checksum, *_compared(former, estimate))
+        was = former.version
+        replaced_in = was.number if was.n_other else was.replaced_in
+        return cls(was.number + 1, former.checksum, *_compared(former, estimate), replaced_in)
+
+    @property
+    def costs_nothing_more(self) -> bool:
+        """Whether reports were at most added or taken out, in this version and in all before it."""
+        return not self.n_other and not self.replaced_in
 
     def to_dict(self) -> dict[str, Any]:
-        found = {"n_fewer": self.n_fewer, "n_other": self.n_other}
+        found = {"n_fewer": self.n_fewer, "n_other": self.n_other, "replaced_in": self.replaced_in}
         return {"number": self.number, "revises": self.revises} | {name: n for name, n in found.items() if n}
 
     def words(self, *, is_central: bool, prior_epsilon: float) -> str:
@@ -59,6 +68,11 @@ class Version:
                 "replaced. If these are new reports about the same events, both versions together cost them the sum of "
                 "both epsilons, which is not among the figures above."
             )
+        if self.replaced_in:
+            return (
+                f"{what} In version {self.replaced_in} reports were replaced. If those were new reports about the same "
+                "events, all versions together cost them the sum of the epsilons, which is not among the figures above."
+            )
         if not is_central and prior_epsilon:
             return (
                 f"{what} Some of its events were randomized more than once; the figures above count all their reports."
@@ -69,8 +83,8 @@ class Version:
             )
         if not is_central:
             return (
-                f"{what} Reports that came late were added to those already counted. Every event still has the reports "
-                "it had, so a revision costs events that were counted before nothing more."
+                f"{what} It counts the same reports, and those that came late. Every event still has the reports it "
+                "had, so a revision costs events that were counted before nothing more."
             )
         if prior_epsilon:
             return f"{what} Counting again drew new noise and was paid for anew: the figures above count all versions."
