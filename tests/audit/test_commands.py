@@ -20,13 +20,26 @@ def command(code: str) -> Command:
 
 
 def test_a_line_comes_back_for_each_value():
-    table = command("[print(line.strip(), 7) for line in sys.stdin]").randomize(np.array([3, 5, 11]))
-    assert table.tolist() == [["2", "3", "7"], ["2", "5", "7"], ["2", "11", "7"]]
+    lines = command("[print(line.strip(), 7) for line in sys.stdin]").randomize(np.array([3, 5, 11]))
+    assert lines == ["3 7", "5 7", "11 7"]
 
 
-def test_strings_of_bits_are_taken_apart_and_their_length_is_kept():
-    bits = command("[print('01' if line.strip() == '0' else '110') for line in sys.stdin]")
-    assert bits.randomize(np.array([0, 1])).tolist() == [["2", "0", "1", ""], ["3", "1", "1", "0"]]
+def test_a_line_ends_at_a_line_feed_whatever_else_is_in_it():
+    strange = command("[sys.stdout.buffer.write(bytes([97, 226, 128, 168, 255, 13, 10])) for line in sys.stdin]")
+    (line,) = strange.randomize(np.array([0]))
+    assert line.encode("utf-8", errors="surrogateescape") == bytes([97, 226, 128, 168, 255])
+
+
+def test_a_command_that_does_not_leave_is_stopped():
+    endless = Command(f'{PYTHON} "import time; time.sleep(60)"', patience=0.2)
+    with pytest.raises(SettingError, match=r"answer 1 lines within 0\.2 seconds"):
+        endless.lines(["1"])
+
+
+def test_pipes_are_told_to_ask_for_a_shell():
+    with pytest.raises(SettingError, match=r"Write: sh -c 'cat \| sort'"):
+        Command("cat | sort")
+    assert Command("sh -c 'cat | cat'").lines(["1", "2"]) == ["1", "2"]
 
 
 def test_answers_are_rows_of_numbers_and_reports_may_be_hexadecimal():
@@ -76,12 +89,14 @@ def test_plug_ins_are_found_by_name_or_refused():
 def test_a_plug_ins_failure_is_a_sentence():
     with pytest.raises(SettingError, match="mine:f failed: ZeroDivisionError"):
         guarded(lambda value: 1 / value, "mine:f")(0)
+    with pytest.raises(SettingError, match="mine:f failed: SystemExit: 1"):
+        guarded(sys.exit, "mine:f")(1)  # an exit code of 1 would say that the claim is refuted
     with pytest.raises(SettingError, match="must be a function"):
         guarded(5, "mine:f")
 
 
 def test_a_function_of_one_value_serves_many():
-    assert one_by_one(lambda value: value * 2)(np.array([1, 2])).tolist() == [2, 4]
+    assert one_by_one(lambda value: value * 2)(np.array([1, 2])) == [2, 4]
 
 
 def test_every_mechanism_of_ours_is_known_for_one():

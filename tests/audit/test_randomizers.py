@@ -10,9 +10,11 @@ from experiments.audits.broken import PerBitUnary, Rappor, SeedLeftIn, ThesisOra
 from scipy import stats
 
 from tacit.audit import audit_mechanism, audit_randomizer, audit_repeated_reports, audit_repeating_noise
-from tacit.audit.randomizers import audit_reports_of, from_files, pairs_of
+from tacit.audit.pairs import likely_pairs, pairs_of
+from tacit.audit.randomizers import audit_reports_of, from_files
 from tacit.audit.supports import outcomes
 from tacit.audit.verdicts import Audit, Verdict
+from tacit.audit.views import Wholes
 from tacit.errors import DataError, SettingError
 from tacit.local.memoized import LongitudinalRappor
 from tacit.local.randomized_response import RandomizedResponse
@@ -154,6 +156,21 @@ def test_every_value_has_its_turn():
     for n_values in (2, 3, 17, 24):
         assert {value for pair in pairs_of(n_values) for value in pair} == set(range(n_values))
     assert all(first < second < 5000 for first, second in pairs_of(5000))
+
+
+def test_all_pairs_are_tried_where_there_are_few_and_the_likeliest_where_there_are_many():
+    def reports_of(numbers):
+        return np.where(numbers == 3, 1, np.where(numbers == 11, 2, 0))[:, None]
+
+    for n_values, n_pairs in ((2, 1), (7, 21)):
+        pairs, n_spent = likely_pairs(n_values, reports_of, [Wholes()], n_runs=10_000, confidence=0.99)
+        assert (len(pairs), n_spent) == (n_pairs, 0)
+    pairs, n_spent = likely_pairs(17, reports_of, [Wholes()], n_runs=100_000, confidence=0.99)
+    assert len(pairs) == 8
+    assert n_spent <= 6_000
+    assert all({3, 11} & set(pair) for pair in pairs)
+    many, _ = likely_pairs(100, lambda numbers: numbers[:, None], [Wholes()], n_runs=100_000, confidence=0.99)
+    assert set(pairs_of(100)[:10]) < set(many)
 
 
 def test_a_randomizer_must_give_a_report_for_each_value():

@@ -16,6 +16,7 @@ from tacit.audit.dependence import audit_dependence, noise_rank
 from tacit.audit.floating_point import audit_floating_point, is_reachable
 from tacit.audit.games import Contest, View, play_game
 from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import audit_mechanism, audit_randomizer, audit_repeating_noise, audit_reports_of
 from tacit.audit.reconstruction import (
     Reconstruction,
@@ -33,6 +34,7 @@ __all__ = [
     "Audit",
     "Command",
     "Contest",
+    "MeasuredNodes",
     "Reconstruction",
     "Verdict",
     "View",
@@ -43,6 +45,7 @@ __all__ = [
     "audit_floating_point",
     "audit_many",
     "audit_mechanism",
+    "audit_nodes",
     "audit_plan",
     "audit_randomizer",
     "audit_reconstruction",

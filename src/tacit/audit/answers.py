@@ -7,17 +7,16 @@ sum, and by the likelihood of Laplace noise, which is the best there is where ev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tacit._validate import check_at_least
 from tacit.audit.averaging import averaged, is_redrawn
 from tacit.audit.games import BoolArray, Contest, FloatArray, IntArray, Progress, View, play_game, tossed
 from tacit.audit.verdicts import Audit
-from tacit.audit.views import Discriminant, as_numbers, by_quantiles
+from tacit.audit.views import Telling, as_numbers, finite, views_of_answers
 from tacit.errors import SettingError
 from tacit.randomness import Randomness, SecureRandomness
 
@@ -29,7 +28,6 @@ BuildMany = Callable[[IntArray], FloatArray]
 DEFAULT_RUNS: Final = 20_000
 DEFAULT_COUNT: Final = 20
 """What every bin holds before a unit is added: more than a few, lest answers cut off at 0 hide it."""
-_N_TELLING: Final = 3
 _CELLS_AT_ONCE: Final = 1 << 23
 
 
@@ -91,7 +89,7 @@ def audit_many(
     views: Sequence[View] = (),
 ) -> Audit:
     """The same for a function that makes many runs at once."""
-    views = views or [*(Telling(rank) for rank in range(_N_TELLING)), Discriminant(), LaplaceLikelihood()]
+    views = views or views_of_answers()
     return play_game(
         name,
         neighbors(build, start_of(counts), unit, views),
@@ -163,7 +161,7 @@ def audit_reconstruction(
     source = SecureRandomness() if randomness is None else randomness
     n_learned = n_builds // 2
     bits = tossed(n_learned * n_bins, source).reshape(n_learned, n_bins)
-    answers = as_numbers(build(unit * bits.astype(np.int64)))
+    answers = finite(as_numbers(build(unit * bits.astype(np.int64))))
     inputs = np.column_stack([answers, np.ones(n_learned)])
     scale = float((answers**2).mean()) + np.finfo(float).tiny
     ridge = 1e-8 * scale * n_learned * np.eye(inputs.shape[1])
@@ -173,7 +171,7 @@ def audit_reconstruction(
         n_here = -(-len(coins) // n_bins)
         rest = tossed(n_here * n_bins - len(coins), source)
         table = np.concatenate([coins, rest]).reshape(n_here, n_bins)
-        found = np.column_stack([as_numbers(build(unit * table.astype(np.int64))), np.ones(n_here)]) @ weights
+        found = np.column_stack([finite(as_numbers(build(unit * table.astype(np.int64)))), np.ones(n_here)]) @ weights
         return np.asarray(found, np.float64).reshape(-1)[: len(coins)]
 
     return play_game(
@@ -233,57 +231,3 @@ def start_of(counts: int | ArrayLike) -> IntArray:
     if start.ndim != 1 or not start.size or start.dtype.kind not in "iu":
         raise SettingError("counts must be a row of whole numbers, or the number of bins.")
     return start.astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """The answer that differs most between the two inputs, or the next after it: ``rank`` 0, 1, ..."""
-
-    rank: int
-
-    @property
-    def name(self) -> str:
-        return "the answer that tells most" if self.rank == 0 else f"the answer that tells most but {self.rank}"
-
-    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
-        answers = as_numbers(observed)
-        column = gap_order(answers, coins)[min(self.rank, answers.shape[1] - 1)]
-        return by_quantiles(lambda outputs: as_numbers(outputs)[:, column], observed)
-
-
-@dataclass(frozen=True, slots=True)
-class LaplaceLikelihood:
-    """How much more likely answers are with the unit than without, if each had Laplace noise of its own."""
-
-    name: str = "the likelihood of Laplace noise in all answers"
-
-    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
-        answers = as_numbers(observed)
-        gap, error = _gaps(answers, coins)
-        kept = np.flatnonzero(np.abs(gap) > 4 * error)
-        center = np.median(answers[~coins], axis=0) if (~coins).any() else answers[0]
-        spread = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)
-
-        def likelihood(outputs: Any) -> FloatArray:
-            off = as_numbers(outputs)[:, kept] - center[kept]
-            terms = (np.abs(off) - np.abs(off - gap[kept])) / np.maximum(spread[kept], 1e-9 * np.abs(gap[kept]))
-            return np.asarray(terms.sum(axis=1), np.float64)
-
-        return by_quantiles(likelihood, observed)
-
-
-def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
-    """Answers in the order of how surely their means differ between the two inputs."""
-    gap, error = _gaps(answers, coins)
-    return [int(column) for column in np.argsort(-np.abs(gap) / error, kind="stable")]
-
-
-def _gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, NDArray[np.float64]]:
-    """How much the mean of every answer differs between the two inputs, and the standard error of that."""
-    n_heads, n_tails = int(coins.sum()), int((~coins).sum())
-    if not (n_heads and n_tails):
-        return np.zeros(answers.shape[1]), np.ones(answers.shape[1])
-    heads, tails = answers[coins], answers[~coins]
-    error = np.sqrt(heads.var(axis=0) / n_heads + tails.var(axis=0) / n_tails)
-    gap = heads.mean(axis=0) - tails.mean(axis=0)
-    return gap, np.maximum(error, 1e-9 * (1 + np.abs(gap)))  # never zero: some answers have no noise

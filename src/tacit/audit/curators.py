@@ -10,22 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.audit.answers import Build, BuildMany
 from tacit.audit.games import FloatArray, IntArray
+from tacit.audit.nodes import MeasuredNodes
 from tacit.central.continual.counter import Counter
 from tacit.central.continual.stream import Stream
 from tacit.central.table import central_mechanism_of
 from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.noise.node_laws import DiscreteLaplace
 from tacit.plan import Plan
 from tacit.privacy.spend import Spend
 from tacit.randomness import Randomness, SecureRandomness
+from tacit.stream_laws import NestedTree
 from tacit.tally import ExactTally
 
-LONGEST: Final = 128
+LONGEST: Final = 512
 """Bins of a counter that are looked at."""
 
 _CELLS_AT_ONCE: Final = 1 << 22
@@ -73,6 +77,57 @@ def answers_of_counter(stream: Stream, *, randomness: Randomness | None = None) 
         return totals.T / law.grid
 
     return CuratedAnswers(_in_pieces(build, n_bins), n_bins, unit.sensitivity)
+
+
+def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes | None:
+    """The noisy nodes of a tree with Laplace noise; none of a flat table, which publishes its own."""
+    source = SecureRandomness() if randomness is None else randomness
+    mechanism = central_mechanism_of(plan)
+    if not mechanism.cost.is_pure or sum(law is not None for law in mechanism.laws) < 2:
+        return None
+    tree, is_over_time = mechanism.hierarchy, mechanism.axis == "time"
+    rates = [law.rate if isinstance(law, DiscreteLaplace) else 0 for law in mechanism.laws]
+
+    def build(tables: IntArray) -> FloatArray:
+        wide = _widened(plan, len(tables), is_over_time)
+        spend = Spend.simulation(mechanism.cost, seed=_seed(source))
+        counts = ExactTally(tables.T if is_over_time else tables)
+        return central_mechanism_of(wide).noisy_nodes(counts, wide, spend=spend).T.astype(np.float64)
+
+    def exactly(tables: IntArray) -> IntArray:
+        leaves = tables.T if mechanism.order is None else tables.T[mechanism.order]
+        return tree.sum_leaves(leaves).T
+
+    return MeasuredNodes(
+        _in_pieces(build, tree.n_leaves),
+        exactly,
+        np.repeat(np.array(rates, np.float64), tree.level_sizes),
+        tree.n_leaves,
+        plan.most,
+    )
+
+
+def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> MeasuredNodes | None:
+    """The noisy nodes that a counter's totals add up, got back from them by subtraction; none of other laws."""
+    law = stream.law
+    if not isinstance(law, NestedTree) or law.node_noise.is_gaussian:
+        return None
+    published = answers_of_counter(stream, randomness=randomness)
+    numbers = np.arange(1, published.n_bins + 1)
+    bases = numbers - law.spans(numbers)
+
+    def apart(totals: NDArray[Any]) -> NDArray[Any]:
+        """A node is its total less the total it starts from."""
+        before = np.column_stack([np.zeros_like(totals[:, :1]), totals])
+        return np.asarray(totals - before[:, bases])
+
+    return MeasuredNodes(
+        lambda tables: apart(published.build(tables)),
+        lambda tables: apart(np.cumsum(tables, axis=1)),
+        np.full(published.n_bins, float(law.node_noise.parameter)),
+        published.n_bins,
+        published.unit,
+    )
 
 
 def _widened(plan: Plan, n_runs: int, is_over_time: bool) -> Plan:

@@ -19,7 +19,7 @@ from tacit.audit.answers import BuildMany, neighbors, start_of
 from tacit.audit.games import BoolArray, FloatArray, IntArray, Progress, play_game
 from tacit.audit.reconstruction import noiseless_combinations
 from tacit.audit.verdicts import Audit
-from tacit.audit.views import as_numbers
+from tacit.audit.views import as_numbers, finite
 from tacit.randomness import Randomness
 
 
@@ -53,7 +53,7 @@ def noise_rank(build: BuildMany, counts: int | ArrayLike, *, n_builds: int | Non
     start = start_of(counts)
     n_answers = as_numbers(build(start[None, :])).shape[1]
     n_builds = n_answers + max(16, n_answers // 8) if n_builds is None else n_builds
-    answers = as_numbers(build(np.tile(start, (n_builds, 1))))
+    answers = finite(as_numbers(build(np.tile(start, (n_builds, 1)))))
     return NoiseRank(n_builds, n_answers, noiseless_combinations(answers[1:] - answers[0]), answers[0])
 
 
@@ -91,7 +91,7 @@ def audit_dependence(
 def _most_exposed(build: BuildMany, start: IntArray, unit: int, found: NoiseRank) -> int:
     """The bin in which a unit changes the combinations without noise most."""
     tables = start + unit * np.eye(start.size, dtype=np.int64)
-    residuals = (as_numbers(build(tables)) - found.answers) @ found.combinations.T
+    residuals = (finite(as_numbers(build(tables))) - found.answers) @ found.combinations.T
     return int(np.argmax(np.abs(residuals).max(axis=1)))
 
 
@@ -104,10 +104,10 @@ class _Residual:
 
     def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
         combinations, answers = self.found.combinations, self.found.answers
-        size = float(np.abs(as_numbers(observed)).max(initial=1.0))
+        size = float(np.abs(finite(as_numbers(observed))).max(initial=1.0))
 
         def reduce(outputs: Any) -> IntArray:
-            residual = (as_numbers(outputs) - answers) @ combinations.T
+            residual = (finite(as_numbers(outputs)) - answers) @ combinations.T
             return np.asarray(np.abs(residual).max(axis=1) > 1e-7 * size, np.int64)
 
         return reduce

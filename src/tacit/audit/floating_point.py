@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.audit.answers import BuildMany, gap_order, neighbors
+from tacit.audit.answers import BuildMany, neighbors
 from tacit.audit.games import BoolArray, FloatArray, IntArray, Progress, View, play_game
 from tacit.audit.verdicts import Audit
-from tacit.audit.views import as_numbers, tells_most
+from tacit.audit.views import as_numbers, gap_order, tells_most
 from tacit.randomness import Randomness
 
 _MANTISSA: Final = 53
@@ -57,11 +57,14 @@ def lowest_bits(outputs: ArrayLike) -> IntArray:
     >>> len(set(bits.tolist()))
     3
     """
-    mantissa, exponent = np.frexp(np.asarray(outputs, np.float64))
+    y = np.asarray(outputs, np.float64)
+    is_odd = ~np.isfinite(y)
+    mantissa, exponent = np.frexp(np.where(is_odd, 0.0, y))
     digits = np.abs(mantissa * _GRID).astype(np.int64)
     lowest = np.log2(np.maximum(digits & -digits, 1).astype(np.float64)).astype(np.int64) - _MANTISSA
     code = (exponent.astype(np.int64) + 1100) * 64 - lowest
-    return np.where(digits == 0, _ZERO * 64, code)
+    odd = np.where(is_odd, 1 + np.isnan(y) + 2 * np.isneginf(y), 0)
+    return np.where(digits == 0, _ZERO * 64 + odd, code)
 
 
 def audit_floating_point(

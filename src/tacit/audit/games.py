@@ -178,11 +178,19 @@ def _aimed(contest: Contest, played: _Played) -> Guessing:
 def _best(contest: Contest, played: _Played, n_learned: int, n_judged: int) -> _Candidate:
     """The best guessing of all views: learned on some runs, judged by others."""
     learned, judged = played.play(contest, n_learned), played.play(contest, n_judged)
-    candidates = [_aim(contest, view, learned, judged, played) for view in contest.views]
+    candidates = [_aim(contest, view, learned, judged, played.n_runs, played.error) for view in contest.views]
     best = max(candidates, key=_worth)
     # promises that may as well be the best: the surest of them
     least = best.worth - _slack(best.worth, best.spread)
     return min((one for one in candidates if one.worth >= least), key=lambda one: one.spread)
+
+
+def promised(
+    views: Sequence[View], learned: tuple[Any, BoolArray], judged: tuple[Any, BoolArray], *, n_runs: int, error: float
+) -> float:
+    """The bound that outputs and their coins promise in the best view, for a game of so many runs."""
+    nothing = Contest("", lambda coins: coins, views)
+    return max(_aim(nothing, view, learned, judged, n_runs, error).worth for view in views)
 
 
 def _slack(worth: float, spread: float) -> float:
@@ -199,7 +207,8 @@ def _aim(
     view: View,
     learned: tuple[Any, BoolArray],
     judged: tuple[Any, BoolArray],
-    played: _Played,
+    n_runs: int,
+    error: float,
 ) -> _Candidate:
     reduce = view.fit(*learned)
     outcomes, says = _ordered(reduce(learned[0]), learned[1])
@@ -212,7 +221,7 @@ def _aim(
     known = outcomes[at] == seen
     right = np.bincount(at[known], (says[at] == judged[1])[known], minlength=outcomes.size)
     made = np.bincount(at[known], minlength=outcomes.size)
-    cut, worth, spread = _cut(np.cumsum(right), np.cumsum(made), played.n_runs / len(seen), played.error)
+    cut, worth, spread = _cut(np.cumsum(right), np.cumsum(made), n_runs / len(seen), error)
     order = np.argsort(outcomes[:cut])
     return _Candidate(Guessing(contest, view.name, reduce, outcomes[order], says[order]), worth, spread)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit._validate import check_at_least
 from tacit.audit.games import BoolArray, Contest, IntArray, Progress, play_game
-from tacit.audit.randomizers import pairs_of
+from tacit.audit.pairs import pairs_of
 from tacit.audit.supports import n_set, telling_bits
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Wholes

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import SettingError, TacitError
@@ -34,7 +33,7 @@ def plug_in_named(name: str) -> Any:
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module)
-    except Exception as problem:  # somebody else's code runs
+    except (Exception, SystemExit) as problem:  # somebody else's code runs
         raise SettingError(f"the module {module} cannot be loaded: {_said(problem)}") from None
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -60,16 +59,16 @@ def guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             return function(*given)
         except TacitError:
             raise
-        except Exception as problem:  # somebody else's code runs
+        except (Exception, SystemExit) as problem:  # somebody else's code runs, and its exit is no verdict of ours
             raise SettingError(f"{name} failed: {_said(problem)}") from None
 
     return call
 
 
-def one_by_one(function: Callable[[Any], Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def one_by_one(function: Callable[[Any], Any]) -> Callable[[NDArray[Any]], list[Any]]:
     """A function of one value as one of many."""
-    return lambda values: np.array([function(value) for value in values.tolist()])
+    return lambda values: [function(value) for value in values.tolist()]
 
 
-def _said(problem: Exception) -> str:
+def _said(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}"[:_MOST_SAID]

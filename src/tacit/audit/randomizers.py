@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
-from tacit.audit.games import BoolArray, Contest, Progress, View, play_game
+from tacit._validate import check_at_least, check_share
+from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, Progress, View, play_game
+from tacit.audit.pairs import likely_pairs, pairs_of
+from tacit.audit.report_tables import ReportTables
 from tacit.audit.supports import Supports, has_supports
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Fields, Wholes, views_of
@@ -21,8 +24,8 @@ Randomize = Callable[[NDArray[Any]], Any]
 """Takes true values, gives as many reports: an array with a row for each, or a list of words."""
 
 DEFAULT_REPORTS: Final = 1_000_000
-_MOST_PAIRS: Final = 24
 _TRIED: Final = 64
+_MOST_TRIED: Final = 1_024
 _SHORT_BYTES: Final = 2
 
 
@@ -118,23 +121,32 @@ def audit_randomizer(
     """
     held = list(range(values)) if isinstance(values, int) else list(values)
     check_at_least(2, values=len(held))
-    chosen = [(held[first], held[second]) for first, second in pairs_of(len(held))] if pairs is None else list(pairs)
-    looks = views
-    if looks is None:
-        looks = views_of(_checked(randomize(np.resize(np.array(chosen[0]), _TRIED)), _TRIED))
+    tables = _tabled(randomize)
+    # every value has its turn here already, so that what fails for one of them fails at once
+    looks = views or views_of(tables(np.resize(np.array(held), max(_TRIED, min(len(held), _MOST_TRIED)))))
+    n_spent = 0
+    if pairs is None:
+        check_at_least(FEWEST_RUNS, n_runs=n_reports)
+        check_share(confidence=confidence)
+        picked = np.array(held)
+        chosen, n_spent = likely_pairs(
+            len(held), lambda numbers: tables(picked[numbers]), looks, n_runs=n_reports, confidence=confidence
+        )
+        pairs = [(held[first], held[second]) for first, second in chosen]
     contests = [
-        Contest(f"values {first} and {second}", _player(randomize, first, second), looks) for first, second in chosen
+        Contest(f"values {first} and {second}", _player(tables, first, second), looks) for first, second in pairs
     ]
-    return play_game(
+    audit = play_game(
         "local randomizer",
         contests,
         epsilon=epsilon,
         delta=delta,
-        n_runs=n_reports,
+        n_runs=n_reports - n_spent,
         confidence=confidence,
         randomness=randomness,
         progress=progress,
     )
+    return replace(audit, n_runs=n_reports)
 
 
 def audit_repeating_noise(
@@ -155,10 +167,11 @@ def audit_repeating_noise(
     held = list(range(values)) if isinstance(values, int) else list(values)
     check_at_least(2, values=len(held))
     first, second = held[0], held[-1]
+    tables = _tabled(randomize)
 
     def play(coins: BoolArray) -> NDArray[np.int64]:
-        three = [_rows(randomize(_picked(first, second, bits))) for bits in (coins, coins & False, coins | True)]
-        is_first, is_second = ((three[0] == own).all(axis=1) for own in three[1:])
+        three = [tables(_picked(first, second, bits)) for bits in (coins, coins & False, coins | True)]
+        is_first, is_second = (_are_same(three[0], own) for own in three[1:])
         both: NDArray[np.int64] = 2 * is_first.astype(np.int64) + is_second
         return both
 
@@ -202,19 +215,6 @@ def from_files(reports: Mapping[int, NDArray[np.uint8]], *, randomness: Randomne
     return randomize
 
 
-def pairs_of(n_values: int) -> list[tuple[int, int]]:
-    """Pairs of values to tell apart: the farthest first, then neighbours, so that every value has its turn.
-
-    >>> pairs_of(4)
-    [(0, 3), (0, 1), (1, 2), (2, 3)]
-    >>> len(pairs_of(1000))
-    24
-    """
-    firsts = np.unique(np.linspace(0, n_values - 2, min(n_values - 1, _MOST_PAIRS - 1)).astype(int)).tolist()
-    pairs = [(0, n_values - 1), *((first, first + 1) for first in firsts)]
-    return list(dict.fromkeys(pairs))
-
-
 def _player(randomize: Randomize, first: Any, second: Any) -> Callable[[BoolArray], Any]:
     def play(coins: BoolArray) -> Any:
         return _checked(randomize(_picked(first, second, coins)), len(coins))
@@ -226,22 +226,23 @@ def _picked(first: Any, second: Any, coins: BoolArray) -> NDArray[Any]:
     return np.where(coins, np.array(second), np.array(first))
 
 
-def _checked(reports: Any, n_values: int) -> NDArray[Any]:
-    try:
-        rows = np.asarray(reports)
-    except ValueError:
-        raise SettingError("reports must all have one length. Give an array with a row for each value.") from None
-    if rows.ndim < 1 or len(rows) != n_values:
-        n_rows = len(rows) if rows.ndim else 1
+def _checked(reports: NDArray[Any], n_values: int) -> NDArray[Any]:
+    n_rows = len(reports) if reports.ndim else 1
+    if n_rows != n_values or not reports.ndim:
         raise SettingError(f"the randomizer must give a report for each of {n_values} values; it gave {n_rows}.")
-    if rows.dtype.kind == "O":
-        return np.array([repr(row) for row in rows])
-    return rows
+    return reports
 
 
-def _rows(reports: Any) -> NDArray[Any]:
-    rows = np.asarray(reports)
-    return rows.reshape(len(rows), -1)
+def _tabled(randomize: Randomize) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The same, with reports as tables of one form."""
+    tables = ReportTables()
+    return lambda values: _checked(tables.of(randomize(values)), len(values))
+
+
+def _are_same(ones: NDArray[Any], others: NDArray[Any]) -> BoolArray:
+    """Which rows are the same in both; what is no number is the same as itself."""
+    equal = (ones == others) | ((ones != ones) & (others != others))
+    return np.asarray(equal.reshape(len(ones), -1).all(axis=1))
 
 
 def _permutation(count: int, randomness: Randomness) -> NDArray[np.int64]:

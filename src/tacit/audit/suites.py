@@ -17,11 +17,19 @@ from tacit.audit.answers import (
     many_of,
     start_of,
 )
-from tacit.audit.curators import CuratedAnswers, answers_of_counter, answers_of_plan, ask_again_of_plan
+from tacit.audit.curators import (
+    CuratedAnswers,
+    answers_of_counter,
+    answers_of_plan,
+    ask_again_of_plan,
+    nodes_of_counter,
+    nodes_of_plan,
+)
 from tacit.audit.dependence import audit_dependence
 from tacit.audit.floating_point import audit_floating_point
 from tacit.audit.games import FEWEST_RUNS, Progress
 from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import (
     DEFAULT_REPORTS,
     Randomize,
@@ -43,6 +51,7 @@ AUDITS: Final[Mapping[str, str]] = {
     "repeated reports": "two values are told apart by many reports of a device that remembers",
     "repeating noise": "the noise of a run is known from another run of the same code",
     "published answers": "one unit more or less is told from what a curator publishes",
+    "noisy nodes": "one unit more or less is told from the noisy sums that a tree is made of",
     "the same question twice": "noise is drawn anew at every question, and averages out",
     "dependent noise": "a combination of answers has no noise, and the counts are in it",
     "reconstruction": "all counts are estimated from one table of answers",
@@ -88,6 +97,7 @@ def audit_plan(
             confidence,
             source,
             progress,
+            nodes=nodes_of_plan(plan, randomness=source),
         )
     mechanism = mechanism_of(plan)
     n_reports = DEFAULT_REPORTS if n_runs is None else n_runs
@@ -121,7 +131,8 @@ def audit_counter(
     cost: Cost = stream.law.cost
     delta = 0.0 if cost.is_pure else _DELTA
     curated = answers_of_counter(stream, randomness=source)
-    return _curated(curated, None, cost.epsilon_at(delta), delta, n_runs, confidence, source, progress)
+    nodes = nodes_of_counter(stream, randomness=source)
+    return _curated(curated, None, cost.epsilon_at(delta), delta, n_runs, confidence, source, progress, nodes=nodes)
 
 
 def audit_reports_function(
@@ -199,7 +210,9 @@ def _curated(
     source: Randomness,
     progress: Progress | None,
     start: NDArray[np.int64] | None = None,
+    nodes: MeasuredNodes | None = None,
 ) -> tuple[Audit, ...]:
+    asked = n_runs
     build, n_bins, unit = curated.build, curated.n_bins, curated.unit
     if n_runs is None:
         n_runs = max(FEWEST_RUNS, min(DEFAULT_CURATOR_RUNS, _MOST_CELLS // n_bins))
@@ -218,6 +231,10 @@ def _curated(
             randomness=source,
             progress=progress,
         )
+
+    def measured(sure: float) -> Audit:
+        assert nodes is not None
+        return audit_nodes(nodes, epsilon=epsilon, n_runs=asked, confidence=sure, randomness=source, progress=progress)
 
     def dependence(sure: float) -> Audit:
         n_fewer = max(FEWEST_RUNS, min(some, 2_000))
@@ -252,6 +269,8 @@ def _curated(
         )
 
     steps: list[_Step] = [answers]
+    if nodes is not None:
+        steps.append(measured)
     if again is not None:
         steps.append(twice)
     if not delta:  # the others' guesses bound a pure epsilon

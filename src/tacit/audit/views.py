@@ -18,6 +18,9 @@ _MOST_QUANTILES: Final = 128
 _RUNS_A_QUANTILE: Final = 50
 _MOST_ANSWERS: Final = 512
 _MOST_COMPARED: Final = 20_000
+_N_TELLING: Final = 3
+_LARGEST: Final = 1e100
+"""Stands for infinity; its square and sums of it are still numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +72,40 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """One column of numbers, cut at quantiles."""
+class Telling:
+    """The answer that differs most between the two inputs, or the next after it: ``rank`` 0, 1, ..."""
 
-    column: int
+    rank: int
 
     @property
     def name(self) -> str:
-        return f"answer {self.column + 1}"
+        return "the answer that tells most" if self.rank == 0 else f"the answer that tells most but {self.rank}"
 
     def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
-        return by_quantiles(lambda outputs: as_numbers(outputs)[:, self.column], observed)
+        answers = as_numbers(observed)
+        column = gap_order(answers, coins)[min(self.rank, answers.shape[1] - 1)]
+        return by_quantiles(lambda outputs: as_numbers(outputs)[:, column], observed)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLikelihood:
+    """How much more likely answers are with the unit than without, if each had Laplace noise of its own."""
+
+    name: str = "the likelihood of Laplace noise in all answers"
+
+    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
+        answers = finite(as_numbers(observed))
+        gap, error = _gaps(answers, coins)
+        kept = np.flatnonzero(np.abs(gap) > 4 * error)
+        center = np.median(answers[~coins], axis=0) if (~coins).any() else answers[0]
+        spread = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)
+
+        def likelihood(outputs: Any) -> FloatArray:
+            off = finite(as_numbers(outputs)[:, kept]) - center[kept]
+            terms = (np.abs(off) - np.abs(off - gap[kept])) / np.maximum(spread[kept], 1e-9 * np.abs(gap[kept]))
+            return np.asarray(terms.sum(axis=1), np.float64)
+
+        return by_quantiles(likelihood, observed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +115,7 @@ class Discriminant:
     name: str = "a weighted sum of all answers"
 
     def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
-        answers = as_numbers(observed)
+        answers = finite(as_numbers(observed))
         n_kept = min(answers.shape[1], _MOST_ANSWERS, max(1, len(answers) // 10))
         heads, tails = (answers[side].mean(axis=0) if side.any() else answers[0] for side in (coins, ~coins))
         gap, spread = heads - tails, answers.std(axis=0)
@@ -99,35 +125,47 @@ class Discriminant:
         covariance = centered.T @ centered / len(centered)
         ridge = 1e-6 * float(np.trace(covariance)) / n_kept + 1e-12
         weights = np.linalg.solve(covariance + ridge * np.eye(n_kept), gap[kept])
-        return by_quantiles(lambda outputs: as_numbers(outputs)[:, kept] @ weights, observed)
+        return by_quantiles(lambda outputs: finite(as_numbers(outputs)[:, kept]) @ weights, observed)
 
 
 def by_quantiles(statistic: Callable[[Any], FloatArray], observed: Any) -> Callable[[Any], IntArray]:
-    """Reduce a number to the quantile of the learning runs that it falls in."""
+    """Reduce a number to the quantile of the learning runs that it falls in.
+
+    A number at which a quantile lies is an outcome of its own, and so is what is no number.
+    """
     seen = statistic(observed)
     n_quantiles = int(np.clip(len(seen) // _RUNS_A_QUANTILE, _FEWEST_QUANTILES, _MOST_QUANTILES))
-    edges = np.unique(np.quantile(seen, np.linspace(0, 1, n_quantiles + 1)[1:-1]))
+    levels = np.linspace(0, 1, n_quantiles + 1)[1:-1]
+    known = seen[np.isfinite(seen)]
+    edges = np.unique(np.quantile(known, levels, method="lower")) if known.size else known
 
     def reduce(outputs: Any) -> IntArray:
-        return np.searchsorted(edges, statistic(outputs), side="left").astype(np.int64)
+        numbers = statistic(outputs)
+        place = np.searchsorted(edges, numbers, side="left") + np.searchsorted(edges, numbers, side="right")
+        odd = 1 + np.isposinf(numbers) + 2 * np.isnan(numbers)
+        return np.where(np.isfinite(numbers), place, 2 * edges.size + odd).astype(np.int64)
 
     return reduce
+
+
+def views_of_answers() -> list[View]:
+    """The views that make sense of noisy numbers."""
+    return [*(Telling(rank) for rank in range(_N_TELLING)), Discriminant(), LaplaceLikelihood()]
 
 
 def views_of(observed: Any) -> list[View]:
     """The views that make sense of outputs like these."""
     table = np.asarray(observed)
-    n_columns = _columns(table).shape[1]
+    columns = _columns(table)
     views: list[View] = [Wholes()]
-    views += [Fields(n) for n in (1, 2, 4, 8) if n <= n_columns and n_columns > 1]
-    if table.dtype.kind == "f":
-        views += [Number(column) for column in range(min(n_columns, 4))]
-    return views
+    views += [Fields(n) for n in (1, 2, 4, 8) if n <= columns.shape[1] and columns.shape[1] > 1]
+    is_spread = table.dtype.kind in "iu" and table.dtype != np.uint8 and np.ptp(columns, axis=0).max(initial=0) > 32
+    return views + views_of_answers() if table.dtype.kind == "f" or is_spread else views
 
 
 def _keys(table: NDArray[Any]) -> NDArray[Any]:
     """A key for each output, equal where outputs are."""
-    if table.ndim == 1:
+    if table.ndim == 1 and table.dtype.kind in "biuUmM":
         return table
     rows = np.ascontiguousarray(table.reshape(len(table), -1))
     if rows.dtype.kind in "US":
@@ -151,6 +189,30 @@ def _columns(table: NDArray[Any]) -> NDArray[Any]:
 def as_numbers(outputs: Any) -> FloatArray:
     table = np.asarray(outputs, np.float64)
     return table.reshape(len(table), -1)
+
+
+def finite(table: FloatArray) -> FloatArray:
+    """The same with infinity as a large number, and with 0 for what is no number."""
+    return np.clip(np.nan_to_num(table, nan=0.0), -_LARGEST, _LARGEST)
+
+
+def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
+    """Answers in the order of how surely they differ between the two inputs: in the mean, or in being no number."""
+    gap, error = _gaps(finite(answers), coins)
+    odd_gap, odd_error = _gaps((~np.isfinite(answers)).astype(np.float64), coins)
+    surely = np.maximum(np.abs(gap) / error, np.abs(odd_gap) / odd_error)
+    return [int(column) for column in np.argsort(-surely, kind="stable")]
+
+
+def _gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """How much the mean of every answer differs between the two inputs, and the standard error of that."""
+    n_heads, n_tails = int(coins.sum()), int((~coins).sum())
+    if not (n_heads and n_tails):
+        return np.zeros(answers.shape[1]), np.ones(answers.shape[1])
+    heads, tails = answers[coins], answers[~coins]
+    error = np.sqrt(heads.var(axis=0) / n_heads + tails.var(axis=0) / n_tails)
+    gap = heads.mean(axis=0) - tails.mean(axis=0)
+    return gap, np.maximum(error, 1e-9 * (1 + np.abs(gap)))  # never zero: some answers have no noise
 
 
 def tells_most(columns: NDArray[Any], coins: BoolArray) -> list[int]:

@@ -70,6 +70,20 @@ class NoisyTree:
 
     def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
+        nodes = self.noisy_nodes(counts, plan, spend=spend)
+        provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior.epsilon_at(plan.delta))
+        return fuse(
+            self.hierarchy,
+            nodes,
+            self.laws,
+            domain=plan.domain,
+            axis=self.axis,
+            order=self.order,
+            provenance=provenance,
+        )
+
+    def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> NDArray[np.int64]:
+        """The sums of all nodes, root first, with their noise: all that a release is made of. Not to be published."""
         check_release(self, counts, plan, spend)
         leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
         leaves = leaves if self.order is None else leaves[self.order]
@@ -81,16 +95,7 @@ class NoisyTree:
                 here[...] = 0  # what is not measured is not known to anyone downstream
             else:
                 here += law.draw(here.size, randomness=randomness).reshape(here.shape)
-        provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior.epsilon_at(plan.delta))
-        return fuse(
-            self.hierarchy,
-            nodes,
-            self.laws,
-            domain=plan.domain,
-            axis=self.axis,
-            order=self.order,
-            provenance=provenance,
-        )
+        return nodes
 
     def _law(self, part: Fraction) -> NodeLaw:
         if self.cost.epsilon:
