@@ -54,3 +54,13 @@ def test_a_mean_of_nothing_is_a_count_of_nothing() -> None:
 def test_levels_are_between_0_and_1() -> None:
     with pytest.raises(SettingError, match="strictly between 0 and 1"):
         CountLaw(np.ones(1), np.ones(1)).intervals(1.0)
+
+
+def test_quantiles_are_those_of_the_negative_binomial_law() -> None:
+    means = np.array([[1e-9, 0.05, 0.7], [3.0, 41.0, 20_000.0]])
+    law = CountLaw(means, means + np.array([[0.0, 0.01, 3.0], [0.0, 900.0, 1e7]]))
+    sizes = means**2 / np.maximum(law.variances - means, 1e-9 * means)
+    other = stats.nbinom(sizes, sizes / (sizes + means))
+    for share in (0.001, 0.025, 0.1, 0.5, 0.9, 0.975, 0.999):
+        np.testing.assert_array_equal(law.quantiles(share), other.ppf(share))
+    np.testing.assert_allclose(law.up_to(means + 2), other.cdf(means + 2), rtol=1e-9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from tacit._extras import require
 from tacit._validate import check_share
 
 FloatArray = NDArray[np.float64]
+
+_LEAST_MEAN: Final = 1e-12
+_LEAST_EXTRA: Final = 1e-9
+"""What variances exceed means by at least, in parts of the mean: Poisson counts but for the last digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +31,17 @@ class CountLaw:
     def quantiles(self, share: float) -> FloatArray:
         """The least counts that are not exceeded with probability ``share``."""
         check_share(share=share)
-        return np.asarray(self._law.ppf(share), np.float64)
+        special = require("scipy.special", extra="forecast")
+        spread = np.sqrt(np.maximum(self.variances, self.means))
+        high = np.ceil(np.maximum(self.means + (2 + 2 * float(special.ndtri(max(share, 0.5)))) * spread, 1.0))
+        while (is_short := self.up_to(high) < share).any():
+            high = np.where(is_short, 2 * high, high)
+        low = np.full(high.shape, -1.0)
+        while (high - low > 1).any():
+            middle = np.floor((low + high) / 2)
+            is_enough = self.up_to(middle) >= share
+            low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+        return np.asarray(high, np.float64)
 
     def intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits that hold the count with at least the probability ``level``, as much on either side."""
@@ -36,11 +50,17 @@ class CountLaw:
 
     def below(self, counts: FloatArray) -> FloatArray:
         """The probability of less than each count."""
-        return np.asarray(self._law.cdf(np.asarray(counts) - 1), np.float64)
+        return self.up_to(np.asarray(counts, np.float64) - 1)
 
     def up_to(self, counts: FloatArray) -> FloatArray:
         """The probability of at most each count."""
-        return np.asarray(self._law.cdf(np.asarray(counts)), np.float64)
+        special = require("scipy.special", extra="forecast")
+        means = np.maximum(self.means, _LEAST_MEAN)
+        extra = np.maximum(self.variances - means, _LEAST_EXTRA * means)
+        sizes = np.square(means) / extra
+        whole = np.floor(np.asarray(counts, np.float64))
+        shares = special.betainc(sizes, np.maximum(whole, 0.0) + 1, sizes / (sizes + means))
+        return np.where(whole < 0, 0.0, shares)
 
     def coverage(self, counts: FloatArray, level: float) -> FloatArray:
         """With which probability a randomized interval of just this ``level`` covers each count.
@@ -52,11 +72,3 @@ class CountLaw:
         left, right = (1 - level) / 2, (1 + level) / 2
         inside = np.clip(np.minimum(high, right) - np.maximum(low, left), 0.0, None)
         return np.asarray(np.divide(inside, high - low, out=np.zeros(low.shape), where=high > low), np.float64)
-
-    @property
-    def _law(self) -> Any:
-        stats = require("scipy.stats", extra="forecast")
-        means = np.maximum(self.means, 1e-12)
-        extra = np.maximum(self.variances - means, 1e-9 * means)
-        sizes = np.square(means) / extra
-        return stats.nbinom(sizes, sizes / (sizes + means))
