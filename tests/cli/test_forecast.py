@@ -212,6 +212,10 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(tacit, release, words, sai
     assert said in ran.err
 
 
+def test_levels_are_refused_before_a_release_is_read(tacit):
+    assert "Give 80" in tacit("forecast", "none.parquet", "--level", "0.8").err
+
+
 def test_a_backtest_ranks_models_and_writes_them(tacit, release, tmp_path):
     words = ["--origins", 4, "--model", "weekday-mean", "--model", "seasonal-naive"]
     ran = tacit("backtest", "release.parquet", *words, "--out", "b.csv", "--page", "b.html")

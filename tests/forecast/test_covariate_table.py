@@ -94,6 +94,7 @@ def test_an_anomaly_fades() -> None:
         ("date,rain\n2016-01-01,1\nsoon,1\n", "row 3, column date: each entry must be a date; 1 are not"),
         ("date,rain\n2016-01-01,1\n,1\n", "row 3, column date: each entry must not be blank"),
         ("date,rain\n", "has no rows|no rows"),
+        ("date,rain\n2012-01-01,1\n2012-01-02,1\n", "between 2016-01-01 and 2016-01-05, .*; none of 2 does"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused_with_row_and_column(tmp_path: Path, text: str, message: str) -> None:
@@ -113,6 +114,17 @@ def test_unknown_columns_places_and_orders_of_dates_are_refused(tmp_path: Path) 
         read_covariates(path, DOMAIN, place="town", options=ReadOptions(date_format="day-first"))
     with pytest.raises(SettingError, match="must have a column of numbers"):
         read_covariates(_written(tmp_path, "date\n2016-01-01\n"), DOMAIN)
+
+
+def test_columns_of_words_are_left_out_and_named(tmp_path: Path) -> None:
+    path = _written(tmp_path, "date,station,rain,nothing\n2016-01-01,Airport,1,\n2016-01-02,Airport,2,NA\n")
+    known = read_covariates(path, DOMAIN, horizon=0, beyond="unknown")
+    assert known.names == ("rain", "nothing")
+    assert known.notes == ("the column station of weather.csv holds no number and is left out",)
+    with pytest.raises(DataError, match="column station: each entry must be a number"):
+        read_covariates(path, DOMAIN, columns=["station"])
+    with pytest.raises(SettingError, match="must have a column of numbers"):
+        read_covariates(_written(tmp_path, "date,sky\n2016-01-01,grey\n"), DOMAIN)
 
 
 def test_tables_are_joined_side_by_side() -> None:

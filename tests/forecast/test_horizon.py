@@ -42,6 +42,13 @@ def test_what_is_no_horizon_is_refused(asked):
         horizon_of(asked, DAYS)
 
 
+def test_no_horizon_at_all_is_not_called_too_far():
+    with pytest.raises(SettingError, match=r"got horizon=0\. Give for example"):
+        horizon_of("0", DAYS)
+    with pytest.raises(SettingError, match=r"1 to 9,000 periods; got horizon=9001\. Look less far ahead"):
+        horizon_of("9001", DAYS)
+
+
 def test_a_horizon_shorter_than_a_bin_is_refused():
     with pytest.raises(SettingError, match="each is a year"):
         horizon_of("week", TimeAxis.between("2010", "2018", step="year"))

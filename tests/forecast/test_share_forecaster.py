@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from small_series import PLACES, SHARES, noisy_series, small_counts, small_domain, small_means
+from small_series import PLACES, SHARES, noisy_series, small_counts, small_domain, small_means, small_series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.forecast.covariates import Covariates
@@ -100,3 +100,9 @@ def test_hours_of_the_day_are_learned() -> None:
     series = Series.exact(Domain(time, PlaceAxis.of(["a", "b"])), counts)
     means = ShareForecaster().fit(series).predict(24).totals.means
     np.testing.assert_allclose(means, busy[:24], atol=1.3)
+
+
+def test_a_forecast_of_little_data_says_so() -> None:
+    week = ShareForecaster().fit(small_series(n_days=7)).predict(1)
+    assert week.notes == ("7 days are little to learn from: how much they vary is what is usual elsewhere",)
+    assert ShareForecaster().fit(small_series(n_days=28)).predict(1).notes == ()

@@ -123,7 +123,8 @@ class ShowOptions:
 
     def check(self) -> None:
         """Refuse what cannot be shown before anything is computed."""
-        if self.page is not None and len(self.levels) != 2:
+        levels = self.levels
+        if self.page is not None and len(levels) != 2:
             raise SettingError("a page draws two intervals. Give two levels, such as --level 80 --level 95, or none.")
         if self.out is not None:
             check_ending(self.out)

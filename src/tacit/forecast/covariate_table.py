@@ -59,9 +59,10 @@ def read_covariates(
 ) -> Covariates:
     """Read a table for the bins of a domain and ``horizon`` bins more.
 
-    ``columns`` are all others without it. Rows may stand in any order; days that are not there are NaN, and several
-    rows in a longer bin are averaged. What the table does not reach of the time to come is forecast by what is usual
-    for the season, and a note says so; with ``beyond="unknown"`` it stays NaN.
+    ``columns`` are all others without it, but for those that hold words and no number: a note names them. Rows may
+    stand in any order; days that are not there are NaN, and several rows in a longer bin are averaged. What the table
+    does not reach of the time to come is forecast by what is usual for the season, and a note says so; with
+    ``beyond="unknown"`` it stays NaN.
     """
     check_one_of(("climatology", "unknown"), beyond=beyond)
     check_at_least(0, horizon=horizon)
@@ -80,16 +81,22 @@ def read_covariates(
     places = None if place is None else _places(arrays[1], numbers, place, opened.name, domain)
     rows = _Rows(numbers, bins, clock, places)
     _check_once(rows, date, opened.name)
+    _check_some(rows, domain, date, opened.name)
     found: dict[str, FloatArray] = {}
     notes: list[str] = []
     for position, array in zip(chosen, arrays[len(wanted) :], strict=True):
         name = opened.names[position].strip()
+        if columns is None and _is_words(array):
+            notes.append(f"the column {name} of {opened.name} holds no number and is left out")
+            continue
         known = _joined(_numbers(array, numbers, name, opened.name, options.decimal), rows, time, domain.place.n_cells)
         if beyond == "climatology":
             known, since = carried_on(known, time)
             if since is not None:
                 notes.append(f"{name} is forecast from {time.label(since)} on by what is usual for the season")
         found[name] = known
+    if not found:
+        raise _no_numbers(opened.name)
     return Covariates(time, found, tuple(notes))
 
 
@@ -99,8 +106,12 @@ def _chosen(opened: Source, columns: Sequence[str] | None, taken: Sequence[int])
     else:
         found = [position for position in range(len(opened.names)) if position not in taken]
     if not found:
-        raise SettingError(f"{opened.name} must have a column of numbers besides its dates; it has none.")
+        raise _no_numbers(opened.name)
     return found
+
+
+def _no_numbers(source: str) -> SettingError:
+    return SettingError(f"{source} must have a column of numbers besides its dates; it has none. Add one.")
 
 
 def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray]:
@@ -172,6 +183,34 @@ def _check_once(rows: _Rows, date: str, source: str) -> None:
         )
 
 
+def _check_some(rows: _Rows, domain: Domain, date: str, source: str) -> None:
+    """Refuse a table that says nothing of the time to learn from."""
+    if not ((rows.bins >= 0) & (rows.bins < domain.shape[0])).any():
+        raise DataError(
+            f"{source}, column {date}: some dates must lie between {domain.time.label(0)} and "
+            f"{domain.time.label(domain.shape[0] - 1)}, the time learned from; none of {len(rows.bins):,} does. "
+            "Give a table of that time."
+        )
+
+
+def _is_words(column: Any) -> bool:
+    """Whether a column says something, and never a number."""
+    pc = require("pyarrow.compute", extra="events")
+    if not is_text(column.type):
+        return False
+    text = pc.utf8_trim_whitespace(text_of(column))
+    return _says_something(text) and not pc.any(pc.match_substring_regex(text, _NUMBER.format(sign="[.,]"))).as_py()
+
+
+def _says_something(text: Any) -> bool:
+    return bool((~_is_missing(text)).any())
+
+
+def _is_missing(text: Any) -> NDArray[np.bool_]:
+    pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
+    return np.asarray(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, text.type)), bool)
+
+
 def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: str | None) -> FloatArray:
     """A column as numbers, NaN where it says nothing."""
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
@@ -181,7 +220,7 @@ def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: st
         except pa.ArrowException:
             raise DataError(
                 f"{source}, column {name}: a covariate must be numbers; this column holds {column.type}. "
-                "Name the columns to use."
+                "Leave it out, or name the columns to use."
             ) from None
         values: FloatArray = plain.fill_null(np.nan).to_numpy(zero_copy_only=False)
         return np.where(np.isfinite(values), values, np.nan)
@@ -190,11 +229,10 @@ def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: st
     matched = pc.struct_field(pc.extract_regex(text, _NUMBER.format(sign=sign)), ["number"])
     plain = pc.replace_substring(pc.replace_substring(matched, ",", "."), "+", "")
     found: FloatArray = pc.cast(plain, "float64").fill_null(np.nan).to_numpy(zero_copy_only=False)
-    is_missing = pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, text.type)).to_numpy(zero_copy_only=False)
-    if (bad := np.flatnonzero(np.isnan(found) & ~is_missing)).size:
+    if (bad := np.flatnonzero(np.isnan(found) & ~_is_missing(text))).size:
         raise DataError(
             f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a number or blank; {bad.size} of "
-            f"{len(found)} are not. Correct them, or name the columns to use."
+            f"{len(found)} are not. Correct them, or leave the column out."
         )
     return np.where(np.isfinite(found), found, np.nan)
 

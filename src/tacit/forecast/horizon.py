@@ -24,7 +24,8 @@ def horizon_of(asked: str | int, time: TimeAxis) -> int:
     """
     found = _number(asked) if str(asked).strip().isdigit() else _period(str(asked).strip(), time)
     if not 1 <= found <= MOST_BINS:
-        raise SettingError(f"horizon must be 1 to {MOST_BINS} bins; got horizon={asked}. Look less far ahead.")
+        nearer = "Look less far ahead." if found else "Give for example: --horizon 7, or --horizon month"
+        raise SettingError(f"horizon must be 1 to {MOST_BINS:,} periods; got horizon={asked}. {nearer}")
     return found
 
 
@@ -37,7 +38,7 @@ def _period(asked: str, time: TimeAxis) -> int:
     known = _PERIOD.fullmatch(asked)
     if known is None:
         raise SettingError(
-            "horizon must be a number of bins, or day, week, month or year; "
+            "horizon must be a number of periods, or day, week, month or year; "
             f"got horizon={asked}. Give for example: --horizon 7, or --horizon month"
         )
     many, unit = int(known[1] or 1), known[2]
@@ -66,6 +67,6 @@ def _bins_until(asked: str, time: TimeAxis, last: int, ends: np.datetime64) -> i
     found = int(np.searchsorted(coming, ends, side="left"))
     if coming[found] > ends:
         raise SettingError(
-            f"horizon must be whole bins, and each is a {time.step}; got horizon={asked}. Give a number of bins."
+            f"horizon must be whole periods, and each is a {time.step}; got horizon={asked}. Give a number of periods."
         )
     return found

@@ -20,7 +20,7 @@ from tacit.forecast.seen import Seen
 from tacit.forecast.settings import Settings
 from tacit.forecast.shares import ShareModel, Weights
 from tacit.forecast.spread_forecaster import coming
-from tacit.forecast.totals import Followed, TotalModel, Totals
+from tacit.forecast.totals import FEWEST_BINS, Followed, TotalModel, Totals
 from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
@@ -204,6 +204,9 @@ def _joined(laws: Sequence[CountLaw], order: IntArray) -> CountLaw:
 def _notes(learned: _Learned, horizon: int) -> tuple[str, ...]:
     notes = []
     step, n_missing = learned.series.domain.time.step, int(learned.series.missing.sum())
+    n_counted = len(learned.series) - n_missing - learned.n_gaps
+    if n_counted < FEWEST_BINS:
+        notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
     if learned.n_gaps:
         notes.append(f"{learned.n_gaps} {step}s without any event were taken for a gap: the level around says so")
     if n_missing:

@@ -33,7 +33,8 @@ IntArray = NDArray[np.int64]
 
 _LARGEST: Final = 2.5
 _HALF_LIFE_YEARS: Final = 2.0
-_FEWEST_BINS: Final = 28
+FEWEST_BINS: Final = 28
+"""With fewer bins no habit is learned."""
 _MOST_BINS: Final = 12_000
 _SPECIAL_SCORE: Final = 4.0
 _SPECIAL_YEARS: Final = 3
@@ -110,10 +111,10 @@ class TotalModel:
         n_times = len(totals.counts)
         seen = np.isfinite(totals.errors)
         n_events = max(float(totals.counts[seen].sum()), 0.5)
-        early = totals.counts[seen][: max(_FEWEST_BINS, int(60 / totals.bin_days))]
+        early = totals.counts[seen][: max(FEWEST_BINS, int(60 / totals.bin_days))]
         level = max(float(np.median(early)), 0.2 * float(early.mean()), n_events / max(seen.sum(), 1) / 20)
         model = cls(Terms.learned(totals.covariates, n_times), Habits(), float(np.log(level)), 0.25 + 1 / n_events)
-        if seen.sum() < _FEWEST_BINS:
+        if seen.sum() < FEWEST_BINS:
             return model
         model = replace(model, habits=_fitted(model, totals, n_steps=160))
         specials = model._specials(totals) if totals.time.step == "day" else ()
@@ -271,7 +272,7 @@ def _excess(model: TotalModel, totals: Totals) -> tuple[float, ...]:
     for lead in leads:
         bins = origins + lead - 1
         is_seen = (bins < n_times) & np.isfinite(totals.errors[np.minimum(bins, n_times - 1)])
-        if is_seen.sum() < _FEWEST_BINS:
+        if is_seen.sum() < FEWEST_BINS:
             found.append(found[-1])
             continue
         bins, log, variance = bins[is_seen], logs[is_seen, lead - 1], variances[is_seen, lead - 1]
