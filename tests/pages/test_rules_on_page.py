@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("jinja2")
 
 from small_worlds import simulated_estimate
-from tacit.figures import counts_by, shades
+from tacit.figures import counts_by, places_chart, series_chart, shades
 from tacit.pages import make_page
 from tacit.pages.laboratory import laboratory
-from tacit.pages.sections import matrix, series
+from tacit.pages.sections import matrix, series, unsure_words
 from tacit.pages.selection import select
 from tacit.release import Release, Rules
 from tacit.tally import ExactTally
@@ -113,6 +113,43 @@ def test_coverage_in_the_laboratory_is_of_counts_that_are_shown(tmp_path):
     n_shown = int((~selection.series["day"].is_hidden).sum())
     assert found["coverage"][-1]["what"].startswith(f"{n_shown} counts")
     assert found["rates"] == []
+
+
+def test_a_laboratory_page_has_words_where_the_private_count_is_hidden(tmp_path, release):
+    make_page(release, tmp_path / "page.html", truth=ExactTally(COUNTS))
+    text, _ = tables_of(tmp_path / "page.html")
+    table = text.split('id="true-rows"')[1].split("</tbody>")[0]
+    assert re.search(r"<td>[\d,]+</td><td>suppressed</td><td></td><td></td>", table)
+
+
+def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
+    """Smoothed counts err less than the unbiased ones, which are drawn."""
+    rules = Rules.parse(grey=("relative error > 0.25",))
+    days = counts_by(Release.of(PLAN, ESTIMATE, refine="smooth", rules=rules), "day")
+    smoothed = Release.of(PLAN, ESTIMATE, refine="smooth")
+    is_small = days.standard_errors <= 0.25 * smoothed.refined.values
+    assert ((days.status == "shown") & ~is_small).any()
+    np.testing.assert_array_equal(days.reliable, (days.status == "shown") & is_small)
+
+
+def test_the_page_says_by_which_rule_a_count_is_marked(tmp_path, release):
+    assert unsure_words(release) == "its standard error is more than 50% of it, or a rule greys it (count < 300)"
+    assert unsure_words(Release.of(PLAN, ESTIMATE, refine="project")) == "its standard error is more than a third of it"
+    make_page(release, tmp_path / "page.html")
+    text, _ = tables_of(tmp_path / "page.html")
+    assert "or a rule greys it (count &lt; 300)" in text
+    assert "Square: suppressed. Cross: no data, which is not zero." in text
+
+
+def test_charts_mark_what_is_hidden_and_name_it(release):
+    months = counts_by(release, "month")
+    assert months.places_columns(1)["word"] == ["no data"] * 3
+    assert months.places_columns(0)["word"] == [None, None, "suppressed"]
+    drawn = places_chart(months, 0, list(months.places)).to_dict()
+    assert "isValid(datum.word)" in str(drawn["layer"])
+    marks = str(series_chart(months, 2).to_dict()["layer"])
+    assert "datum.status === 'suppressed'" in marks
+    assert "datum.status === 'missing'" in marks
 
 
 def test_without_rules_nothing_speaks_of_them(tmp_path):

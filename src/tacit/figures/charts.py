@@ -36,7 +36,10 @@ def series_chart(
     height: int = 240,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """One place through time: a line in the band of its limits; open circles are periods counted in part."""
+    """One place through time: a line in the band of its limits; open circles are periods counted in part.
+
+    On the base line squares are counts that are suppressed, and crosses periods without data.
+    """
     alt = require("altair", extra="pages")
     columns = counts.period_columns() | counts.series_columns(place)
     if truth is not None:
@@ -63,6 +66,11 @@ def series_chart(
     open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
     is_seen = alt.condition("datum.partial", alt.value(1), alt.value(0))
     layers.append(base.mark_point(**open_circle).encode(y="shown:Q", opacity=is_seen))
+    mark = {"color": palette.muted, "aria": False}
+    layers += [
+        base.mark_point(shape="square", size=22, strokeWidth=1.2, **mark).encode(**_on_base_line(alt, "suppressed")),
+        base.mark_text(text="×", fontSize=13, **mark).encode(**_on_base_line(alt, "missing")),
+    ]
     if truth is not None:
         layers.append(
             base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
@@ -82,7 +90,10 @@ def places_chart(
     most: int = MOST_PLACES,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale."""
+    """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale.
+
+    A place without a number has a word in its stead.
+    """
     alt = require("altair", extra="pages")
     order = np.argsort(-counts.values[period], kind="stable")[:most]
     columns = {"name": [names[n] for n in order]} | counts.of_places(order).places_columns(period)
@@ -115,7 +126,10 @@ def places_chart(
         fill=alt.condition(unsure, alt.value(palette.paper), alt.value(palette.accent)),
         tooltip=tooltip,
     )
-    layers = [whisker, dot]
+    word = base.mark_text(align="left", dx=6, fontStyle="italic", color=palette.muted, aria=False).encode(
+        x=alt.value(0), text=alt.condition("isValid(datum.word)", "word:N", alt.value(""))
+    )
+    layers = [whisker, dot, word]
     if truth is not None:
         tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
         layers += [tick.encode(x=alt.X("truth:Q", **x)), watermark(alt, palette)]
@@ -177,6 +191,12 @@ def finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     ).configure(**palette.config())
     return drawn
+
+
+def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
+    """Where a mark stands for a count of this status; for others it is not seen."""
+    is_seen = alt.condition(f"datum.status === '{status}'", alt.value(1), alt.value(0))
+    return {"y": alt.value(alt.expr("height - 5")), "opacity": is_seen}
 
 
 def _count_axis(alt: Any) -> Any:

@@ -21,6 +21,8 @@ from tacit.tally import ExactTally
 
 FloatArray = NDArray[np.float64]
 
+HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
+"""What stands where no number is drawn."""
 _COARSE_STEPS: Final = ("year", "month", "day")
 _ALL_PLACES: Final = "all"
 
@@ -96,12 +98,15 @@ class Counts:
             )
         }
         columns["reliable"] = self.reliable[part].tolist()
-        return columns | ({"status": self.status[part].tolist()} if self.has_rules else {})
+        if self.has_rules:
+            columns["status"] = self.status[part].tolist()
+            columns["word"] = [HIDDEN_WORDS.get(status) for status in columns["status"]]
+        return columns
 
     @property
     def is_hidden(self) -> NDArray[np.bool_]:
         """Counts of which no number is drawn."""
-        return np.isin(self.status.astype(str), (SUPPRESSED, MISSING))
+        return np.isin(self.status.astype(str), tuple(HIDDEN_WORDS))
 
     @property
     def has_rules(self) -> bool:
@@ -149,8 +154,6 @@ def counts_by(release: Release, step: str) -> Counts:
     status = added.statuses()
     values, lower, upper = _numbers(estimate.values, estimate.noise, release.level)
     errors = estimate.noise.standard_errors()
-    # what is drawn is unbiased, so its own error says whether it is worth a number
-    is_small = errors <= LARGEST_RELATIVE_ERROR * np.nan_to_num(added.refined.values)
     return Counts(
         step=axis.step,
         periods=tuple(axis.labels()),
@@ -161,7 +164,7 @@ def counts_by(release: Release, step: str) -> Counts:
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(is_small, status, release.rules),
+        reliable=_reliable(np.nan_to_num(added.refined.values), errors, status, release.rules),
         status=status,
         level=release.level,
         days_missing=tuple(release.rules.days_missing(axis).tolist()),
@@ -266,15 +269,25 @@ def _summed(
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(errors <= LARGEST_RELATIVE_ERROR * known, status, release.rules),
+        reliable=_reliable(known, errors, status, release.rules),
         status=status,
     )
 
 
-def _reliable(usual: NDArray[np.bool_], status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
-    """Counts worth a number of their own: by the release's rules where it has any, else by the usual one."""
+def _reliable(counts: FloatArray, errors: FloatArray, status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
+    """Counts worth a number of their own: neither greyed nor hidden, and of a small relative error.
+
+    What is drawn is unbiased, so its own error counts, also where a rule found that of the refined count small enough.
+    """
+    is_small: NDArray[np.bool_] = errors <= largest_relative_error(rules) * counts
     is_shown: NDArray[np.bool_] = np.equal(status.astype(str), SHOWN)
-    return is_shown if rules.suppress or rules.grey else usual & is_shown
+    return is_small & is_shown
+
+
+def largest_relative_error(rules: Rules) -> float:
+    """The relative error up to which a count is worth a number: that of the release's rules, else the usual one."""
+    asked = rules.largest_relative_error
+    return LARGEST_RELATIVE_ERROR if asked is None else asked
 
 
 def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:

@@ -18,7 +18,6 @@ from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
 from tacit.pages.words import counted, listed, number, percent, plural, rough_at_least, rough_at_most, step_noun
 from tacit.release import Release
-from tacit.release.release import LARGEST_RELATIVE_ERROR
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.rounding import percent as level_percent
 from tacit.tally import ExactTally
@@ -78,7 +77,7 @@ def make_page(
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
             "charted": MOST_PLACES,
-            "reliable_share": percent(LARGEST_RELATIVE_ERROR),
+            "unsure": sections.unsure_words(release),
         },
     )
 

@@ -23,17 +23,16 @@ from tacit.figures import (
     short_names,
     tile_map,
 )
-from tacit.figures.counts import rounded
+from tacit.figures.counts import HIDDEN_WORDS, largest_relative_error, rounded
 from tacit.figures.outlines import Outlines
 from tacit.pages.embedding import csv_link
 from tacit.pages.selection import MOST_CELLS, Selection
 from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
+from tacit.pages.words import percent as percent_of
 from tacit.release import PrivacyStatement, Release
-from tacit.release.rules import MISSING, SUPPRESSED
 from tacit.rounding import at_most, epsilon_at_most, percent
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
-_HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
 _LABELED_TILES: Final = 60
 _ERROR_STEPS: Final = ("day", "week", "month", "year")
 
@@ -139,7 +138,9 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
 
 def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
     columns = counts.places_columns(period)
-    return {name: columns[name] for name in ("estimate", "lower", "upper", "reliable", "status") if name in columns}
+    return {
+        name: columns[name] for name in ("estimate", "lower", "upper", "reliable", "status", "word") if name in columns
+    }
 
 
 def series(counts: Counts) -> dict[str, Any]:
@@ -272,7 +273,7 @@ def matrix(selection: Selection) -> dict[str, Any]:
                         "upper": number(counts.upper[bin, cell]),
                         "reliable": bool(counts.reliable[bin, cell]),
                         "exact": counts.is_exact,
-                        "hidden": _HIDDEN_WORDS.get(counts.status[bin, cell], ""),
+                        "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
                     }
                     for counts, bin in columns
                 ],
@@ -280,6 +281,15 @@ def matrix(selection: Selection) -> dict[str, Any]:
             for cell, place in enumerate(selection.whole.places)
         ],
     }
+
+
+def unsure_words(release: Release) -> str:
+    """Why a count is marked as too uncertain for one number."""
+    rules = release.rules
+    share = "a third" if rules.largest_relative_error is None else percent_of(largest_relative_error(rules))
+    greyed = [str(rule) for rule in rules.grey if rule.measure == "count"]
+    also = f", or a rule greys it ({' or '.join(greyed)})" if greyed else ""
+    return f"its standard error is more than {share} of it{also}"
 
 
 def time_span(release: Release) -> str:

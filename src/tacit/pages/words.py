@@ -103,9 +103,11 @@ def period(label: str) -> str:
     ('March 2018', '4 March 2018', 'week 10 of 2018', '30 March 2018 to 31 March 2018')
     >>> period("2018"), period("2018-03-04T05:00+01:00")
     ('2018', '4 March 2018, 05:00+01:00')
+    >>> period("2018-03-01/2018-03-01")
+    '1 March 2018'
     """
     if "/" in label:
-        return " to ".join(map(period, label.split("/")))
+        return " to ".join(dict.fromkeys(map(period, label.split("/"))))
     date, _, time = label.partition("T")
     parts = date.split("-")
     if len(parts) > 1 and parts[1].startswith("W"):

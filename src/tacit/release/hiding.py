@@ -49,7 +49,7 @@ def _forgetful_smoothing(noise: StateSpaceNoise, cells: BoolArray) -> StateSpace
     """Smoothed counts: how much days vary is nearly their count, and how much a place drifts goes with its size."""
     model = noise.model
     rows = cells if noise.share_weights is not None else cells.reshape(1, -1)
-    is_gone = cells.all(axis=0)
+    is_gone: BoolArray = np.logical_and.reduce(cells, axis=0)
     return replace(
         noise,
         model=replace(

@@ -116,6 +116,12 @@ class Rules:
         """Whether what is suppressed leaves the release."""
         return bool(self.suppress) and not self.keep_suppressed
 
+    @property
+    def largest_relative_error(self) -> float | None:
+        """The relative error above which the rules grey or suppress a count; None if they do not ask for it."""
+        limits = [rule.limit for rule in (*self.suppress, *self.grey) if rule.measure == "relative error"]
+        return min(limits, default=None)
+
     def suppresses(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
         """Counts that a rule suppresses, or that are gone already."""
         found = np.isnan(counts)

@@ -72,7 +72,10 @@
       shape.setAttribute("aria-label", placeSentence(place));
       shape.setAttribute("aria-pressed", String(place === state.place));
       const count = shape.querySelector(".count");
-      if (count) count.textContent = countText(period, place);
+      if (count) {
+        count.textContent = countText(period, place);
+        count.classList.toggle("word", hidden(period, place) !== undefined);
+      }
       if (kind === "outline" && place === state.place) byId("chosen-ring").setAttribute("d", shape.getAttribute("d"));
     }
     for (const label of all("[data-label]")) {
@@ -113,13 +116,13 @@
     const period = data.maps.periods[state.period];
     const truth = withTruth ? data.laboratory.periods[state.period] : null;
     return data.places
-      .map((place, i) => period.estimate[i] === null ? null : ({
+      .map((place, i) => ({
         place, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
-        shown: clamp(period.estimate[i], period.lower[i], period.upper[i]), reliable: period.reliable[i],
+        shown: period.estimate[i] === null ? null : clamp(period.estimate[i], period.lower[i], period.upper[i]),
+        reliable: period.reliable[i], word: hidden(period, i) || null,
         ...(truth ? { truth: truth[i] } : {}),
       }))
-      .filter((row) => row !== null)
-      .sort((a, b) => b.estimate - a.estimate)
+      .sort((a, b) => (b.estimate ?? -Number.MAX_VALUE) - (a.estimate ?? -Number.MAX_VALUE))
       .slice(0, data.charted);
   }
 
@@ -138,7 +141,14 @@
 
   // Charts
 
-  const figure = (name, read, rows) => ({ spec: data.specs[name], read, rows, sentence: rowSentence });
+  // reading begins at the last period that has a number
+  const figure = (name, read, rows) => ({
+    spec: data.specs[name], read, rows, sentence: rowSentence,
+    get first() {
+      const last = rows()[read].findLastIndex((row) => row.estimate !== null);
+      return last < 0 ? undefined : last;
+    },
+  });
   const figures = {
     places: figure("places", null, () => ({ places: placeRows(false) })),
     "true-places": figure("true-places", null, () => ({ places: placeRows(true) })),
@@ -167,10 +177,10 @@
       const head = document.createElement("th");
       head.scope = "row";
       head.textContent = place;
-      const cells = [
-        number(truth[i]), number(period.estimate[i]), `${number(period.lower[i])} to ${number(period.upper[i])}`,
+      const cells = [number(truth[i])].concat(period.estimate[i] === null ? [hidden(period, i), "", ""] : [
+        number(period.estimate[i]), `${number(period.lower[i])} to ${number(period.upper[i])}`,
         number(period.estimate[i] - truth[i]),
-      ];
+      ]);
       row.append(head, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
       return row;
     }));
