@@ -102,6 +102,26 @@ def test_every_kind_of_function_is_refuted_by_the_audit_made_for_it(tacit, plug_
     assert verdicts[finds] == "refuted"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("thesis_oracle", ("--epsilon", "0.405", "--values", "17", "--runs", "60000")),
+        ("rappor_last_bit", ("--epsilon", "2.2", "--values", "17", "--runs", "20000")),
+        ("rappor_true_bit", ("--epsilon", "2.2", "--values", "17", "--runs", "20000")),
+        ("per_bit_unary", ("--epsilon", "2.2", "--values", "17", "--runs", "20000")),
+        ("seed_left_in", ("--epsilon", "1", "--values", "2", "--runs", "1000")),
+        ("thesis_counter_scale", ("--epsilon", "1", "--counts", "16", "--runs", "4000")),
+        ("thesis_counter_dependent", ("--epsilon", "1", "--counts", "16", "--runs", "500")),
+        ("thesis_counter_redrawn", ("--epsilon", "1", "--counts", "16", "--runs", "500")),
+        ("float_laplace", ("--epsilon", "1", "--counts", "4", "--runs", "2000")),
+    ],
+)
+def test_what_must_be_refuted_is_refuted_by_its_name(tacit, name, words):
+    ran = tacit("audit", "--function", f"experiments.audits.named:{name}", *words)
+    assert ran.code == 1, ran.err
+    assert "REFUTED" in ran.out
+
+
 def test_a_randomizer_object_knows_its_own_epsilon(tacit, plug_ins):
     ran = tacit("audit", "--function", f"{plug_ins}:ours", "--runs", "200000", *SURE)
     assert ran.code == 0, ran.err
@@ -132,6 +152,12 @@ def test_whoever_makes_reports_of_a_plan_is_audited_by_its_form(tacit, tmp_path)
     ran = tacit("audit", "plan.toml", "--made", "0=0.reports", "--made", "9=9.reports", *SURE)
     assert ran.code == 0, ran.err
     assert "values 0 and 9" in ran.out
+    third = np.repeat(mechanism.randomize(np.array([4]), randomness=source), 20_000, axis=0)
+    with ReportWriter("4.reports", Provenance(plan.fingerprint, True), mechanism.report_bytes) as writer:
+        writer.add(np.zeros(20_000, np.int64), third)
+    ran = tacit("audit", "plan.toml", "--made", "0=0.reports", "--made", "9=9.reports", "--made", "4=4.reports")
+    assert ran.code == 1, ran.err  # whichever two give most away
+    assert "and 4" in ran.out
     code = "import sys; [print(f'{1 << int(line):06x}') for line in sys.stdin]"
     (tmp_path / "bare.py").write_text(code, encoding="utf-8")
     ran = tacit("audit", "plan.toml", "--command", f"{sys.executable} bare.py", "--runs", "1000")

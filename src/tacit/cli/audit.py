@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -153,8 +154,7 @@ def _audited_plan(
     reports = dict(_reports_of(one, plan) for one in subject.made or ())
     if len(reports) < 2:
         raise SettingError("reports of at least two values must be told apart. Give --made twice.")
-    first, second = list(reports)[:2]
-    fewest = min(len(reports[first]), len(reports[second]))
+    fewest = min(map(len, reports.values()))
     # coins are fair, so that a little more than half of all may be asked of one value
     n_safe = max(200, int(2 * fewest - 8 * fewest**0.5))
     return [
@@ -163,7 +163,7 @@ def _audited_plan(
             from_files(reports, randomness=source),
             epsilon=plan.epsilon,
             n_reports=min(runs or n_safe, n_safe),
-            pairs=[(first, second)],
+            pairs=list(combinations(reports, 2)),
             **settings,
         )
     ]
