@@ -220,7 +220,7 @@ def test_a_backtest_ranks_models_and_writes_them(tacit, release, tmp_path):
     words = ["--origins", 4, "--model", "weekday-mean", "--model", "seasonal-naive"]
     ran = tacit("backtest", "release.parquet", *words, "--out", "b.csv", "--page", "b.html")
     assert ran.code == 0, ran.err
-    assert "4 origins, 7 bins ahead each" in ran.out
+    assert "4 origins, 7 periods ahead each" in ran.out
     assert "known noise taken off" in ran.out
     assert "weekday mean" in ran.out
     assert "model,rmse,mse" in (tmp_path / "b.csv").read_text(encoding="utf-8")
@@ -244,10 +244,17 @@ def test_the_truth_is_for_the_laboratory(tacit, release, tmp_path):
     assert "LABORATORY" in (tmp_path / "b.csv").read_text(encoding="utf-8")
 
 
+def test_a_backtest_leaves_half_of_a_short_release_to_learn_from(tacit, release):
+    ran = tacit("backtest", "release.parquet", "--model", "weekday-mean", "--model", "seasonal-naive")
+    assert ran.code == 0, ran.err
+    assert "5 origins, 7 periods ahead each, 35 forecasts of every place, from 2018-02-05 to 2018-03-11." in ran.out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--origins", "52"], "enough for 8 origins"),
+        (["--origins", "52"], "enough for 8 origins. Ask for fewer"),
+        (["--horizon", "60"], "enough for 0 origins. Ask for a shorter horizon, or wait"),
         (["--origins", "0"], "origins must be"),
         (["--out", "b.parquet"], "written as .csv"),
         (["--model", "oracle"], "model must be one of"),

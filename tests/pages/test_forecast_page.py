@@ -81,8 +81,8 @@ def test_holidays_stand_out(document):
 
 def test_the_script_s_numbers_are_the_forecast_s(document, week):
     data = data_of(document)
-    assert data["maps"]["periods"][1]["expected"] == pytest.approx(week.counts.means[0].round(2).tolist())
-    assert data["maps"]["periods"][0]["expected"] == pytest.approx(week.sums.means.round(2).tolist())
+    assert data["maps"]["periods"][1]["expected"] == pytest.approx(week.counts.means[0].round(4).tolist())
+    assert data["maps"]["periods"][0]["expected"] == pytest.approx(week.sums.means.round(4).tolist())
     assert data["fan"]["upper0"][0] == week.totals.intervals(0.95)[1].tolist()
     assert data["fan"]["lower1"][1] == week.counts.intervals(0.8)[0][:, 0].tolist()
     assert data["crews"]["0.9"][1] == week.counts.quantiles(0.9)[:, 0].tolist()

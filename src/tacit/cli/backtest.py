@@ -20,10 +20,10 @@ from tacit.forecast.past import series_of
 from tacit.forecast.scoring import Mean
 from tacit.forecast.table import entry_named, settings_for
 from tacit.pages.forecast_words import decimals
-from tacit.pages.words import percent
 from tacit.release import Release
 from tacit.tally import ExactTally
 
+_MOST_ORIGINS: Final = 52
 _USUAL_MODELS: Final = ("share", "weekday-mean", "seasonal-naive")
 
 
@@ -36,8 +36,13 @@ def backtest(
         str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
     ] = "7",
     origins: Annotated[
-        int, typer.Option(help="From how many points of the past; the last one's horizon ends with the release.")
-    ] = 52,
+        int | None,
+        typer.Option(
+            help="From how many points of the past; the last one's horizon ends with the release (default: 52, or what "
+            "fits into its second half).",
+            metavar="N",
+        ),
+    ] = None,
     every: Annotated[
         int | None,
         typer.Option(help="Periods between them (default: the horizon). 8 days mix weekdays; 7 do not.", metavar="N"),
@@ -77,7 +82,8 @@ def backtest(
     console.check_apart(written, [release])
     if out is not None and out.suffix != ".csv":
         raise SettingError(f"a leaderboard is written as .csv; got path={out}.")
-    check_at_least(1, origins=origins, refit_every=refit_every or 1, every=every or 1)
+    given = {"origins": origins, "refit_every": refit_every, "every": every}
+    check_at_least(1, **{name: value for name, value in given.items() if value is not None})
     entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
     asked = Release.read(release)
     n_bins = horizon_of(horizon, series_of(asked).domain.time)
@@ -88,7 +94,7 @@ def backtest(
         board = rolled(
             {name: entry.make(**settings_for(name, **settings)) for name, entry in entries.items()},
             known.series,
-            origins=origins,
+            origins=_usual_origins(len(known.series), every or n_bins) if origins is None else origins,
             horizon=n_bins,
             every=every,
             covariates=known.covariates,
@@ -106,6 +112,11 @@ def backtest(
         with console.waiting("Making the page"):
             make_backtest_page(board, asked, page, has_covariates=known.covariates is not None)
         console.say(f"Wrote {page}. Open it in a browser; it needs no network.")
+
+
+def _usual_origins(n_times: int, every: int) -> int:
+    """So many that half of the bins are left to learn from."""
+    return min(_MOST_ORIGINS, max(n_times // 2 // every, 1))
 
 
 def _truth(source: SourceOptions, release: Release, n_times: int) -> ExactTally:
@@ -132,7 +143,7 @@ def _row(score: Score) -> list[str]:
         *([] if score.mae is None else [_sure(score.mae)]),
         decimals(score.rmse, 2),
         "best" if score.behind == Mean(0.0, 0.0) else _sure(score.behind),
-        *(percent(round(mean.value, 3)) for mean in score.coverages),
+        *(f"{decimals(100 * mean.value, 1)}%" for mean in score.coverages),
         decimals(score.widths[0], 1),
         decimals(total, 1),
     ]

@@ -110,7 +110,7 @@ class Leaderboard:
         """What a reader of the figures must know."""
         n_bins = len(self.origins) * self.horizon
         said = [
-            f"{len(self.origins)} origins, {self.horizon} bins ahead each, {n_bins} forecasts of every place, "
+            f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place, "
             f"from {self.first} to {self.last}."
         ]
         if self.is_laboratory:
@@ -174,9 +174,12 @@ def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: 
         found = np.sort(np.asarray(asked, np.int64))
     if not found.size or found[-1] + horizon > n_times or found[0] < FEWEST_TO_LEARN:
         most = max((n_times - FEWEST_TO_LEARN - horizon) // every + 1, 0)
+        less = (
+            "Ask for fewer, or a shorter horizon." if most else "Ask for a shorter horizon, or wait for more periods."
+        )
         raise SettingError(
-            f"origins must leave {FEWEST_TO_LEARN} bins before the first to learn from, and {horizon} after the last; "
-            f"the series has {n_times}, which is enough for {most} origins. Ask for fewer, or a shorter horizon."
+            f"origins must leave {FEWEST_TO_LEARN} periods before the first to learn from, and {horizon} after the "
+            f"last; the series has {n_times}, which is enough for {most} origins. {less}"
         )
     return found
 

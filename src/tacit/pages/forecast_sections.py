@@ -34,6 +34,7 @@ QUANTILES: Final = (0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 _LABELED_TILES: Final = 60
 _PAST_BINS: Final = {"hour": 96, "day": 42, "week": 52, "month": 36, "year": 20}
 _WHOLE: Final = "all"
+_DIGITS: Final = 4  # more than are ever shown: what is rounded twice may end up elsewhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +171,7 @@ def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown
         "label": sentence_case(shown.reach) if counts.step == _WHOLE else moment(counts.periods[bin]),
         "limits": counts.step,
         "shade": (np.searchsorted(limits, counts.values[bin, kept], side="right") + first_shade(limits)).tolist(),
-        "expected": rounded(counts.values[bin, kept], 2).tolist(),
+        "expected": rounded(counts.values[bin, kept], _DIGITS).tolist(),
         "lower": [c.lower[bin, kept].round().tolist() for c in (counts, outer)],
         "upper": [c.upper[bin, kept].round().tolist() for c in (counts, outer)],
     }
@@ -205,7 +206,7 @@ def fan(shown: Coming) -> dict[str, Any]:
     content: dict[str, Any] = {
         "start": list(starts_of(shown.forecast)[:n_bins]),
         "label": [moment(label) for label in shown.labels[:n_bins]],
-        "expected": rounded(law.means.T, 2).tolist(),
+        "expected": rounded(law.means.T, _DIGITS).tolist(),
     }
     for number_of, level in enumerate(reversed(shown.levels)):
         lower, upper = law.intervals(level)
