@@ -219,3 +219,25 @@ def test_a_simulation_does_not_replace_a_release(tacit, events, tmp_path, domain
     assert refused.code == 2
     assert "one cannot replace the other" in refused.err
     assert Ledger(tmp_path / "ledger.sqlite").history() == []
+
+
+def test_months_are_counted_from_days_at_no_further_cost(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    refused = tacit("count", events, *COLUMNS, "--by", "decade")
+    assert refused.code == 2
+    ran = tacit("count", events, *COLUMNS, "--by", "month", "--suppress", "count < 50")
+    assert ran.code == 0, ran.err
+    assert "1 period x 17 places, epsilon 1 per event" in ran.out
+    release = Release.read(tmp_path / "release.parquet")
+    assert release.domain.time.step == "month"
+    assert (release.statuses() == "suppressed").sum() == 14
+
+
+def test_a_curators_release_is_refined_anew_without_paying(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    assert tacit("count", events, *COLUMNS, "--out", "days.parquet").code == 0
+    ran = tacit("release", "days.parquet", "--by", "month", "--refine", "clip", "--out", "months.parquet")
+    assert ran.code == 0, ran.err
+    days, months = (Release.read(tmp_path / f"{name}.parquet") for name in ("days", "months"))
+    assert months.statement.total_epsilon == days.statement.total_epsilon == 1.0
+    np.testing.assert_allclose(months.unbiased.values[0], days.unbiased.values.sum(axis=0))

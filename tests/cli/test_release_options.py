@@ -10,6 +10,7 @@ import pytest
 from small_worlds import days_and_places
 from tacit.errors import SettingError
 from tacit.mechanisms import mechanism_of, plan_for
+from tacit.plan import Plan
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
@@ -143,3 +144,56 @@ def test_a_rule_that_cannot_be_read_is_refused_before_anything_is_written(tacit,
     assert ran.code == 2
     assert "a rule must read" in ran.err
     assert not (files / "release.parquet").exists()
+
+
+def test_a_release_is_refined_and_shown_anew_from_itself(tacit, files):
+    """With its version, and the days that it lacks."""
+    assert tacit("release", "a.tally", "--out", "1.csv").code == 0
+    made = tacit("release", "ab.tally", "--out", "2.csv", "--revises", "1.csv", "--missing", "2018-01-20")
+    assert "reports came in on days that are said to have no data" in made.err
+    ran = tacit("release", "2.csv", "--refine", "project", "--by", "week", "--suppress", "count < 15", "--out", "3.csv")
+    assert ran.code == 0, ran.err
+    two, three = Release.read(files / "2.csv"), Release.read(files / "3.csv")
+    assert (three.refinement, three.domain.time.step, three.version) == ("project", "week", two.version)
+    assert three.rules.missing == two.rules.missing
+    assert three.statement.version == two.version
+    shown = ~np.isnan(three.unbiased.values)
+    np.testing.assert_array_equal(three.unbiased.values[shown], two.unbiased.coarsen(time="week").values[shown])
+    refused = tacit("release", "3.csv", "--by", "month", "--out", "4.csv")
+    assert refused.code == 2
+    assert "suppressed in this release, and gone" in refused.err
+    refused = tacit("release", "2.csv", "--revises", "1.csv", "--out", "4.csv")
+    assert "are for a tally" in refused.err
+    damaged = (files / "2.csv").read_text(encoding="utf-8")[:-40]
+    (files / "2.csv").write_text(damaged, encoding="utf-8")
+    assert tacit("release", "2.csv", "--out", "4.csv").code == 4
+
+
+def test_no_file_of_a_release_is_written_over_another(tacit, files):
+    for names in (
+        ("--statement", "r.csv"),
+        ("--revises", "r.csv", "--force"),
+    ):
+        refused = tacit("release", "ab.tally", "--out", "r.csv", *names)
+        assert refused.code == 2
+        assert "needed for something else" in refused.err
+    assert tacit("release", "ab.tally", "--out", "r.csv").code == 0
+    assert tacit("page", "r.csv").code == 0
+    assert (files / "r.html").exists()
+    assert "needed for something else" in tacit("page", "r.csv", "--out", "r.csv", "--force").err
+    assert "first must lie on the time axis" in tacit("query", "r.csv", "--from", "2030").err
+
+
+def test_later_versions_still_tell_that_reports_were_replaced(tacit, files):
+    plan = Plan.read(files / "plan.toml")
+    label = Provenance(plan.fingerprint, is_simulation=True)
+    with ReportWriter(files / "c.reports", label, mechanism_of(plan).report_bytes) as writer:
+        cells = np.repeat(np.tile(np.arange(3), 20), COUNTS.ravel())
+        reports = mechanism_of(plan).randomize(cells, randomness=SeededRandomness(8))
+        writer.add(np.repeat(np.arange(20), COUNTS.sum(axis=1)), reports)
+    tally_reports([files / "c.reports"], plan).write(files / "c.tally")
+    assert tacit("release", "ab.tally", "--out", "1.csv").code == 0
+    assert "reports were replaced" in tacit("release", "c.tally", "--revises", "1.csv", "--out", "2.csv").err
+    ran = tacit("release", "c.tally", "--revises", "2.csv", "--out", "3.csv")
+    assert "nothing more" not in ran.out
+    assert "In version 2 reports were replaced" in ran.err

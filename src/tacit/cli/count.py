@@ -39,6 +39,9 @@ def count(
     places: Annotated[
         str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Add up to: week, month or year, at no further cost (default: the plan's step).")
+    ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     refine: Annotated[
         str | None,
@@ -95,6 +98,8 @@ def count(
         check_replaceable(former, agreed, is_simulation=seed is not None)
     if agreed.domain.time.n_bins is not None:
         agreed_rules.check_within(agreed.domain.time)
+    if by is not None:
+        agreed.domain.time.coarsen(by)  # refused before anything is spent
     events = open_source(source, agreed.domain)
     name = data_set or data_set_name(source)
     look = _refuse_oddities if source.strict else _show
@@ -111,7 +116,7 @@ def count(
         console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
         return
-    made = Release.of(agreed, done.estimate, level=level, refine=refine, rules=agreed_rules, revises=former)
+    made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out)
     if statement is not None:
         make_statement_page(made, statement)

@@ -20,7 +20,9 @@ from tacit.tally import ExactTally
 def page(
     reading: ReadingOptions,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
-    out: Annotated[Path, typer.Option(help="Where to write the page.", metavar="FILE")] = Path("release.html"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the page (default: named like the release).", metavar="FILE")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     synthetic: Annotated[
         str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
@@ -41,6 +43,8 @@ def page(
 
     Example: [bold]tacit page release.parquet --out release.html[/bold]
     """
+    out = out or Path(f"{release.stem}.html")
+    console.check_apart([out], [release, *([Path(laboratory)] if laboratory else [])])
     console.check_new(out, force=force)
     shown = Release.read(release)
     truth = None if laboratory is None else true_counts(SourceOptions.of(laboratory, reading), shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,13 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile, RuleOptions, takes
-from tacit.cli.rule_words import say_rules
+from tacit.cli.rule_words import say_rules, warn_of_missing_reports
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release
+from tacit.release.files import check_ending, is_release
 from tacit.rounding import epsilon_at_most
 from tacit.tally import Tally
 from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
@@ -23,7 +25,13 @@ from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 @takes(rules=RuleOptions)
 def release(
     rules: RuleOptions,
-    tally: Annotated[Path, typer.Argument(metavar="TALLY", help="A tally, made by: tacit tally")],
+    tally: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TALLY",
+            help="A tally, made by: tacit tally; or a release, to refine or show its counts otherwise, at no cost.",
+        ),
+    ],
     plan: PlanFile = Path("plan.toml"),
     by: Annotated[
         str | None, typer.Option(help="Add up to: day, week, month or year (default: the plan's step).")
@@ -31,7 +39,9 @@ def release(
     place: Annotated[
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
     ] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    level: Annotated[
+        float | None, typer.Option(help="The level of the intervals (default: 0.95, or the given release's).")
+    ] = None,
     refine: Annotated[
         str | None,
         typer.Option(
@@ -61,33 +71,48 @@ def release(
 
     Example: [bold]tacit release events.tally --plan plan.toml --by month --out release.parquet[/bold]
     """
-    for path in (out, *((statement,) if statement is not None else ())):
+    written = [path for path in (out, statement) if path is not None]
+    console.check_apart(written, [tally, plan, *(reports or ()), *((revises,) if revises is not None else ())])
+    for path in written:
         console.check_new(path, force=force)
-    agreed = Plan.read(plan)
+    check_ending(out)
     agreed_rules = rules.rules()
     if refine is not None:
         refinement_named(refine)  # a slip of the pen is told before the reports are read
     former = None if revises is None else Release.read(revises)
     if reports and refine != "likelihood":
         raise SettingError("report files are for --refine likelihood alone. Leave --reports out, or refine so.")
+    if is_release(tally) and (reports or former is not None):
+        raise SettingError("--reports and --revises are for a tally. Leave them out, or give the tally.")
     with console.progress("Estimating counts"):
-        made = Release.of(
-            agreed,
-            estimate_tally(Tally.read(tally), agreed),
-            by=by,
-            place=place,
-            level=level,
-            refine=likelihood_of(histogram_reports(reports, agreed), agreed) if reports else refine,
-            rules=agreed_rules,
-            revises=former,
-        )
+        if is_release(tally):
+            given = Release.read(tally)
+            estimate = given.unbiased
+            agreed_rules = replace(agreed_rules, missing=(*given.rules.missing, *agreed_rules.missing))
+            made = given.anew(by=by, place=place, level=level, refine=refine, rules=agreed_rules)
+        else:
+            agreed = Plan.read(plan)
+            estimate = estimate_tally(Tally.read(tally), agreed)
+            made = Release.of(
+                agreed,
+                estimate,
+                by=by,
+                place=place,
+                level=0.95 if level is None else level,
+                refine=likelihood_of(histogram_reports(reports, agreed), agreed) if reports else refine,
+                rules=agreed_rules,
+                revises=former,
+            )
         made.write(out)
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per event.")
+    console.say(
+        f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per {made.plan.protected_unit}."
+    )
     if former is not None:
         _say_version(made, revises)
     say_rules(made)
+    warn_of_missing_reports(estimate, agreed_rules)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     if statement is not None:

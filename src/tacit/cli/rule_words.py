@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.cli import console
-from tacit.release import Release
+from tacit.estimate import Estimate
+from tacit.release import Release, Rules
 from tacit.release.rules import SUPPRESSED
 
 
@@ -19,6 +20,19 @@ def say_rules(release: Release) -> None:
         found = [f"{console.counted(n_whole, 'period')} without any data"] if n_whole else []
         found += [f"{console.counted(n_partly, 'period')} without some of the days"] if n_partly else []
         console.say(f"Missing: {' and '.join(found)}.")
+
+
+def warn_of_missing_reports(estimate: Estimate, rules: Rules) -> None:
+    """Days that are said to have no data should have no reports."""
+    totals, (n_times, _) = estimate.totals, estimate.domain.shape
+    if not rules.missing or totals is None or totals.shape[0] != n_times:
+        return
+    n_reports = int(totals[rules.missing_bins(estimate.domain.time)].sum())
+    if n_reports:
+        console.warn(
+            f"{console.counted(n_reports, 'report')} came in on days that are said to have no data (--missing). Their "
+            "number is public, and longer periods count them. Leave out the days that have data."
+        )
 
 
 def _say_suppressed(release: Release) -> None:

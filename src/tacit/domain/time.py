@@ -185,6 +185,12 @@ class TimeAxis:
             high = self._covered(self.n_bins - 1)[1]
         else:
             raise SettingError("last must be given on a time axis without end; got last=None. Give a date.")
+        if not low < high and None in (first, last):
+            setting, when = ("first", first) if last is None else ("last", last)
+            raise SettingError(
+                f"{setting} must lie on the time axis, {self._extent()}; got {setting}={when}. "
+                "Ask for a time inside it."
+            )
         if not low < high:
             raise SettingError(f"last must not be before first; got first={first}, last={last}. Swap the two.")
         bins = self._bins_covered(np.array([low, high - 1]), np.ones(2, bool)).tolist()

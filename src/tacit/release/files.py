@@ -36,6 +36,7 @@ FORMAT: Final = 2
 """2 since suppressed counts are removed and partly missing periods say so; 1 is still read."""
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
+_GREETING: Final = "A Tacit release."
 _VALUES: Final = ("unbiased", "refined")
 _LABELS: Final = ("period", "place")
 _NUMBERS: Final = (
@@ -66,6 +67,16 @@ def write(release: Release, path: Path) -> None:
     """Write by ending; the file appears whole or not at all."""
     check_ending(path)
     write_whole(path, _parquet_bytes(release) if path.suffix == ".parquet" else _csv_bytes(release))
+
+
+def is_release(path: Path) -> bool:
+    """Whether a file begins as releases do; what else it holds is not looked at."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError:
+        return False
+    return head.startswith(b"PAR1") or head.removeprefix(b"\xef\xbb\xbf").startswith(f"# {_GREETING}".encode())
 
 
 def read(path: Path) -> Release:
@@ -254,7 +265,7 @@ def _csv_bytes(release: Release) -> bytes:
 
 def _preamble(statement: str) -> list[str]:
     """What stands in words at the head of a CSV."""
-    lines = ("A Tacit release. Lines that begin with # are not data.", *statement.splitlines())
+    lines = (f"{_GREETING} Lines that begin with # are not data.", *statement.splitlines())
     return [f"# {line}" for line in lines]
 
 

@@ -175,19 +175,39 @@ class Release:
                     f"counts are suppressed in this release, so it cannot be refined anew by {self.refinement} in "
                     "longer periods or larger places. Release it anew, with --by or --place, or with --keep-suppressed."
                 )
-            made = Release.of(
-                self.plan,
-                self.unbiased,
-                by=time,
-                place=place,
-                level=self.level,
-                refine=self.refinement,
-                rules=self.rules,
-            )
-            return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
+            return self.anew(by=time, place=place, refine=self.refinement)
         unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
         made = replace(self, unbiased=unbiased, refined=refined, file_checksum="")
         return made._without_suppressed() if self.rules.remove else made
+
+    def anew(
+        self,
+        *,
+        by: str | None = None,
+        place: str | None = None,
+        level: float | None = None,
+        refine: str | None = None,
+        rules: Rules | None = None,
+    ) -> Release:
+        """The same counts released otherwise, at no cost: in larger periods or places, refined or shown in another way.
+
+        What is left out is as :meth:`of` has it, but for the level and the rules, which stay. Its version stays too.
+        """
+        if self.has_gaps:
+            raise SettingError(
+                "counts are suppressed in this release, and gone. Take the one it was made from, or make it anew with "
+                "--keep-suppressed."
+            )
+        made = Release.of(
+            self.plan,
+            self.unbiased,
+            by=by,
+            place=place,
+            level=self.level if level is None else level,
+            refine=refine,
+            rules=self.rules if rules is None else rules,
+        )
+        return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The table, a row for every period and place, zeros included; what rules suppress is NaN."""
