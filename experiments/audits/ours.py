@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tacit.audit import Audit, audit_many, audit_mechanism
-from tacit.audit.curators import answers_of_counter, answers_of_plan
+from tacit.audit import Audit, audit_many, audit_mechanism, audit_nodes
+from tacit.audit.curators import answers_of_counter, answers_of_plan, nodes_of_plan
 from tacit.central.continual import Counter
 from tacit.central.table import central_plan_for
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms import MECHANISMS
+from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import Randomness, SeededRandomness
@@ -72,9 +73,13 @@ def _subjects(settings: Mapping[str, Any]) -> dict[str, Callable[[Randomness], A
         mechanism = MECHANISMS[name].from_epsilon(1.0, settings["cells"])
         return lambda source: audit_mechanism(mechanism, n_reports=n_runs, randomness=source, **common)
 
-    def central(mechanism: str) -> Callable[[Randomness], Audit]:
-        days = Domain(TimeAxis.between("2018-01-01", "2018-01-08"), PlaceAxis.of(["one"]))
-        plan = central_plan_for(days, epsilon=1.0, mechanism=mechanism)
+    def plan_of(mechanism: str, **fan_outs: Any) -> Plan:
+        days = Domain(TimeAxis.between("2018-01-01", "2018-01-16"), PlaceAxis.of(["one"]))
+        return central_plan_for(days, epsilon=1.0, mechanism=mechanism, **fan_outs)
+
+    flat, tree = plan_of("flat"), plan_of("tree", fan_outs=(4, 4))  # the best tree for so few days would be flat
+
+    def central(plan: Plan) -> Callable[[Randomness], Audit]:
         return lambda source: _published(answers_of_plan(plan, randomness=source), source)
 
     def counter(source: Randomness) -> Audit:
@@ -82,11 +87,17 @@ def _subjects(settings: Mapping[str, Any]) -> dict[str, Callable[[Randomness], A
         stream = Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), days, horizon=8).stream
         return _published(answers_of_counter(stream, randomness=source), source)
 
+    def nodes(source: Randomness) -> Audit:
+        measured = nodes_of_plan(tree, randomness=source)
+        assert measured is not None
+        return audit_nodes(measured, epsilon=1.0, n_runs=n_runs, randomness=source, **common)
+
     def _published(curated: Any, source: Randomness) -> Audit:
         return audit_many(curated.build, epsilon=1.0, counts=curated.n_bins, n_runs=n_runs, randomness=source, **common)
 
     locally = {name: local(name) for name in MECHANISMS}
-    return locally | {"central flat": central("flat"), "central tree": central("tree"), "counter": counter}
+    curated = {"central flat": central(flat), "central tree": central(tree), "counter": counter}
+    return locally | curated | {"nodes of a tree": nodes}
 
 
 def rounded_up(number: float) -> str:
