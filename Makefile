@@ -34,6 +34,7 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/continual.py
 	$(VENV)-bench/bin/python benchmarks/local_ranges.py
 	$(VENV)-bench/bin/python benchmarks/smoothing.py
+	$(VENV)-bench/bin/python benchmarks/forecasting.py
 	@echo "Longer ones, each by $(VENV)-bench/bin/python:"
 	@echo "  benchmarks/planner.py    predicted beside simulated errors"
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
