@@ -53,6 +53,11 @@ def test_a_count_that_errs_by_one_at_most_is_covered_exactly_and_not_by_the_norm
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_one_of_two_whole_numbers_is_covered_exactly(level: float) -> None:
+    assert cover(*limits(3.45, 0.45 * 0.55, 0.0, level), {3: 0.55, 4: 0.45}) == pytest.approx(level, abs=1e-6)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_a_law_as_skew_as_the_exponential_has_its_quantiles(level: float) -> None:
     mean = 1000.0
     lower, upper = limits(mean, mean**2, 2 * mean**3, level)

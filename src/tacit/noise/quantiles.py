@@ -16,7 +16,10 @@ from tacit.two_binomials import normal_quantile
 _MOST_SKEWED: Final = 2.5
 _MOST_PEAKED: Final = 5.0
 _FEW: Final = 1.5
+_SEEN: Final = 0.3
+_MOST_MIXED: Final = 4.0
 _REACH: Final = 8
+_ROWS: Final = 2 * _REACH + 1
 _TERMS: Final = 11
 _BLOCK: Final = 1 << 16
 
@@ -78,25 +81,61 @@ def _of_gamma(z: float, skewness: FloatArray) -> FloatArray:
 def _of_few(
     centre: FloatArray, variances: FloatArray, third: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Quantiles of a whole number b, more the events that were missed, less those that were none.
-
-    Both are Poisson numbers: with means :math:`\lambda` and :math:`\mu` the count has mean :math:`b + \lambda - \mu`,
-    variance :math:`\lambda + \mu` and third cumulant :math:`\lambda - \mu`; and it is not negative.
-    """
-    least, most = np.ceil(centre - variances), np.floor(centre + variances)
-    base = np.where(least <= most, np.clip(np.rint(centre - third), least, most), np.rint(centre))
-    total = np.maximum(variances, np.abs(centre - base))
-    missed, none = (_poisson((total + sign * (centre - base)) / 2) for sign in (1, -1))
-    chances = np.zeros((2 * _REACH + 1, len(centre)))
-    for row in range(len(chances)):
-        for j in range(max(0, _REACH - row), min(_TERMS, _TERMS + _REACH - row)):
-            chances[row] += missed[row - _REACH + j] * none[j]
-    is_count = base + np.arange(-_REACH, _REACH + 1)[:, None] >= 0
-    is_count |= ~(chances * is_count).any(axis=0)
+    """Quantiles of small counts: of how many there are, or, where most were seen, of how many were not."""
+    first = np.zeros(len(centre))
+    chances = np.empty((_ROWS, len(centre)))
+    is_seen = variances < _SEEN * centre
+    if is_seen.any():
+        first[is_seen], chances[:, is_seen] = _around(centre[is_seen], variances[is_seen], third[is_seen])
+    if not is_seen.all():
+        chances[:, ~is_seen] = _from_zero(centre[~is_seen], variances[~is_seen])
+    is_count = first + np.arange(_ROWS)[:, None] >= 0
     below = np.cumsum(chances * is_count, axis=0)
     below = below / below[-1]
     lower, upper = (_quantile(below, (1 + side * level) / 2) for side in (-1, 1))
-    return base - _REACH + lower, base - _REACH + upper
+    return first + lower, first + upper
+
+
+def _from_zero(centre: FloatArray, variances: FloatArray) -> FloatArray:
+    r"""The chances of 0, 1, 2 and so on, of the law with :math:`p_k = (a + b / k) p_{k-1}` that has these moments.
+
+    It is binomial, Poisson or negative binomial, as the variance is less than the mean, the same, or more: events each
+    of which may have been seen, or not, or whose rate is itself uncertain.
+
+    Reference: Panjer1981.
+    """
+    means = np.maximum(centre, variances / _MOST_MIXED)
+    rest = means / variances
+    a, whole = 1 - rest, means * rest
+    is_poisson = np.abs(a) < 1e-6
+    a = np.where(is_poisson, 1e-6, a)
+    chances = np.empty((_ROWS, len(centre)))
+    chances[0] = np.where(is_poisson, np.exp(-means), (1 - a) ** (whole / a))
+    for k in range(1, _ROWS):
+        chances[k] = chances[k - 1] * np.maximum(a + (whole - a) / k, 0.0)
+    return chances
+
+
+def _around(centre: FloatArray, variances: FloatArray, third: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""The least number, and the chances from there on, of b, more the events missed, less those that were none.
+
+    Both are Poisson numbers: with means :math:`\lambda` and :math:`\mu` the count has mean :math:`b + \lambda - \mu`,
+    variance :math:`\lambda + \mu` and third cumulant :math:`\lambda - \mu`. Where no whole number b is that near, it is
+    itself one of the two around the mean.
+    """
+    least, most = np.ceil(centre - variances), np.floor(centre + variances)
+    is_near = least <= most
+    base = np.where(is_near, np.clip(np.rint(centre - third), least, most), np.floor(centre))
+    rise = np.where(is_near, centre - base, 0.0)
+    upper_one = np.where(is_near, 0.0, centre - base)
+    total = np.maximum(variances - upper_one * (1 - upper_one), np.abs(rise))
+    missed, none = (_poisson((total + sign * rise) / 2) for sign in (1, -1))
+    chances = np.zeros((_ROWS, len(centre)))
+    for row in range(_ROWS):
+        for j in range(max(0, _REACH - row), min(_TERMS, _TERMS + _REACH - row)):
+            chances[row] += missed[row - _REACH + j] * none[j]
+    chances[1:] += upper_one * (chances[:-1] - chances[1:])
+    return base - _REACH, chances
 
 
 def _poisson(means: FloatArray) -> list[FloatArray]:
