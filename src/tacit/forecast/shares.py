@@ -187,15 +187,22 @@ def _with_starts(setting: Setting, sizes: FloatArray | None) -> Setting:
 
 
 def _alike(raw: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Prior means and variances of places of ordinary size around their mean; of larger ones around themselves."""
+    """Prior means and variances of places of ordinary size around their mean; of larger ones around themselves.
+
+    That mean is above 0, and no surer than it is: where noise hides all places, none is ruled out.
+    """
     middle = max(float(np.median(raw)), 1e-9)
     is_small = raw <= _ORDINARY * middle + 2 * np.sqrt(errors)
     own = np.maximum(raw, middle)
     if np.count_nonzero(is_small) < 3:
+        least, _ = _positive(np.median(raw, keepdims=True), errors.mean(keepdims=True) / len(raw))
+        own = np.maximum(own, least)
         return own, np.square(own)
-    mean = max(float(raw[is_small].mean()), 1e-9)
-    variance = float(raw[is_small].var(ddof=1) - errors[is_small].mean())
-    variance = _UNEQUAL * max(variance, (_LEAST_DEVIATION * mean) ** 2)
+    small, noise = raw[is_small], errors[is_small].mean(keepdims=True)
+    (middle,), (doubt,) = _positive(small.mean(keepdims=True), noise / len(small))
+    mean = max(middle, 1e-9)
+    variance = max(small.var(ddof=1) - noise[0], (_LEAST_DEVIATION * mean) ** 2)
+    variance = _UNEQUAL * variance + doubt
     return np.where(is_small, mean, own), np.where(is_small, variance, np.square(own))
 
 
