@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.findings import Finding, Table, Verdict, run
+from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilon
 from experiments.worlds import World, doubs_world, epsilon_of
 from numpy.typing import NDArray
 
@@ -144,7 +144,7 @@ def of_epsilon(trial: Trial, f: float, settings: Mapping[str, Any], *, with_pape
 
 
 def other_worlds(seeds: Sequence[int], settings: Mapping[str, Any]) -> dict[str, float]:
-    """MAE as a multiple of that on raw counts, averaged over worlds that nothing was tuned on."""
+    """MAE as a multiple of that on raw counts, averaged over worlds that were looked at last."""
     ratios: dict[str, list[float]] = {}
     one = {**settings, "randomizations": settings["randomizations"][:1]}
     for seed in seeds:
@@ -193,8 +193,8 @@ def as_good_as_raw(
     raw = levels["total x share, raw"].mae
     ratios = {f: scores["total x share"].mae / raw for f, scores in lines.items()}
     with_prior = {f: scores["with populations"].mae / raw for f, scores in lines.items()}
-    reached = all(ratio <= targets[f"{f:g}"] for f, ratio in ratios.items())
-    reached &= all(ratio <= targets["prior"] for f, ratio in with_prior.items() if f == 0.9)
+    reached = {epsilon_of(f): ratio <= targets[f"{f:g}"] for f, ratio in ratios.items()}
+    least_reached = min((epsilon for epsilon, is_reached in reached.items() if is_reached), default=float("nan"))
     rows = [
         (
             f"{epsilon_of(f):.2f}",
@@ -212,10 +212,11 @@ def as_good_as_raw(
         source="Tacit, forecasts",
         title="Forecasts from private counts against those from raw ones",
         claim="A forecaster that sees private counts alone is nearly as good as the same one on raw counts.",
-        verdict=Verdict.HOLDS if reached else Verdict.FAILS,
+        verdict=verdict_by_epsilon(reached),
         because=(
-            f"On raw counts its MAE is {raw:.3f}; at epsilon {epsilon_of(least):.2f} it is {ratios[least]:.3f} times "
-            f"that, and {with_prior[least]:.3f} times if it starts from public populations."
+            f"On raw counts its MAE is {raw:.3f}. What is to be reached is, down to epsilon {least_reached:.2f}; "
+            f"at {epsilon_of(least):.2f} it is {ratios[least]:.3f} times that on raw counts, and "
+            f"{with_prior[least]:.3f} times if it starts from public populations."
         ),
         seed=seed,
         tables=(Table("MAE as a multiple of that on raw counts", columns, tuple(rows)),),
