@@ -205,7 +205,7 @@ def figure6(
         for (method, period, f), share in wrong.items()
         if (method, period) == ("as published", "year")
     }
-    others = [share for (method, period, _), share in wrong.items() if period != "year" and method == "as published"]
+    shorter = [share for (method, period, _), share in wrong.items() if period != "year" and method == "as published"]
     panels = [
         (label, one.f, counts_in(world, one, period, label)) for period, label in chosen.items() for one in estimates
     ]
@@ -214,7 +214,7 @@ def figure6(
         source="paper, Figure 6",
         title="True and estimated counts",
         claim="Errors are small for a year and considerable for a month and for a day.",
-        verdict=verdict_by_epsilon(years) if max(others) > small else Verdict.FAILS,
+        verdict=verdict_by_epsilon(years) if max(shorter) > small else Verdict.FAILS,
         because=(
             f"At f = 0.1, 0.5, 0.9 the errors of a year add up to {parts(wrong, 'as published', 'year')} of its "
             f"interventions, those of a day to {parts(wrong, 'as published', 'day')}; small is taken as {small:.0%}. "

@@ -110,7 +110,7 @@ def test_every_kind_of_function_is_refuted_by_the_audit_made_for_it(tacit, plug_
         ("rappor_true_bit", ("--epsilon", "2.2", "--values", "17", "--runs", "20000")),
         ("per_bit_unary", ("--epsilon", "2.2", "--values", "17", "--runs", "20000")),
         ("seed_left_in", ("--epsilon", "1", "--values", "2", "--runs", "1000")),
-        ("thesis_counter_scale", ("--epsilon", "1", "--counts", "16", "--runs", "4000")),
+        ("thesis_counter_scale", ("--epsilon", "1", "--counts", "16", "--runs", "20000")),
         ("thesis_counter_dependent", ("--epsilon", "1", "--counts", "16", "--runs", "500")),
         ("thesis_counter_redrawn", ("--epsilon", "1", "--counts", "16", "--runs", "500")),
         ("float_laplace", ("--epsilon", "1", "--counts", "4", "--runs", "2000")),
