@@ -10,7 +10,7 @@ from tacit.errors import DataError, SettingError
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.boosting import BoostingForecaster
 from tacit.forecast.covariates import Covariates
-from tacit.forecast.importance import feature_importance, importance_table
+from tacit.forecast.importance import feature_importance
 from tacit.forecast.tuning import tune
 from tacit.series import Series
 
@@ -85,9 +85,6 @@ def test_what_matters_comes_first_among_importances() -> None:
     assert by_name["rain"].loss > 5 * by_name["rain"].loss_error
     assert abs(by_name["dull"].loss) < 0.2 * by_name["rain"].loss
     assert sum(one.gain for one in found) == pytest.approx(1.0)
-    table = importance_table(found)
-    assert list(table) == ["feature", "gain", "loss", "loss_error"]
-    assert len(table["gain"]) == len(found)
     assert found == feature_importance(forecaster, series, covariates, n_shuffles=1, seed=3)
     with pytest.raises(SettingError, match="must be fitted"):
         forecaster.gains()

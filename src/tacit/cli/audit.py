@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -186,6 +186,8 @@ def _audited_command(
     command: Command, claim: ClaimOptions, runs: int | None, settings: dict[str, Any]
 ) -> Sequence[Audit]:
     _check_taken(claim)
+    if claim.each:
+        raise SettingError("--each is for functions; a command reads a value a line anyway. Leave it out.")
     assert claim.epsilon is not None
     settings |= {"epsilon": claim.epsilon, "delta": claim.delta}
     if claim.counts is not None:
@@ -204,6 +206,8 @@ def _audited_command(
 def _audited_function(name: str, claim: ClaimOptions, runs: int | None, settings: dict[str, Any]) -> Sequence[Audit]:
     found = plug_in_named(name)
     if is_local_randomizer(found):
+        if replace(claim, epsilon=None) != ClaimOptions():
+            raise SettingError("a randomizer object knows its values and has no delta. Leave all but --epsilon out.")
         return [audit_mechanism(found, epsilon=claim.epsilon, n_reports=runs or _FUNCTION_RUNS, **settings)]
     _check_taken(claim)
     function = guarded(found, name)
@@ -225,6 +229,12 @@ def _check_unclaimed(claim: ClaimOptions) -> None:
 def _check_taken(claim: ClaimOptions) -> None:
     if (claim.values is None) == (claim.counts is None):
         raise SettingError("an audit needs to know what is taken. Add --values 17 for reports, or --counts 16.")
+    if claim.each and claim.counts is not None:
+        raise SettingError("--each is for values, and rows of counts are taken one at a time anyway. Leave it out.")
+    if claim.unit != 1 and claim.values is not None:
+        raise SettingError(
+            "--unit is what a unit adds to a count; values have none. Leave it out, or give --counts."
+        )
 
 
 def _values(claim: ClaimOptions) -> int | list[str]:

@@ -8,7 +8,6 @@ noise, tells by how much the forecast is worse.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,6 @@ from tacit.randomness import SeededRandomness
 from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
-
-_COLUMNS: Final = ("feature", "gain", "loss", "loss_error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +63,6 @@ def feature_importance(
         for name, loss in zip(model.feature_names, losses, strict=True)
     ]
     return tuple(sorted(found, key=lambda one: (-one.loss, -one.gain, one.feature)))
-
-
-def importance_table(importances: tuple[FeatureImportance, ...]) -> dict[str, list[str] | list[float]]:
-    """Importances as columns, for a frame or a file."""
-    return {name: [getattr(one, name) for one in importances] for name in _COLUMNS}
 
 
 def _losses(
