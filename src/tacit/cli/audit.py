@@ -232,9 +232,7 @@ def _check_taken(claim: ClaimOptions) -> None:
     if claim.each and claim.counts is not None:
         raise SettingError("--each is for values, and rows of counts are taken one at a time anyway. Leave it out.")
     if claim.unit != 1 and claim.values is not None:
-        raise SettingError(
-            "--unit is what a unit adds to a count; values have none. Leave it out, or give --counts."
-        )
+        raise SettingError("--unit is what a unit adds to a count; values have none. Leave it out, or give --counts.")
 
 
 def _values(claim: ClaimOptions) -> int | list[str]:
