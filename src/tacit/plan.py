@@ -174,7 +174,7 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> Plan:
+    def from_dict(cls, content: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
         """Read a plan from plain data; a fingerprint in it must agree with the rest."""
         try:
             if content["format"] != FORMAT:
@@ -213,8 +213,11 @@ class Plan:
         write_whole(Path(path), (text + require("tomli_w", extra="cli").dumps(content)).encode())
 
     @classmethod
-    def read(cls, path: str | Path, *, gazetteer: Gazetteer | None = None) -> Plan:
-        """Read a plan from TOML and check that it was not edited; ``gazetteer`` stands in for a table that moved."""
+    def read(cls, path: str | Path, *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
+        """Read a plan from TOML and check that it was not edited.
+
+        ``gazetteer`` stands in for a table that moved: the table, or the file where it is now.
+        """
         path = Path(path)
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))

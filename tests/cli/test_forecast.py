@@ -96,6 +96,20 @@ def test_populations_may_help(tacit, release, tmp_path):
     assert "has no table of places" in tacit("forecast", "release.parquet", "--population", "builtin").err
 
 
+def test_columns_of_a_table_of_populations_may_be_named(tacit, release, tmp_path):
+    (tmp_path / "places.csv").write_text("nom;zone;PTOT\nnorth;A;600\nSOUTH;A;300\nWest;B;100\n", encoding="utf-8")
+    words = ["forecast", "release.parquet", "--horizon", 1, "--population", "places.csv"]
+    ran = tacit(*words, "--places-column", "station=nom", "--places-column", "population=PTOT")
+    assert ran.code == 0, ran.err
+    assert "populations of stations" in ran.out
+    assert "must have a column station; got nom, zone, PTOT" in tacit(*words).err
+    unnumbered = tacit(*words, "--places-column", "station=nom").err
+    assert "must have a column with populations; none was found" in unnumbered
+    assert "--places-column population=COLUMN" in unnumbered
+    alone = tacit("forecast", "release.parquet", "--places-column", "population=PTOT")
+    assert "Name it, too: --population FILE" in alone.err
+
+
 def test_hours_are_forecast_by_the_day(tacit, tmp_path):
     written(tmp_path / "hours.parquet", small_counts(n_days=24 * 8), step="hour")
     ran = tacit("forecast", "hours.parquet", "--model", "weekday-mean", "--out", "f.csv")

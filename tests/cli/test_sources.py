@@ -24,3 +24,39 @@ def test_check_tells_what_is_odd_about_a_table_of_counts(tacit: Callable[..., An
     said = " ".join(ran.err.split())
     assert "Note: 1 row repeats the date and place of an earlier one, and was added to it (row 4)." in said
     assert "Note: 1 of 3 periods has no row, and counts as 0 (2018-01-02)." in said
+
+
+TOWNS = "NOM;GROUPE;NUMERO\nBesançon;Ouest;25056\nÉtupes;Est;25228\n"
+NAMED = ("--places-column", "town=NOM", "--places-column", "Region = GROUPE", "--places-column", "code=NUMERO")
+
+
+def test_columns_of_a_table_of_places_may_be_named(tacit: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text(TOWNS, encoding="utf-8")
+    (tmp_path / "events.csv").write_text("day,town\n2018-01-01,25056\n2018-01-02,etupes\n", encoding="utf-8")
+    read = ("events.csv", "--time", "day", "--place", "town")
+    ran = tacit("check", *read, "--places", "towns.csv", *NAMED)
+    assert ran.code == 0, ran.err
+    assert "2 events counted" in ran.out
+    planned = ("--places", "towns.csv", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", 1)
+    assert tacit("plan", *planned, *NAMED).code == 0
+    (tmp_path / "towns.csv").rename(tmp_path / "moved.csv")
+    ran = tacit("randomize", *read, "--places", "moved.csv", "--seed", 1)
+    assert ran.code == 0, ran.err
+    assert "No row was set aside" in ran.out
+
+
+def test_a_table_of_places_says_which_columns_it_has(tacit: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text(TOWNS, encoding="utf-8")
+    words = ("plan", "--from", "2018-01-01", "--epsilon", 1, "--places")
+    for wrong, said in (
+        ((), "must have a column that names places, such as town, commune or region; got NOM, GROUPE, NUMERO"),
+        (("--places-column", "town=NAME"), "must have a column NAME; got NOM, GROUPE, NUMERO"),
+        (("--places-column", "NOM"), "--places-column must be WHAT=COLUMN; got NOM. Write town=NOM_COM"),
+        ((*NAMED, "--places-column", "town=GROUPE"), "must name one column for town"),
+    ):
+        ran = tacit(*words, "towns.csv", *wrong)
+        assert ran.code in (2, 3)
+        assert said in " ".join(ran.err.split())
+    assert "--places-column town=COLUMN" in tacit(*words, "towns.csv").err
+    assert "is for a table of your own" in tacit(*words, "doubs", "--places-column", "town=NOM").err
+    assert "there is no such file" in tacit(*words, "nowhere.csv", "--places-column", "town=NOM").err

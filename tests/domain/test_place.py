@@ -201,6 +201,25 @@ def test_an_axis_survives_json_and_pickle(towns):
     assert PlaceAxis.from_dict(PlaceAxis.from_gazetteer(towns).to_dict(), gazetteer=towns).gazetteer is towns
 
 
+def test_a_table_is_found_again_by_the_columns_that_were_named(tmp_path):
+    path = tmp_path / "communes.csv"
+    path.write_text("NOM,GROUPE,NUMERO,PTOT\nBesançon,Ouest,25056,119198\n", encoding="utf-8")
+    named = {"town": "NOM", "region": "GROUPE", "code": "NUMERO", "population": "PTOT"}
+    axis = PlaceAxis.from_gazetteer(Gazetteer.read(path, columns=named))
+    values = json.loads(json.dumps(axis.to_dict()))
+    assert values["gazetteer"]["named"] == {"code": "NUMERO", "population": "PTOT"}
+    again = PlaceAxis.from_dict(values)
+    assert again.match(["25056"]).tolist() == [0]
+    assert again.gazetteer is not None
+    assert again.gazetteer.population("region") == {"Ouest": 119198}
+    moved = path.rename(tmp_path / "towns.csv")
+    assert PlaceAxis.from_dict(values).gazetteer is None
+    assert PlaceAxis.from_dict(values, gazetteer=moved) == axis
+    values["gazetteer"]["named"] = {"code": 7}
+    with pytest.raises(SettingError, match="named of a gazetteer must give names of columns"):
+        PlaceAxis.from_dict(values)
+
+
 def test_only_level_and_cells_are_left_without_the_gazetteer():
     axis = PlaceAxis("region", ["CC Altitude 800"], Gazetteer.builtin("doubs"))
     assert axis.to_dict(with_gazetteer=False) == {"level": "region", "cells": ["CC Altitude 800"]}

@@ -19,7 +19,14 @@ def test_usual_separators_encodings_and_line_ends_are_recognized(tmp_path, encod
 
 
 @pytest.mark.parametrize(
-    "header", ["commune,epci,departement", "Commune,Région,Département", "VILLE,nom_epci,Dept", "Town,Region,County"]
+    "header",
+    [
+        "LIBGEO,LIBEPCI,LIBDEP",
+        "commune,epci,departement",
+        "Commune,Région,Département",
+        "VILLE,nom_epci,Dept",
+        "Town,Region,County",
+    ],
 )
 def test_french_and_english_headers_are_recognized(header):
     table = read_table(TABLE.replace("town,region,department", header), source="places")
@@ -33,6 +40,42 @@ def test_columns_may_be_named():
     table = read_table(text, levels={"town": "nom_com", "region": "LIB_EPCI"}, source="places")
     assert table.levels == ("town", "region")
     assert table.rows[0] == PlaceRow("Besançon", ("Ouest",))
+
+
+def test_a_column_may_be_named_while_the_others_are_recognized():
+    text = "NOM_COURT;epci;PTOT;CODE_C\nBesançon;Ouest;119 198;25056\n"
+    named = {"town": "nom_court", "population": "PTOT", "code": "CODE_C"}
+    table = read_table(text, columns=named, source="places")
+    assert table.levels == ("town", "region")
+    assert table.columns == ("NOM_COURT", "epci")
+    assert table.named == {"population": "PTOT", "code": "CODE_C"}
+    assert table.rows == (PlaceRow("Besançon", ("Ouest",), ("25056",), (), 119198),)
+
+
+def test_levels_of_ones_own_are_all_levels_there_are():
+    text = "Name,Area,region\nHasle,West,Jutland\n"
+    table = read_table(text, columns={"branch": "Name", "area": "Area"}, source="places")
+    assert (table.levels, table.rows[0].parents) == (("branch", "area"), ("West",))
+
+
+def test_the_one_column_that_may_name_places_does():
+    table = read_table("station,population,code\nNorth,600,N1\n", source="places")
+    assert table.levels == ("station",)
+    assert table.rows == (PlaceRow("North", (), ("N1",), (), 600),)
+    assert read_table("code\nN1\n", source="places").levels == ("code",)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"town": "NOM"}, "must have a column NOM; got town, region, department.*--places-column town=COLUMN"),
+        ({"population": "PTOT"}, "must have a column PTOT; got .*--places-column population=COLUMN"),
+        ({"branch": "NOM"}, "must have a column NOM; got .*--places-column branch=COLUMN"),
+    ],
+)
+def test_a_column_that_is_named_must_be_there(columns, message):
+    with pytest.raises(MissingColumn, match=message):
+        read_table(TABLE, columns=columns, source="places")
 
 
 def test_levels_may_be_any_columns_finest_first():
@@ -97,7 +140,7 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them():
         ("", UnreadableFile, "is empty. Give it a header"),
         ("\n \n", UnreadableFile, "is empty"),
         ('town,region\n"A,West\n', UnreadableFile, "is not a CSV file"),
-        ("name,value\nA,1\n", MissingColumn, "must have a column town; got name, value"),
+        ("name,value\nA,1\n", MissingColumn, "a column that names places, .* got name, value. Rename"),
         ("town,region\nA\n", DataError, "row 2 of the table of places places must have 2 columns; it has 1"),
         ("town,region\n,West\n", DataError, "row 2 .* must name its town"),
         ("town,region,department\nA,West,\n", DataError, "row 2 .* must name its department"),

@@ -13,7 +13,7 @@ from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import Force, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.rule_words import say_rules
-from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows, say_table_notes
+from tacit.cli.sources import moved_table, open_source, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
 from tacit.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
@@ -89,7 +89,7 @@ def count(
     if refine is not None:
         check_one_of(OF_A_CURATOR, refine=refine)
     agreed_rules = rules.rules()
-    agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
+    agreed = Plan.read(plan, gazetteer=moved_table(places))
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")

@@ -11,8 +11,9 @@ import typer
 
 from tacit._validate import check_positive, check_share
 from tacit.cli import console
-from tacit.domain import Gazetteer
-from tacit.errors import DataError, SettingError
+from tacit.cli.options import PlacesColumns
+from tacit.cli.populations import populations
+from tacit.errors import SettingError
 from tacit.forecast import Covariates, Forecast
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import check_ending
@@ -66,6 +67,7 @@ class KnowledgeOptions:
             metavar="TABLE",
         ),
     ] = None
+    places_column: PlacesColumns = None
 
     @property
     def calendar(self) -> dict[str, str]:
@@ -177,7 +179,7 @@ def known_of(
         with console.waiting(f"Reading {path.name}"):
             parts.append(_table(path, series, options, horizon))
         public.append(f"the table {path.name}")
-    prior = None if options.population is None else _prior(options.population, series)
+    prior = populations(options.population, options.places_column, series.domain.place)
     if prior is not None:
         public.append(f"populations of {plural(series.domain.place.level)}")
     return Known(release, series, parts[0].joined(*parts[1:]) if parts else None, prior, chosen, tuple(public))
@@ -214,32 +216,3 @@ def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) 
     return read_covariates(
         path, series.domain, date=options.covariates_date, place=options.covariates_place, horizon=horizon
     )
-
-
-def _prior(table: str, series: Series) -> dict[str, float]:
-    axis = series.domain.place
-    gazetteer = axis.gazetteer if table == "builtin" else _places(table, axis.level)
-    if gazetteer is None:
-        raise SettingError(
-            "the release has no table of places with populations. Name a CSV with the columns "
-            f"{axis.level} and population: --population places.csv"
-        )
-    found = gazetteer.population(axis.level)
-    absent = [place for place in axis.cells if not found.get(place, 0) > 0]
-    if absent:
-        raise SettingError(
-            f"populations must be there for every {axis.level}; {len(absent)} of {axis.n_cells} have none. "
-            "Add them to the table, or leave --population out."
-        )
-    return {place: float(found[place]) for place in axis.cells}
-
-
-def _places(table: str, level: str) -> Gazetteer:
-    """A table of towns and what they belong to, or one of places of this level alone."""
-    try:
-        found = Gazetteer.read(table)
-        if level in found.levels:
-            return found
-    except DataError:
-        pass
-    return Gazetteer.read(table, levels=(level,))

@@ -18,6 +18,14 @@ from tacit.errors import SettingError
 from tacit.release import Rules
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
+PlacesColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What a column of that table is: town=NOM_COM, region=LIBEPCI, population=PTOT, or a level of your own "
+        "such as branch=Name; may be repeated (default: recognized).",
+        metavar="WHAT=COLUMN",
+    ),
+]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The plan (TOML), made by: tacit plan")]
 
 
@@ -159,6 +167,7 @@ class DomainOptions:
     places: Annotated[
         str, typer.Option(help="The table of towns and regions: 'doubs', or a CSV of your own.", metavar="TABLE")
     ] = "doubs"
+    places_column: PlacesColumns = None
     level: Annotated[
         str | None,
         typer.Option(help="The places to count: town, region or department (default: region; summary: town)."),

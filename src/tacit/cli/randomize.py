@@ -11,7 +11,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import Force, PlanFile, SourceOptions, seed_or_none, takes
-from tacit.cli.sources import gazetteer_of, open_source, say_bad_rows
+from tacit.cli.sources import moved_table, open_source, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
@@ -52,7 +52,7 @@ def randomize(
     Example: [bold]tacit randomize interventions.csv --plan plan.toml --time SDate --place Town[/bold]
     """
     console.check_new(out, force=force)
-    agreed = Plan.read(plan, gazetteer=None if places is None else gazetteer_of(places))
+    agreed = Plan.read(plan, gazetteer=moved_table(places))
     events = open_source(source, agreed.domain)
     simulated = seed_or_none(seed) is not None
     with console.progress("Randomizing events") as report:

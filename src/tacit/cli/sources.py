@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tacit.cli import console
@@ -55,9 +56,33 @@ def open_source(source: SourceOptions, domain: Domain) -> Events:
     return open_events(named_source(source), columns=columns_of(source), domain=domain, options=reading_of(source))
 
 
-def gazetteer_of(table: str) -> Gazetteer:
-    """A table of ours by name, or the user's by path."""
-    return Gazetteer.read(table) if Path(table).is_file() else Gazetteer.builtin(table)
+def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
+    """A table of ours by name, or the user's by path, of which columns may be named: ``town=NOM_COM``."""
+    if Path(table).is_file():
+        return Gazetteer.read(table, columns=places_columns(columns))
+    ours = Gazetteer.builtin(table)
+    if columns:
+        raise SettingError("--places-column is for a table of your own. Leave it out, or name the file: --places FILE")
+    return ours
+
+
+def moved_table(table: str | None) -> Gazetteer | Path | None:
+    """Where a plan's table is now: a file, which is read as the plan says, or one of ours."""
+    if table is None:
+        return None
+    return Path(table) if Path(table).is_file() else Gazetteer.builtin(table)
+
+
+def places_columns(given: Sequence[str] | None) -> dict[str, str]:
+    """Columns of a table of places by what they are, from ``town=NOM_COM``."""
+    named: dict[str, str] = {}
+    for one in given or ():
+        meaning, equals, column = (part.strip() for part in one.partition("="))
+        if not (meaning and equals and column):
+            raise SettingError(f"--places-column must be WHAT=COLUMN; got {one}. Write town=NOM_COM, say.")
+        if named.setdefault(meaning.lower(), column) != column:
+            raise SettingError(f"--places-column must name one column for {meaning.lower()}. Leave one out.")
+    return named
 
 
 def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, level: str = "region") -> Domain:
@@ -75,7 +100,7 @@ def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, le
         first, last = first or str(span.first)[:10], last or str(span.last)[:10]
     if first is None:
         raise SettingError("the first day must be given. Add: --from 2006-01-01")
-    gazetteer = gazetteer_of(options.places)
+    gazetteer = gazetteer_of(options.places, options.places_column)
     usual = level if level in gazetteer.levels else gazetteer.levels[0]
     place = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
     return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)

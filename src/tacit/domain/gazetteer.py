@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -22,7 +23,8 @@ class Gazetteer:
     """Places of the finest level, each in one place of every coarser level.
 
     ``levels`` go from fine to coarse. Rows may be declared outside: they are known, so that an event there can be
-    told from a spelling mistake, and belong to no cell. Two tables are equal if their places, codes and aliases are;
+    told from a spelling mistake, and belong to no cell. ``columns`` are the headers of the levels, ``named`` those of
+    other columns that had to be named, by what they mean. Two tables are equal if their places, codes and aliases are;
     populations and tiles are not compared.
 
     >>> doubs = Gazetteer.builtin("doubs")
@@ -36,6 +38,7 @@ class Gazetteer:
     path: str | None = None
     columns: tuple[str, ...] = ()
     tiles: dict[str, tuple[int, int]] | None = field(default=None, repr=False)
+    named: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self.levels or not any(not row.is_outside for row in self.rows):
@@ -44,28 +47,45 @@ class Gazetteer:
             )
 
     @classmethod
-    def read(cls, path: str | Path, *, levels: Levels = None, name: str | None = None) -> Gazetteer:
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        levels: Levels = None,
+        columns: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> Gazetteer:
         """Read a table of your own from a CSV file: one row a town, one column a level.
 
         Columns are found by their names, English or French: town or commune, region or epci, department or
         departement; code or insee, population, outside (yes or no), alias (former names, with ``|`` between them) or
-        alias_of (in the row of a former name, the town or code it belongs to now), tile_x and tile_y. ``levels`` names
-        the levels instead, finest first, or gives each its column: ``{"town": "NOM_COM", "region": "LIB_EPCI"}``. A
-        table of one column is a list of places of that kind: of libraries, say. Separator (comma, semicolon, tab) and
-        encoding (UTF-8, Latin-1) are recognized.
+        alias_of (in the row of a former name, the town or code it belongs to now), tile_x and tile_y. ``columns`` says
+        what has another name: ``{"town": "NOM_COM", "population": "PTOT"}``; the rest is still recognized, unless
+        levels of your own are among them, which then are all levels: ``{"branch": "Name"}``. ``levels`` names all
+        levels, finest first, or gives each its column. A table with one column that is none of these is a list of
+        places of that kind: of libraries, say. Separator (comma, semicolon, tab) and encoding (UTF-8, Latin-1) are
+        recognized.
         """
         path = Path(path)
-        return cls.from_text(read_text(path), levels=levels, name=name or path.stem, path=str(path))
+        return cls.from_text(read_text(path), levels=levels, columns=columns, name=name or path.stem, path=str(path))
 
     @classmethod
-    def from_text(cls, text: str, *, levels: Levels = None, name: str = "table", path: str | None = None) -> Gazetteer:
+    def from_text(
+        cls,
+        text: str,
+        *,
+        levels: Levels = None,
+        columns: Mapping[str, str] | None = None,
+        name: str = "table",
+        path: str | None = None,
+    ) -> Gazetteer:
         """Read a table from the text of a CSV file, as :meth:`read` does.
 
         >>> Gazetteer.from_text("town;region\\nAarhus C;Aarhus\\nViby;Aarhus\\n").names("region")
         ('Aarhus',)
         """
-        table = read_table(text, levels=levels, source=path or name)
-        return cls(table.levels, table.rows, name, path, table.columns, table.tiles or None)
+        table = read_table(text, levels=levels, columns=columns, source=path or name)
+        return cls(table.levels, table.rows, name, path, table.columns, table.tiles or None, table.named)
 
     @classmethod
     def builtin(cls, name: str) -> Gazetteer:

@@ -28,13 +28,15 @@ class TableReference:
     path: str | None = field(default=None, compare=False)
     levels: tuple[str, ...] = field(default=(), compare=False)
     columns: tuple[str, ...] = field(default=(), compare=False)
+    named: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def to(cls, gazetteer: Gazetteer) -> TableReference:
         """Refer to a table at hand."""
         if gazetteer.path is None:
             return cls(gazetteer.sha256, gazetteer.name)
-        return cls(gazetteer.sha256, gazetteer.name, gazetteer.path, gazetteer.levels, gazetteer.columns)
+        named = dict(gazetteer.named)
+        return cls(gazetteer.sha256, gazetteer.name, gazetteer.path, gazetteer.levels, gazetteer.columns, named)
 
     def look_up(self) -> Gazetteer | None:
         """Return the table of ours of that name, or the one at the path; None if there is neither."""
@@ -42,31 +44,39 @@ class TableReference:
             return Gazetteer.builtin(self.name) if self.name in BUILTIN else None
         if not Path(self.path).is_file():
             return None
-        columns = dict(zip(self.levels, self.columns, strict=True))
-        return Gazetteer.read(self.path, levels=columns or None, name=self.name)
+        return self.read(self.path)
+
+    def read(self, path: str | Path) -> Gazetteer:
+        """Read a table that is elsewhere now, by the columns of the one that was."""
+        levels = dict(zip(self.levels, self.columns, strict=True))
+        return Gazetteer.read(path, levels=levels or None, columns=self.named, name=self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON or TOML."""
         values: dict[str, Any] = {"name": self.name, "sha256": self.sha256}
         if self.path is not None:
             values |= {"path": self.path, "levels": list(self.levels), "columns": list(self.columns)}
+        if self.named:
+            values["named"] = dict(self.named)
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableReference:
         """Rebuild a reference from the values of :meth:`to_dict`."""
-        known = {"name", "sha256", "path", "levels", "columns"}
+        known = {"name", "sha256", "path", "levels", "columns", "named"}
         if not isinstance(values, Mapping) or not {"name", "sha256"} <= values.keys() <= known:
             raise SettingError(
-                "gazetteer must have name and sha256, and may have path, levels and columns; got other names. "
+                "gazetteer must have name and sha256, and may have path, levels, columns and named; got other names. "
                 "Correct them."
             )
-        levels, columns = values.get("levels", []), values.get("columns", [])
+        levels, columns, named = values.get("levels", []), values.get("columns", []), values.get("named", {})
+        if not (isinstance(named, Mapping) and _are_texts([*named.keys(), *named.values()])):
+            raise SettingError("named of a gazetteer must give names of columns. Correct them.")
         if not (_are_texts(levels) and _are_texts(columns) and len(levels) == len(columns)):
             raise SettingError("levels and columns of a gazetteer must be lists of as many names. Correct them.")
         if not _are_texts([values["name"], values["sha256"], values.get("path", "")]):
             raise SettingError("name, sha256 and path of a gazetteer must be texts. Correct them.")
-        return cls(values["sha256"], values["name"], values.get("path"), tuple(levels), tuple(columns))
+        return cls(values["sha256"], values["name"], values.get("path"), tuple(levels), tuple(columns), dict(named))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -212,10 +222,11 @@ class PlaceAxis:
         return values
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> PlaceAxis:
+    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> PlaceAxis:
         """Rebuild an axis from the values of :meth:`to_dict`.
 
-        The table is the one given, else ours of that name, else the file at that path, seen from the working folder.
+        The table is the one given (or the file, read by the columns of the one the axis was made with), else ours of
+        that name, else the file at that path, seen from the working folder.
         If there is no such file the axis still counts and answers, but matches only the names of its own cells. A table
         that is not the one the axis was made with is refused.
         """
@@ -223,9 +234,13 @@ class PlaceAxis:
         if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= known:
             raise SettingError("a place axis must have level and cells, and may have gazetteer. Correct these names.")
         if "gazetteer" not in values:
-            return cls(values["level"], values["cells"], gazetteer)
+            given = gazetteer if isinstance(gazetteer, Gazetteer | None) else Gazetteer.read(gazetteer)
+            return cls(values["level"], values["cells"], given)
         table = TableReference.from_dict(values["gazetteer"])
-        found = gazetteer or table.look_up()
+        if isinstance(gazetteer, str | Path):
+            found: Gazetteer | None = table.read(gazetteer)
+        else:
+            found = gazetteer or table.look_up()
         if found is not None and found.sha256 != table.sha256:
             raise SettingError(
                 f"gazetteer must be the table {table.name} with which the axis was made, sha256 {table.sha256[:12]}…; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Domain:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | None = None) -> Domain:
+    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> Domain:
         """Rebuild a domain from the values of :meth:`to_dict`."""
         if not isinstance(values, Mapping) or values.keys() != {"time", "place"}:
             raise SettingError("a domain must have time and place, and nothing else. Correct these names.")

@@ -17,20 +17,25 @@ Levels = Mapping[str, str] | Sequence[str] | None
 
 # Folded headers, by what they mean.
 _LEVELS = {
-    "town": ("town", "commune", "ville", "city", "municipality", "nom commune", "town name", "com nom"),
-    "region": ("region", "epci", "epci name", "nom epci", "region name", "intercommunalite"),
-    "department": ("department", "departement", "dept", "county", "nom departement"),
+    "town": (
+        *("town", "town name", "city", "municipality", "commune", "ville", "nom commune", "nom com", "com nom"),
+        *("libelle commune", "libgeo", "gemeinde", "comune", "municipio"),
+    ),
+    "region": (
+        *("region", "region name", "epci", "epci name", "nom epci", "lib epci", "libepci", "libelle epci"),
+        "intercommunalite",
+    ),
+    "department": ("department", "departement", "dept", "county", "nom departement", "lib dep", "libdep"),
 }
 _OTHERS = {
     "code": ("code", "insee", "code insee", "codgeo", "code commune", "insee code"),
-    "population": ("population", "pop", "inhabitants", "habitants"),
+    "population": ("population", "pop", "inhabitants", "habitants", "pmun", "population municipale"),
     "outside": ("outside", "hors"),
     "alias": ("alias", "aliases", "former names", "former name", "anciens noms", "ancien nom"),
     "alias_of": ("alias of", "now in", "alias de"),
     "tile_x": ("tile x",),
     "tile_y": ("tile y",),
 }
-_KNOWN_LEVEL_NAMES = {name for names in _LEVELS.values() for name in names}
 _YES = {"yes", "y", "true", "1", "oui", "o", "vrai", "x"}
 _NO = {"", "no", "n", "false", "0", "non", "faux"}
 
@@ -68,16 +73,20 @@ def read_text(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as read: its levels, finest first, the header of each, the places and where they are drawn."""
+    """A table as read: its levels, finest first, the header of each, the places and where they are drawn.
+
+    ``named`` are the headers of other columns that were found because they were named, by what they mean.
+    """
 
     levels: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[PlaceRow, ...]
     tiles: Tiles
+    named: dict[str, str]
 
 
-def read_table(text: str, *, levels: Levels = None, source: str) -> Table:
-    """Read the text of a CSV file."""
+def read_table(text: str, *, levels: Levels = None, columns: Mapping[str, str] | None = None, source: str) -> Table:
+    """Read the text of a CSV file; ``levels`` are all levels there are, ``columns`` names single columns."""
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), None)
     if first is None:
@@ -89,47 +98,84 @@ def read_table(text: str, *, levels: Levels = None, source: str) -> Table:
         raise UnreadableFile(f"the table of places {source} is not a CSV file ({failed}). Export it again.") from None
     numbered = [(number, record) for number, record in enumerate(records, start=1) if any(map(str.strip, record))]
     (_, header), *body = numbered
-    return _Reader(source, [cell.strip() for cell in header], levels).read(body)
+    return _Reader(source, [cell.strip() for cell in header], levels, columns or {}).read(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The names a column may have, the better ones first, and whether it must be there."""
+
+    names: tuple[Sequence[str], ...]
+    must_be_there: bool = True
+
+    @classmethod
+    def usual(cls, meaning: str) -> _Sought:
+        return cls(((_LEVELS | _OTHERS)[meaning],), must_be_there=False)
 
 
 class _Reader:
     """The columns of one table, found by name, and the checks on its rows."""
 
-    def __init__(self, source: str, header: list[str], levels: Levels) -> None:
+    def __init__(self, source: str, header: list[str], levels: Levels, columns: Mapping[str, str]) -> None:
         self.source = source
         self.header = header
-        if levels is None and len(header) == 1 and fold_name(header[0]) not in _KNOWN_LEVEL_NAMES:
-            wanted = {header[0].lower(): header[0]}  # a plain list of places, of whatever kind
-        elif levels is None:
-            wanted = dict.fromkeys(_LEVELS, "")
-        elif isinstance(levels, Mapping):
-            wanted = dict(levels)
-        else:
-            wanted = {level: level for level in levels}
-        found = {meaning: self._find(meaning, wanted.get(meaning, "")) for meaning in (*wanted, *_OTHERS)}
+        self._folded = [fold_name(column) for column in header]
+        self.named = {meaning: column for meaning, column in columns.items() if meaning in _OTHERS}
+        seeking = self._levels(levels, {level: name for level, name in columns.items() if level not in _OTHERS})
+        others = {
+            meaning: _Sought(((self.named[meaning],),)) if meaning in self.named else _Sought.usual(meaning)
+            for meaning in _OTHERS
+        }
+        found = {meaning: self._find(meaning, sought) for meaning, sought in (others | seeking).items()}
         self.columns = {meaning: column for meaning, column in found.items() if column is not None}
-        self.levels = tuple(level for level in wanted if level in self.columns)
-        missing = ["town"] if levels is None else [wanted[level] for level in wanted if level not in self.columns]
-        if not self.levels or (levels is not None and missing):
-            raise MissingColumn(
-                f"the table of places {source} must have a column {' and a column '.join(missing)}; got "
-                f"{', '.join(header)}. Rename a column, or say which column is which level."
-            )
+        self.levels = tuple(level for level in seeking if level in self.columns)
+        if not self.levels:
+            raise self._no_column("that names places, such as town, commune or region", "town")
 
-    def _find(self, meaning: str, name: str) -> int | None:
-        """Return the column of this name, or else of this meaning."""
-        folded = [fold_name(column) for column in self.header]
-        known = (_LEVELS | _OTHERS).get(meaning, ())
-        for names in ((fold_name(name),), known):
-            found = [i for i, column in enumerate(folded) if column and column in names]
+    def _levels(self, levels: Levels, named: Mapping[str, str]) -> dict[str, _Sought]:
+        """What to look for as which level, finest first."""
+        if levels is None and named.keys() - _LEVELS.keys():
+            levels = named
+        if isinstance(levels, Mapping):
+            return {level: _Sought(((name,),)) for level, name in levels.items()}
+        if levels is not None:
+            return {level: _Sought(((level,), _LEVELS.get(level, ()))) for level in levels}
+        if not named and (kind := self._only_kind()):
+            return {kind.lower(): _Sought(((kind,),))}
+        return {level: _Sought(((named[level],),)) if level in named else _Sought.usual(level) for level in _LEVELS}
+
+    def _only_kind(self) -> str | None:
+        """The one column that can name places, where a table is a list of places of whatever kind."""
+        levels = {name for names in _LEVELS.values() for name in names}
+        others = {name for names in _OTHERS.values() for name in names}
+        if levels.intersection(self._folded):
+            return None
+        kinds = [name for name, folded in zip(self.header, self._folded, strict=True) if folded not in others]
+        kinds = self.header if len(self.header) == 1 else kinds
+        return kinds[0] if len(kinds) == 1 else None
+
+    def _find(self, meaning: str, sought: _Sought) -> int | None:
+        """Return the number of the column that is sought; None if it is not there and need not be."""
+        for names in sought.names:
+            folded = [fold_name(name) for name in names]
+            found = [i for i, column in enumerate(self._folded) if column and column in folded]
             if len(found) > 1:
                 raise DataError(
                     f"the table of places {self.source} must have one column for {meaning}; got "
-                    f"{', '.join(self.header[i] for i in found)}. Rename one, or say which column is which level."
+                    f"{', '.join(self.header[i] for i in found)}. Rename one, or say which it is: "
+                    f"--places-column {meaning}=COLUMN"
                 )
             if found:
                 return found[0]
+        if sought.must_be_there:
+            raise self._no_column(sought.names[0][0], meaning)
         return None
+
+    def _no_column(self, what: str, meaning: str) -> MissingColumn:
+        return MissingColumn(
+            f"the table of places {self.source} must have a column {what}; got {', '.join(self.header)}. Rename a "
+            f"column, or say which it is: --places-column {meaning}=COLUMN"
+        )
 
     def read(self, records: list[tuple[int, list[str]]]) -> Table:
         """Return the table of these numbered records."""
@@ -150,7 +196,8 @@ class _Reader:
         self._add_former(rows, former)
         self._check_duplicates(rows)
         headers = tuple(self.header[self.columns[level]] for level in self.levels)
-        return Table(self.levels, headers, tuple(rows), tiles)
+        named = {meaning: self.header[self.columns[meaning]] for meaning in self.named}
+        return Table(self.levels, headers, tuple(rows), tiles, named)
 
     def _row(self, number: int, record: list[str]) -> PlaceRow:
         name, *parents = (self._cell(record, level) for level in self.levels)
