@@ -248,6 +248,50 @@ def test_a_history_becomes_a_release_that_can_be_asked_and_shown(tacit, branches
         assert ran.code == 0, ran.err
 
 
+def test_a_release_of_a_history_has_rules_and_may_be_refined(tacit, branches, tmp_path):
+    started(tacit, branches, "--epsilon", "1")
+    counts = [word for _ in range(40) for word in ("--counts", "300,40,0")]
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", *counts).code == 0
+    words = ("counter", "release", "visits.history.csv", "--force")
+    ran = tacit(
+        *words, "--refine", "clip", "--suppress", "count < 20", "--missing", "2025-01-03", "--statement", "s.html"
+    )
+    assert ran.code == 0, ran.err
+    said = " ".join((ran.out + ran.err).split())
+    assert "of 120 counts: they are not in the file" in said
+    assert "The counter's history, which is public, has them all the same" in said
+    assert "1 period without any data" in said
+    assert "Wrote s.html: the privacy statement." in said
+    read = Release.read(tmp_path / "release.parquet")
+    assert read.refinement == "clip"
+    assert (read.statuses()[:, 2] == "suppressed").sum() > 30
+    assert (read.statuses()[2] == "missing").all()
+    assert (tacit(*words).code, Release.read(tmp_path / "release.parquet").refinement) == (0, "coherent")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("smooth", "a counter's hangs together from one to the next"),
+        ("likelihood", "needs a public number of reports"),
+        ("project", "needs a public number of reports"),
+        ("neat", "must be one of raw, clip"),
+    ],
+)
+def test_a_refinement_that_would_not_be_true_of_a_counter_is_refused(tacit, branches, tmp_path, name, why):
+    started(tacit, branches, "--epsilon", "1")
+    counts = [word for _ in range(3) for word in ("--counts", "300,40,0")]
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", *counts).code == 0
+    ran = tacit("counter", "release", "visits.history.csv", "--refine", name)
+    assert ran.code == 2
+    assert why in " ".join(ran.err.split())
+    assert tacit("counter", "release", "visits.history.csv", "--by", "week").code == 0
+    if name == "smooth":  # nor does a release that was made of a counter forget it
+        again = tacit("release", "release.parquet", "--refine", "smooth", "--out", "smooth.parquet")
+        assert again.code == 2
+        assert "that of a counter hangs together" in " ".join(again.err.split())
+
+
 class Killed(BaseException):
     """Stands for a process that ends at once."""
 

@@ -10,17 +10,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.central.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
+from tacit.central.continual import Candidate, CounterFiles, Stream, compare, start_counter
 from tacit.central.continual.counter import check_statable
-from tacit.central.continual.files import default_history
-from tacit.central.continual.history_file import read_history
 from tacit.central.continual.recording import release_name
 from tacit.cli import console
+from tacit.cli.counter_release import Asked, Level, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import (
     DomainOptions,
-    Force,
     ReadingOptions,
     SourceOptions,
     UserSourceOptions,
@@ -35,7 +33,6 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
-from tacit.release import Release
 from tacit.rounding import percent, whole
 
 app = typer.Typer(
@@ -50,11 +47,7 @@ CounterFile = Annotated[Path, typer.Argument(metavar="COUNTER", help="The counte
 HistoryFile = Annotated[
     Path | None, typer.Option(help="The public history (default: beside the counter, .history.csv).", metavar="FILE")
 ]
-Asked = Annotated[
-    Path, typer.Argument(metavar="HISTORY", help="The public history of a counter, or the counter itself.")
-]
 _UNRECORDED_KEY: Final = bytes(32)
-Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 
 
 @app.command(no_args_is_help=True)
@@ -218,41 +211,11 @@ def answer(
 
     Example: [bold]tacit counter answer visits.history.csv --from 2025-01 --to 2025-02 --place Centre[/bold]
     """
-    asked = _history(history)
+    asked = published_history(history)
     say_answer(asked, asked.domain.box(first, last, place or None), level, "")
 
 
-@app.command(no_args_is_help=True)
-def release(
-    history: Asked,
-    by: Annotated[
-        str | None, typer.Option(help="Add up to: week, month or year (default: the counter's step).")
-    ] = None,
-    place: Annotated[str | None, typer.Option(help="Add up to a coarser level of places.")] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
-    ] = None,
-    level: Level = 0.95,
-    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
-        "release.parquet"
-    ),
-    force: Force = False,
-) -> None:
-    """Write the counts of all periods so far as a release, which costs nothing further.
-
-    Example: [bold]tacit counter release visits.history.csv --by month --out visits.parquet[/bold]
-    """
-    console.check_new(out, force=force)
-    asked = _history(history)
-    made = Release.of(
-        asked.plan(delta=delta or 0.0), asked.estimate(delta=delta or 0.0), by=by, place=place, level=level
-    )
-    made.write(out)
-    if made.is_simulation:
-        console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
-    n_times, n_places = made.domain.shape
-    console.say(f"Wrote {out}: {console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}.")
-    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+app.command(no_args_is_help=True)(release)
 
 
 @app.command(no_args_is_help=True)
@@ -261,7 +224,7 @@ def show(history: Asked, level: Level = 0.95) -> None:
 
     Example: [bold]tacit counter show visits.history.csv[/bold]
     """
-    asked = _history(history)
+    asked = published_history(history)
     stream = asked.stream
     if stream.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
@@ -340,7 +303,3 @@ def _counted(
         raise BadRows(f"{found.bad_rows}. Nothing was counted. Correct the counts, or leave rows out with --where.")
     say_bad_rows(found.bad_rows)
     return found.counts[bins.start : bins.stop], digest.digests()
-
-
-def _history(path: Path) -> History:
-    return CounterFiles(path).history() if default_history(path).exists() else read_history(path)

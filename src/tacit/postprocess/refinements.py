@@ -12,7 +12,7 @@ from typing import Final
 
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
-from tacit.noise import OracleNoise
+from tacit.noise import FactorizationNoise, LinearImage, OracleNoise
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.coherence import add_up
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
@@ -80,6 +80,12 @@ def _clipped(estimate: Estimate) -> Estimate:
 
 
 def _smoothed(estimate: Estimate) -> Estimate:
+    base = estimate.noise.base if isinstance(estimate.noise, LinearImage) else estimate.noise
+    if isinstance(base, FactorizationNoise):
+        raise SettingError(
+            "smoothing takes the noise of every period for its own, and that of a counter hangs together from one to "
+            f"the next: its intervals would be wrong. Refine by one of {', '.join(OF_A_COUNTER)}."
+        )
     from tacit.postprocess.smoothing import smooth  # costs a moment to load, which few releases need
 
     return smooth(estimate)
@@ -103,3 +109,5 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
 }
 OF_A_CURATOR: Final = ("raw", "clip", "coherent", "smooth")
 """Those that need no public number of reports, which a curator's counts have not."""
+OF_A_COUNTER: Final = ("raw", "clip", "coherent")
+"""Those of them that take no noise for independent from one period to the next, which a counter's is not."""

@@ -1,0 +1,105 @@
+"""tacit counter release: what a counter published so far, as a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.central.continual import CounterFiles, History
+from tacit.central.continual.files import default_history
+from tacit.central.continual.history_file import read_history
+from tacit.cli import console
+from tacit.cli.options import Force, RuleOptions, takes
+from tacit.cli.rule_words import say_rules
+from tacit.errors import SettingError
+from tacit.pages import make_statement_page
+from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
+from tacit.release import Release
+from tacit.release.files import check_ending
+
+Asked = Annotated[
+    Path, typer.Argument(metavar="HISTORY", help="The public history of a counter, or the counter itself.")
+]
+Level = Annotated[float, typer.Option(help="The level of the intervals.")]
+
+
+@takes(rules=RuleOptions)
+def release(
+    rules: RuleOptions,
+    history: Asked,
+    by: Annotated[
+        str | None, typer.Option(help="Add up to: week, month or year (default: the counter's step).")
+    ] = None,
+    place: Annotated[str | None, typer.Option(help="Add up to a coarser level of places.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
+    ] = None,
+    level: Level = 0.95,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How to make the column to look at: {', '.join(OF_A_COUNTER)} (default: coherent). Smoothing is for "
+            "noise that differs from period to period, which a counter's does not."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
+        "release.parquet"
+    ),
+    statement: Annotated[
+        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write the counts of all periods so far as a release, which costs nothing further.
+
+    Example: [bold]tacit counter release visits.history.csv --by month --out visits.parquet[/bold]
+    """
+    written = [path for path in (out, statement) if path is not None]
+    console.check_apart(written, [history])
+    for path in written:
+        console.check_new(path, force=force)
+    check_ending(out)
+    agreed_rules = rules.rules()
+    _check_refinement(refine)
+    asked = published_history(history)
+    made = Release.of(
+        asked.plan(delta=delta or 0.0),
+        asked.estimate(delta=delta or 0.0),
+        by=by,
+        place=place,
+        level=level,
+        refine=refine,
+        rules=agreed_rules,
+    )
+    made.write(out)
+    if made.is_simulation:
+        console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
+    n_times, n_places = made.domain.shape
+    console.say(f"Wrote {out}: {console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}.")
+    say_rules(made)
+    if agreed_rules.suppress:
+        console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
+    if statement is not None:
+        make_statement_page(made, statement)
+        console.say(f"Wrote {statement}: the privacy statement.")
+    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+
+
+def published_history(path: Path) -> History:
+    """The history of a counter, by its own name or by that of the counter."""
+    return CounterFiles(path).history() if default_history(path).exists() else read_history(path)
+
+
+def _check_refinement(refine: str | None) -> None:
+    """Refuse what would not be true of a counter, before anything is read."""
+    if refine is None or refine in OF_A_COUNTER:
+        return
+    refinement_named(refine)
+    why = (
+        "smoothing takes the noise of every period for its own, and a counter's hangs together from one to the next"
+        if refine == "smooth"
+        else "that needs a public number of reports, which a counter has not"
+    )
+    raise SettingError(f"refine must be one of {', '.join(OF_A_COUNTER)} for a counter; got refine={refine}: {why}.")
