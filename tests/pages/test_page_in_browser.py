@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+from small_worlds import simulated_estimate
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.figures import LABORATORY, counts_by
 from tacit.pages import make_page, make_statement_page
+from tacit.release import Release, Rules
 
 pytestmark = pytest.mark.browser
 
@@ -196,6 +199,37 @@ def test_charts_follow_a_dark_screen_and_print(open_page, page):
     assert printed[0] == "rgb(255, 255, 255)"
     assert dark[0] != printed[0]
     assert dark[1] != printed[1]
+
+
+@pytest.mark.parametrize("n_years", [13, 31])
+def test_a_table_of_many_years_is_no_wider_than_a_sheet(open_page, make_release, tmp_path, n_years):
+    places = PlaceAxis.of(["Communauté d'agglomération de l'Ouest", "South"])
+    domain = Domain(TimeAxis.between("1990", str(1989 + n_years), step="year"), places)
+    path = make_page(make_release(domain, reports=1_500_000), tmp_path / "page.html")
+    opened = open_page(path, width=680)  # A4 between margins of 15 mm
+    opened.page.emulate_media(media="print")
+    assert not is_too_wide(opened.page)
+    printed = opened.page.locator("#numbers table:visible")
+    heads = [head for table in printed.all() for head in table.locator("thead th").all_inner_texts()]
+    assert [head for head in heads if head.isdecimal()] == [str(1990 + year) for year in range(n_years)]
+    opened.page.emulate_media(media="screen")
+    assert opened.page.locator("#numbers table:visible").count() == 1
+
+
+def test_a_period_without_any_data_has_words_and_no_scale(open_page, tmp_path):
+    counts = np.full((730, 3), 20)
+    plan, estimate = simulated_estimate(counts)
+    release = Release.of(plan, estimate, rules=Rules.parse(missing=("2019",)))
+    opened = open_page(make_page(release, tmp_path / "page.html"))
+    drawn = opened.page.locator("#chart-places svg")
+    assert opened.page.locator("#period option:checked").inner_text() == "2018"  # the last that has numbers
+    assert "no data" not in drawn.text_content()
+    opened.page.locator("#period").select_option(label="2019")
+    opened.page.wait_for_function("document.querySelector('#chart-places svg').textContent.includes('no data')")
+    texts = drawn.locator("text").all_text_contents()
+    assert sorted(filter(None, texts)) == ["no data"] * 3 + ["place 0", "place 1", "place 2"]
+    assert opened.page.locator("#legend li").all_inner_texts() == ["no data"]
+    assert [said for said in opened.console if "Infinite extent" not in said] == []
 
 
 def test_shades_are_told_apart_without_colour(open_page, page):

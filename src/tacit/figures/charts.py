@@ -202,7 +202,9 @@ def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
 def _count_axis(alt: Any) -> Any:
     # ticks spread on a root scale, by the power of ten of the largest count
     power = "pow(10, floor(log(max(domain('x')[1], 1)) / LN10 + 1e-9))"
-    values = alt.expr(f"[0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5]")
+    ticks = f"[0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5]"
+    # where there is no number at all, ticks would lie on top of each other
+    values = alt.expr(f"domain('x')[1] > domain('x')[0] ? {ticks} : []")
     return alt.Axis(
         values=values, format=_NUMBER, grid=True, orient="top", domain=False, labelOverlap="greedy", labelFlush=True
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from tacit.figures import (
 from tacit.figures.counts import HIDDEN_WORDS, largest_relative_error, rounded
 from tacit.figures.outlines import Outlines
 from tacit.pages.embedding import csv_link
+from tacit.pages.printed import column_width, sheets
 from tacit.pages.selection import MOST_CELLS, Selection
 from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
 from tacit.pages.words import percent as percent_of
@@ -261,26 +262,36 @@ def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
 def matrix(selection: Selection) -> dict[str, Any]:
     """The table of places by periods that stands in the page."""
     columns = selection.map_periods
-    return {
-        "periods": [period_name(counts, bin, selection.release) for counts, bin in columns],
-        "rows": [
-            {
-                "place": place,
-                "cells": [
-                    {
-                        "value": number(counts.values[bin, cell]),
-                        "lower": number(counts.lower[bin, cell]),
-                        "upper": number(counts.upper[bin, cell]),
-                        "reliable": bool(counts.reliable[bin, cell]),
-                        "exact": counts.is_exact,
-                        "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
-                    }
-                    for counts, bin in columns
-                ],
-            }
-            for cell, place in enumerate(selection.whole.places)
-        ],
-    }
+    heads = [period_name(counts, bin, selection.release) for counts, bin in columns]
+    rows: list[dict[str, Any]] = [
+        {
+            "place": place,
+            "cells": [
+                {
+                    "value": number(counts.values[bin, cell]),
+                    "lower": number(counts.lower[bin, cell]),
+                    "upper": number(counts.upper[bin, cell]),
+                    "reliable": bool(counts.reliable[bin, cell]),
+                    "exact": counts.is_exact,
+                    "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
+                }
+                for counts, bin in columns
+            ],
+        }
+        for cell, place in enumerate(selection.whole.places)
+    ]
+    return {"periods": heads, "rows": rows, "sheets": sheets(_widths(heads, [row["cells"] for row in rows]))}
+
+
+def _widths(heads: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[float]:
+    return [
+        column_width(
+            head,
+            [cell["hidden"] or f"{cell['value']}*" for cell in cells],
+            [limit for cell in cells if not cell["hidden"] for limit in (cell["lower"], cell["upper"])],
+        )
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
 
 
 def unsure_words(release: Release) -> str:

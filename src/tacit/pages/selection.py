@@ -60,10 +60,12 @@ class Selection:
 
     @property
     def first_map(self) -> int:
-        """The period shown first: the last that was counted in full, or the whole time."""
+        """The period shown first: the last that was counted in full and has a number, or the whole time."""
         if self.maps is None:
             return 0
+        without_numbers = np.flatnonzero(self.maps.is_hidden.all(axis=1))
         full = [bin for bin, is_partial in enumerate(self.maps.is_partial) if not is_partial]
+        full = [bin for bin in full if bin not in without_numbers]
         return full[-1] + 1 if full else 0
 
 

@@ -94,7 +94,9 @@
           .concat(limits.slice(1).map((limit, i) => `${number(limits[i])} to ${number(limit - 1)}`))
           .concat([`${number(limits[limits.length - 1])} or more`])
       : ["any count"];
-    const items = words.map((word, i) => [`shade-${i + data.maps.first_shades[period.limits]}`, word]).concat([["unsure", "too uncertain for one number"]]);
+    const hasNumbers = period.estimate.some((count) => count !== null);
+    const shades = words.map((word, i) => [`shade-${i + data.maps.first_shades[period.limits]}`, word]);
+    const items = hasNumbers ? shades.concat([["unsure", "too uncertain for one number"]]) : [];
     for (const [status, word] of Object.entries(hiddenWords)) {
       if (period.status && period.status.includes(status)) items.push([status, word]);
     }
