@@ -14,6 +14,7 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanError, SettingError
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.plan import Plan
+from tacit.planner import choose
 from tacit.randomness.bernoulli import COIN
 
 DOMAIN = Domain(
@@ -107,7 +108,7 @@ def test_an_edited_plan_without_its_fingerprint_still_cannot_claim_a_smaller_eps
 
 
 def test_a_plan_that_states_more_than_it_needs_is_refused_too():
-    plan = plan_for(DOMAIN, epsilon=1.0)
+    plan = plan_for(DOMAIN, epsilon=1.0, mechanism="unary")
     wasteful = Plan(DOMAIN, "unary", 1.5, plan.thresholds)
     with pytest.raises(PlanError, match="thresholds give"):
         mechanism_of(wasteful)
@@ -184,6 +185,15 @@ def test_a_private_time_needs_an_end():
 def test_a_plan_is_made_by_epsilon_or_by_f(settings):
     with pytest.raises(SettingError, match="either epsilon or f"):
         plan_for(DOMAIN, **settings)
+
+
+@pytest.mark.parametrize("private", [("place",), ("time",)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.2, 5.9])
+def test_a_plan_has_the_mechanism_that_errs_least_unless_another_is_named(private, epsilon):
+    made = plan_for(DOMAIN, epsilon=epsilon, private=private)
+    assert made.mechanism == choose(made.n_private, epsilon).candidate.name
+    assert plan_for(DOMAIN, epsilon=epsilon, private=private, mechanism="unary").mechanism == "unary"
+    assert plan_for(DOMAIN, f=0.5, private=private).mechanism == "unary"
 
 
 @pytest.mark.parametrize("name", ["SUE", "rappor", "One-time RAPPOR".lower(), "unary", "symmetric_unary_encoding"])

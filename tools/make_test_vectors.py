@@ -39,8 +39,8 @@ def plans() -> dict[str, Any]:
     made = [
         *(plan_for(ended, epsilon=2.0, mechanism=name) for name in sorted(MECHANISMS)),
         plan_for(hourly, f=0.5),
-        plan_for(ended, epsilon=1.0, private=("time",)),
-        plan_for(ended, epsilon=0.1, private=("time", "place")),
+        plan_for(ended, epsilon=1.0, mechanism="unary", private=("time",)),
+        plan_for(ended, epsilon=0.1, mechanism="unary", private=("time", "place")),
     ]
     return _file(
         "The fingerprint of a plan is the first 32 hexadecimal digits of the SHA-256 of its canonical bytes (UTF-8).",

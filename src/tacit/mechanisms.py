@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from tacit.domain import Domain
 from tacit.errors import PlanError, SettingError
@@ -13,11 +13,14 @@ from tacit.local.hashing import LocalHashing
 from tacit.local.hierarchical import HierarchicalHistogram
 from tacit.local.memoized import LongitudinalRappor
 from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.randomizer import LocalRandomizer
+from tacit.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.local.subset import SubsetSelection
 from tacit.local.unary import UnaryEncoding
 from tacit.plan import Plan
+from tacit.privacy.epsilon import check_epsilon
 
+TIE: Final = 1e-3
+"""Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
 _SLACK: Final = 1e-9
 
 
@@ -165,32 +168,80 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
     return mechanism
 
 
+def mean_variance(oracle: FrequencyOracle) -> float:
+    r"""The variance that one report adds to the count of a cell, on average over all cells, whatever the data.
+
+    .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k\,\frac{1-p-q}{p-q}
+    """
+    p, q = float(oracle.law.p), float(oracle.law.q)
+    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
+
+
+def oracles_by_error(
+    n_cells: int, epsilon: float, *, most_bytes: int | None = None
+) -> list[tuple[str, FrequencyOracle]]:
+    """The frequency oracles by mean variance, equal ones by the length of a report; the best comes first.
+
+    Those made for devices that report again and again, and trees, which err more on single cells, are not among them.
+    ``most_bytes`` leaves those out whose reports are longer.
+
+    >>> oracles_by_error(17, 2.2)[0][0], oracles_by_error(3, 2.0)[0][0]
+    ('subset', 'response')
+    """
+    made = [
+        (entry.name, cast(FrequencyOracle, entry.from_epsilon(epsilon, n_cells)))
+        for entry in MECHANISMS.values()
+        if not entry.is_repeated and not entry.is_tree
+    ]
+    measured = [
+        (mean_variance(one), name, one) for name, one in made if most_bytes is None or one.report_bytes <= most_bytes
+    ]
+    # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them
+    left = sorted(measured, key=lambda one: float(f"{one[0]:.9g}"))
+    ranked: list[tuple[str, FrequencyOracle]] = []
+    while left:
+        ties = [one for one in left if one[0] <= left[0][0] * (1 + TIE)]
+        ranked += [(name, oracle) for _, name, oracle in sorted(ties, key=lambda one: one[2].report_bytes)]
+        left = left[len(ties) :]
+    return ranked
+
+
 def plan_for(
     domain: Domain,
     *,
     epsilon: float | None = None,
     f: float | None = None,
-    mechanism: str = "unary",
+    mechanism: str | None = None,
     private: tuple[str, ...] = ("place",),
     name: str = "counts",
 ) -> Plan:
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
+    Left out, the mechanism is the one that errs least (:func:`oracles_by_error`), as with ``tacit plan``; with f it is
+    RAPPOR, ``unary``.
+
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan_for(domain, epsilon=2.0).mechanism
+    'response'
     >>> plan = plan_for(domain, f=0.5)
-    >>> round(plan.epsilon, 4), dict(plan.thresholds)["zeros"] == 2**62
-    (2.1972, True)
+    >>> plan.mechanism, round(plan.epsilon, 4), dict(plan.thresholds)["zeros"] == 2**62
+    ('unary', 2.1972, True)
     """
     if (epsilon is None) == (f is None):
         raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
-    entry = mechanism_named(mechanism)
-    n_cells = Plan(domain, entry.name, 1.0, (), private=private).n_private
+    named = None if mechanism is None else mechanism_named(mechanism)
+    n_cells = Plan(domain, "any", 1.0, (), private=private).n_private
     if n_cells < 2:
         raise SettingError(
             f"a report needs at least two values to hide among; this domain has {n_cells} {' x '.join(private)}. "
             "Count finer places or a longer time."
         )
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    if named is None:
+        named = MECHANISMS["unary" if epsilon is None else oracles_by_error(n_cells, epsilon)[0][0]]
+    entry = named
     if f is not None:
         if entry.name != "unary":
             raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")

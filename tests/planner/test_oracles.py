@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit import mechanisms
 from tacit.errors import SettingError
 from tacit.mechanisms import MECHANISMS as ALL_MECHANISMS
 from tacit.planner import TIE, Candidate, choose, compare_oracles, oracles
@@ -120,13 +121,14 @@ def test_the_reason_is_a_sentence_with_the_figures_beside_it():
 
 
 def test_where_only_rappor_is_known_the_reason_names_it(monkeypatch):
-    monkeypatch.setattr(oracles, "MECHANISMS", {"unary": MECHANISMS["unary"]})
+    monkeypatch.setattr(mechanisms, "MECHANISMS", {"unary": MECHANISMS["unary"]})
     choice = choose(17, 1.0)
     assert choice.others == ()
     assert "it is RAPPOR itself" in choice.reason
 
 
 def test_several_equals_are_listed(monkeypatch):
+    monkeypatch.setattr(mechanisms, "TIE", 10.0)
     monkeypatch.setattr(oracles, "TIE", 10.0)
     assert "as little as subset, tuned unary, optimized unary and unary (within 1000.0%)" in choose(17, 1.0).reason
 

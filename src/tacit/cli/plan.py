@@ -158,14 +158,14 @@ def _for_devices(
 ) -> tuple[Plan, str | None]:
     """A plan by which devices randomize, and why it has its mechanism if that was left to us."""
     reason = None
-    if mechanism is None and epsilon is not None and f is None:
-        if asked.ask is None:
-            choice = choose(plan_for(whom.domain, epsilon=epsilon, private=whom.private).n_private, epsilon)
-            mechanism, reason = choice.candidate.name, choice.reason
-        else:
-            compared = compare(whom.situation(epsilon), asked.questions)
-            mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
-    made = plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism or "unary", private=whom.private, name=name)
+    is_ours = mechanism is None and epsilon is not None and f is None
+    if is_ours and asked.ask is not None:
+        compared = compare(whom.situation(epsilon), asked.questions)
+        mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
+    made = plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, name=name)
+    if is_ours and reason is None:
+        assert epsilon is not None
+        reason = choose(made.n_private, epsilon).reason
     return made, reason
 
 

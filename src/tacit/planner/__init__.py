@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
+from tacit.mechanisms import TIE
 from tacit.planner.central import GAUSSIAN, LAPLACE
 from tacit.planner.comparison import Comparison, Prediction, compare
 from tacit.planner.contender import Contender
 from tacit.planner.crossing import crossings, thesis_error, thesis_rule
 from tacit.planner.inverse import Target, least_epsilon, least_events
-from tacit.planner.oracles import TIE, Candidate, Choice, choose, compare_oracles
+from tacit.planner.oracles import Candidate, Choice, choose, compare_oracles
 from tacit.planner.questions import Question
 from tacit.planner.situation import CURATOR, NOBODY, Situation
 

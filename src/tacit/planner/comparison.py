@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tacit.errors import SettingError
+from tacit.mechanisms import TIE
 from tacit.planner import central, continual, local
 from tacit.planner.contender import Contender
-from tacit.planner.oracles import TIE
 from tacit.planner.questions import Question
 from tacit.planner.situation import Situation
 

@@ -14,17 +14,13 @@ drops the last term, and with it picks encodings that are worse than RAPPOR wher
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast
 
 from tacit._validate import check_at_least, check_share
 from tacit.errors import SettingError
 from tacit.local.randomizer import FrequencyOracle
 from tacit.local.unary import UnaryEncoding
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms import TIE, mean_variance, oracles_by_error
 from tacit.privacy.epsilon import check_epsilon
-
-TIE: Final = 1e-3
-"""Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class Candidate:
     @property
     def mean_variance(self) -> float:
         """The variance of a cell's count, on average over all cells: the same for any data."""
-        return self.variance(1 / self.randomizer.n_cells)
+        return self.n_reports * mean_variance(self.randomizer)
 
     @property
     def largest_cell_variance(self) -> float:
@@ -91,21 +87,10 @@ def compare_oracles(
     check_at_least(2, n_cells=n_cells)
     check_at_least(1, n_reports=n_reports)
     check_epsilon(epsilon)
-    made = [
-        Candidate(entry.name, cast(FrequencyOracle, entry.from_epsilon(epsilon, n_cells)), n_reports)
-        for entry in MECHANISMS.values()
-        if not entry.is_repeated and not entry.is_tree
+    return [
+        Candidate(name, randomizer, n_reports)
+        for name, randomizer in oracles_by_error(n_cells, epsilon, most_bytes=most_bytes)
     ]
-    if most_bytes is not None:
-        made = [one for one in made if one.report_bytes <= most_bytes]
-    # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them
-    left = sorted(made, key=lambda one: float(f"{one.mean_variance:.9g}"))
-    ranked = []
-    while left:
-        ties = [one for one in left if one.mean_variance <= left[0].mean_variance * (1 + TIE)]
-        ranked.extend(sorted(ties, key=lambda one: one.report_bytes))
-        left = left[len(ties) :]
-    return ranked
 
 
 def choose(n_cells: int, epsilon: float, *, n_reports: int = 1, most_bytes: int | None = None) -> Choice:
