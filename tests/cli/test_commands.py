@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sqlite3
 
 import numpy as np
@@ -266,6 +267,21 @@ def test_every_command_explains_itself_with_an_example(tacit, command):
     ran = tacit(*([command] if command else []), "--help")
     assert ran.code == 0
     assert "tacit demo" in ran.out if command is None else f"tacit {command}" in ran.out.replace("Usage: tacit", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "panels"),
+    [
+        ("forecast", "--horizon", ["Options", "The page", "What else is known", "The model"]),
+        ("backtest", "--horizon", ["Options", "What else is known", "The true events of --laboratory"]),
+        ("release", "--plan", ["Options", "What is shown of the counts"]),
+        ("count", "--time", ["Options", "How to read the file", "What is shown of the counts", "The ledger"]),
+    ],
+)
+def test_help_begins_with_what_is_used_most_and_groups_the_rest(tacit, command, first, panels):
+    shown = tacit(command, "--help").out
+    assert re.findall(r"╭─ (?!Arguments)(.+?) ─+╮", shown) == panels
+    assert re.search(r"╭─ Options .*\n│\s*\*?\s*(--[a-z-]+)", shown).group(1) == first
 
 
 def test_the_version_is_shown(tacit):

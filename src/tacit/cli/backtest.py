@@ -10,7 +10,7 @@ import typer
 from tacit._validate import check_at_least
 from tacit.cli import console
 from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
-from tacit.cli.options import Force, ReadingOptions, SourceOptions, seed_or_none, takes
+from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, seed_or_none, takes
 from tacit.cli.page import true_counts
 from tacit.errors import SettingError
 from tacit.forecast.backtest import Leaderboard, Score
@@ -27,10 +27,12 @@ _MOST_ORIGINS: Final = 52
 _USUAL_MODELS: Final = ("share", "weekday-mean", "seasonal-naive")
 
 
-@takes(reading=ReadingOptions, knowledge=KnowledgeOptions)
+@takes(
+    knowledge=Panel("What else is known", KnowledgeOptions),
+    reading=Panel("The true events of --laboratory", ReadingOptions),
+)
 def backtest(
-    reading: ReadingOptions,
-    knowledge: KnowledgeOptions,
+    *,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
     horizon: Annotated[
         str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
@@ -69,6 +71,8 @@ def backtest(
     page: Annotated[Path | None, typer.Option(help="Make a page of it (.html).", metavar="FILE")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None,
     force: Force = False,
+    knowledge: KnowledgeOptions,
+    reading: ReadingOptions,
 ) -> None:
     """Hold forecasters against the past of a release: what they would have said, and what came.
 

@@ -11,7 +11,7 @@ from tacit._validate import check_one_of, check_share
 from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
-from tacit.cli.options import Force, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
+from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.rule_words import say_rules
 from tacit.cli.sources import moved_table, open_source, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
@@ -28,7 +28,7 @@ from tacit.release.versions import check_replaceable
 from tacit.rounding import epsilon_at_most
 
 
-@takes(source=UserSourceOptions, rules=RuleOptions)
+@takes(source=UserSourceOptions, rules=Panel("What is shown of the counts", RuleOptions))
 def count(
     source: UserSourceOptions,
     rules: RuleOptions,
@@ -36,9 +36,6 @@ def count(
     out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
         "release.parquet"
     ),
-    places: Annotated[
-        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
-    ] = None,
     by: Annotated[
         str | None, typer.Option(help="Add up to: week, month or year, at no further cost (default: the plan's step).")
     ] = None,
@@ -47,13 +44,24 @@ def count(
         str | None,
         typer.Option(help=f"How to make the column to look at: {', '.join(OF_A_CURATOR)} (default: coherent)."),
     ] = None,
-    data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
+    places: Annotated[
+        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+    ] = None,
+    data_set: Annotated[
+        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
+    ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(help="The most epsilon all releases of these events may cost (default: this release alone)."),
+        typer.Option(
+            help="The most epsilon all releases of these events may cost (default: this release alone).",
+            rich_help_panel=LEDGER,
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would cost and what would remain; spend nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
+        ),
     ] = False,
     statement: Annotated[
         Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")

@@ -18,6 +18,7 @@ from tacit.cli.counter_release import Asked, Level, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import (
+    LEDGER,
     DomainOptions,
     ReadingOptions,
     SourceOptions,
@@ -79,12 +80,20 @@ def start(
         "visits.counter"
     ),
     history: HistoryFile = None,
-    data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
+    data_set: Annotated[
+        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
+    ] = None,
     budget: Annotated[
-        float | None, typer.Option(help="The most epsilon all releases of these events may cost (default: this one).")
+        float | None,
+        typer.Option(
+            help="The most epsilon all releases of these events may cost (default: this one).", rich_help_panel=LEDGER
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would cost and how much it would err; spend nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what it would cost and how much it would err; spend nothing.", rich_help_panel=LEDGER
+        ),
     ] = False,
     ledger: LedgerFile = None,
     seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,

@@ -11,7 +11,7 @@ from tacit.central.continual import CounterFiles, History
 from tacit.central.continual.files import default_history
 from tacit.central.continual.history_file import read_history
 from tacit.cli import console
-from tacit.cli.options import Force, RuleOptions, takes
+from tacit.cli.options import Force, Panel, RuleOptions, takes
 from tacit.cli.rule_words import say_rules
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
@@ -25,7 +25,7 @@ Asked = Annotated[
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 
 
-@takes(rules=RuleOptions)
+@takes(rules=Panel("What is shown of the counts", RuleOptions))
 def release(
     rules: RuleOptions,
     history: Asked,

@@ -12,7 +12,7 @@ from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
 from tacit.cli.forecast_search import check_explained, check_tunable, importance_of, tuned
 from tacit.cli.forecast_tables import interval_words, say_forecast
-from tacit.cli.options import Force, seed_or_none, takes
+from tacit.cli.options import Force, Panel, seed_or_none, takes
 from tacit.errors import SettingError
 from tacit.forecast import Forecast, Forecaster
 from tacit.forecast.files import write_forecast
@@ -25,17 +25,22 @@ from tacit.release import Release
 _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
 
 
-@takes(knowledge=KnowledgeOptions, models=ModelOptions, showing=ShowOptions)
+@takes(
+    knowledge=Panel("What else is known", KnowledgeOptions),
+    models=Panel("The model", ModelOptions),
+    showing=ShowOptions,
+)
 def forecast(
-    knowledge: KnowledgeOptions,
-    models: ModelOptions,
-    showing: ShowOptions,
+    *,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
     horizon: Annotated[
         str | None,
         typer.Option(help="How far: a number of periods, or day, week, month, year (default: 7 days or alike)."),
     ] = None,
+    showing: ShowOptions,
     force: Force = False,
+    knowledge: KnowledgeOptions,
+    models: ModelOptions,
 ) -> None:
     """Forecast the number of events per place, with intervals, from a release and public tables alone.
 

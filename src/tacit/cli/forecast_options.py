@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
@@ -100,6 +100,11 @@ class ModelOptions:
 class ShowOptions:
     """What is shown of a forecast, and where it is written."""
 
+    usual: ClassVar = ("out", "page", "level", "quantile", "per_crew")
+    others: ClassVar = "The page"
+
+    out: Annotated[Path | None, typer.Option(help="Write all numbers: .parquet or .csv.", metavar="FILE")] = None
+    page: Annotated[Path | None, typer.Option(help="Make a page to look at (.html).", metavar="FILE")] = None
     level: Annotated[
         list[float] | None, typer.Option(help="Levels of the intervals in percent (default: 80 and 95).")
     ] = None
@@ -109,8 +114,6 @@ class ShowOptions:
     per_crew: Annotated[
         float | None, typer.Option(help="Events that one crew handles in a period; prints crews in place of events.")
     ] = None
-    out: Annotated[Path | None, typer.Option(help="Write all numbers: .parquet or .csv.", metavar="FILE")] = None
-    page: Annotated[Path | None, typer.Option(help="Make a page to look at (.html).", metavar="FILE")] = None
     polygons: Annotated[
         Path | None, typer.Option(help="Outlines of places (GeoJSON) for the page's map.", metavar="GEOJSON")
     ] = None

@@ -8,12 +8,16 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.options import SourceOptions
+from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import SettingError
 
 LedgerFile = Annotated[
     Path | None,
-    typer.Option(help="The ledger of what was spent (default: one per user, or TACIT_LEDGER).", metavar="FILE"),
+    typer.Option(
+        help="The ledger of what was spent (default: one per user, or TACIT_LEDGER).",
+        metavar="FILE",
+        rich_help_panel=LEDGER,
+    ),
 ]
 
 

@@ -1,16 +1,18 @@
 """Options that several commands share, declared once.
 
-A group of options is a frozen dataclass; :func:`takes` spreads its fields into a command's own parameters.
+A group of options is a frozen dataclass; :func:`takes` spreads its fields into a command's own parameters. What is
+rarely needed stands in panels of its own in the help, below the rest.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, get_args, get_type_hints
 
 import typer
 
@@ -18,6 +20,8 @@ from tacit.errors import SettingError
 from tacit.release import Rules
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
+LEDGER: Final = "The ledger"
+
 PlacesColumns = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,27 +33,39 @@ PlacesColumns = Annotated[
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The plan (TOML), made by: tacit plan")]
 
 
-def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Spread dataclasses of options into a command's parameters: ``@takes(source=SourceOptions)``."""
+class Panel(NamedTuple):
+    """A group of options that stands under a heading of its own in the help."""
+
+    title: str
+    options: type
+
+
+def takes(**groups: type | Panel) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Spread dataclasses of options into a command's parameters, where it names them: ``@takes(source=SourceOptions)``.
+
+    ``rules=Panel("What is shown", RuleOptions)`` puts them under a heading. A dataclass may name its ``usual`` options;
+    all but those then stand under its own heading, ``others``.
+    """
+    panels = {name: group if isinstance(group, Panel) else Panel("", group) for name, group in groups.items()}
 
     def spread(command: Callable[..., None]) -> Callable[..., None]:
-        own = [
-            p.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
-            for p, hint in _hinted(command)
-            if p.name not in groups
-        ]
-        shared = [parameter for group in groups.values() for parameter in _parameters_of(group)]
+        parameters: list[inspect.Parameter] = []
+        for parameter, hint in _hinted(command):
+            if parameter.name in panels:
+                parameters += _parameters_of(panels[parameter.name])
+            else:
+                parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
             made = {
-                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
+                name: panel.options(**{field.name: given.pop(field.name) for field in fields(panel.options)})
+                for name, panel in panels.items()
             }
             command(**made, **given)
 
-        run.__signature__ = inspect.Signature(shared + own)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in shared + own}
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
         del run.__wrapped__
         return run
 
@@ -61,22 +77,42 @@ def _hinted(command: Callable[..., None]) -> list[tuple[inspect.Parameter, Any]]
     return [(p, hints[p.name]) for p in inspect.signature(command).parameters.values()]
 
 
-def _parameters_of(group: type) -> list[inspect.Parameter]:
+def _parameters_of(panel: Panel) -> list[inspect.Parameter]:
+    group = panel.options
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
+            annotation=_under(panel.title or _own_title(group, field.name), hints[field.name]),
         )
         for field in fields(group)
     ]
 
 
+def _own_title(group: type, option: str) -> str:
+    usual: Sequence[str] = getattr(group, "usual", (option,))
+    return "" if option in usual else str(getattr(group, "others", ""))
+
+
+def _under(title: str, annotation: Any) -> Any:
+    """An option under a heading; it is copied, because groups and commands share it."""
+    if not title:
+        return annotation
+    kind, *about = get_args(annotation)
+    found = [copy(part) for part in about]
+    for part in found:
+        part.rich_help_panel = title
+    return Annotated[(kind, *found)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
     """How to read events, where there may be none to read."""
+
+    usual: ClassVar = ("file", "time", "place", "count", "where", "user")
+    others: ClassVar = "How to read the file"
 
     time: Annotated[
         str | None, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")
@@ -85,6 +121,10 @@ class ReadingOptions:
     count: Annotated[
         str | None,
         typer.Option(help="The column with the number of events in the row (default: one).", metavar="COLUMN"),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep only rows with COLUMN=VALUE or COLUMN!=VALUE; may be repeated.", metavar="CONDITION"),
     ] = None
     location: Annotated[
         str | None,
@@ -96,10 +136,6 @@ class ReadingOptions:
     longitude: Annotated[str | None, typer.Option(help="The column of longitudes (or eastings).", metavar="COLUMN")] = (
         None
     )
-    where: Annotated[
-        list[str] | None,
-        typer.Option(help="Keep only rows with COLUMN=VALUE or COLUMN!=VALUE; may be repeated.", metavar="CONDITION"),
-    ] = None
     query: Annotated[
         str | None, typer.Option(help="The SQL query, when FILE is a database address.", metavar="SQL")
     ] = None

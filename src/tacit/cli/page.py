@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import Force, ReadingOptions, SourceOptions, takes
+from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
 from tacit.cli.sources import open_source, say_bad_rows
 from tacit.errors import DataError
 from tacit.pages import make_page
@@ -16,9 +16,9 @@ from tacit.release import Release
 from tacit.tally import ExactTally
 
 
-@takes(reading=ReadingOptions)
+@takes(reading=Panel("Outlines of places, and the true events of --laboratory", ReadingOptions))
 def page(
-    reading: ReadingOptions,
+    *,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
     out: Annotated[
         Path | None, typer.Option(help="Where to write the page (default: named like the release).", metavar="FILE")
@@ -36,6 +36,7 @@ def page(
         ),
     ] = None,
     force: Force = False,
+    reading: ReadingOptions,
 ) -> None:
     """Make one self-contained page of a release: map, time series, error and the privacy statement. Works offline.
 

@@ -12,7 +12,7 @@ from tacit._validate import check_one_of
 from tacit.central.table import CENTRAL_MECHANISMS, central_plan_for
 from tacit.cli import console
 from tacit.cli.compare import QuestionOptions, n_bins_of, say_comparison
-from tacit.cli.options import DomainOptions, Force, takes
+from tacit.cli.options import DomainOptions, Force, Panel, takes
 from tacit.cli.sources import domain_of
 from tacit.domain import Domain
 from tacit.errors import SettingError
@@ -25,11 +25,12 @@ from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
+_CURATOR: Final = "For a curator, with --trust curator"
 _ANY_NUMBER: Final = 1e6
 """Of events: which mechanism errs least does not depend on it."""
 
 
-@takes(domain=DomainOptions, asked=QuestionOptions)
+@takes(domain=DomainOptions, asked=Panel("What will be asked, and how well", QuestionOptions))
 def plan(
     domain: DomainOptions,
     asked: QuestionOptions,
@@ -47,13 +48,20 @@ def plan(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="A curator's chance of a broken promise, such as 1e-6; allows Gaussian noise."),
+        typer.Option(
+            help="The chance of a broken promise, such as 1e-6; allows Gaussian noise.", rich_help_panel=_CURATOR
+        ),
     ] = None,
     rho: Annotated[
-        float | None, typer.Option(help="A curator's budget as zero-concentrated privacy, instead of epsilon.")
+        float | None,
+        typer.Option(help="The budget as zero-concentrated privacy, instead of epsilon.", rich_help_panel=_CURATOR),
     ] = None,
-    unit: Annotated[str, typer.Option(help="What a curator protects: event, or user-day with --most.")] = "event",
-    most: Annotated[int, typer.Option(help="Of a person's events on a day, so many are counted.")] = 1,
+    unit: Annotated[
+        str, typer.Option(help="What is protected: event, or user-day with --most.", rich_help_panel=_CURATOR)
+    ] = "event",
+    most: Annotated[
+        int, typer.Option(help="Of a person's events on a day, so many are counted.", rich_help_panel=_CURATOR)
+    ] = 1,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -62,7 +70,8 @@ def plan(
         ),
     ] = None,
     fan_outs: Annotated[
-        str | None, typer.Option(help="The fan-outs of a curator's tree, root first, such as 16,16,16.")
+        str | None,
+        typer.Option(help="The fan-outs of the tree, root first, such as 16,16,16.", rich_help_panel=_CURATOR),
     ] = None,
     name: Annotated[str, typer.Option(help="A name for people.")] = "counts",
     out: Annotated[Path, typer.Option(help="Where to write the plan.", metavar="FILE")] = Path("plan.toml"),

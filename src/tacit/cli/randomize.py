@@ -10,7 +10,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
-from tacit.cli.options import Force, PlanFile, SourceOptions, seed_or_none, takes
+from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
 from tacit.cli.sources import moved_table, open_source, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
@@ -36,9 +36,14 @@ def randomize(
     last: Annotated[
         str | None, typer.Option("--to", help="Only events up to this day, included.", metavar="DATE")
     ] = None,
-    data_set: Annotated[str | None, typer.Option(help="A lasting name for these events (default: the file's).")] = None,
+    data_set: Annotated[
+        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
+    ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Randomize known events again, and state the summed epsilon.")
+        bool,
+        typer.Option(
+            "--again", help="Randomize known events again, and state the summed epsilon.", rich_help_panel=LEDGER
+        ),
     ] = False,
     ledger: LedgerFile = None,
     seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import Force, PlanFile, RuleOptions, takes
+from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
 from tacit.cli.rule_words import say_rules, warn_of_missing_reports
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
@@ -22,7 +22,7 @@ from tacit.tally import Tally
 from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 
 
-@takes(rules=RuleOptions)
+@takes(rules=Panel("What is shown of the counts", RuleOptions))
 def release(
     rules: RuleOptions,
     tally: Annotated[
@@ -39,9 +39,9 @@ def release(
     place: Annotated[
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
     ] = None,
-    level: Annotated[
-        float | None, typer.Option(help="The level of the intervals (default: 0.95, or the given release's).")
-    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
+        "release.parquet"
+    ),
     refine: Annotated[
         str | None,
         typer.Option(
@@ -49,21 +49,21 @@ def release(
             "periods have a public number of reports, else project)."
         ),
     ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="The level of the intervals (default: 0.95, or the given release's).")
+    ] = None,
+    statement: Annotated[
+        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
+    ] = None,
+    revises: Annotated[
+        Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
+    ] = None,
     reports: Annotated[
         list[Path] | None,
         typer.Option(
             help="Report files behind the tally, all of them: --refine likelihood then uses the reports themselves.",
             metavar="FILE",
         ),
-    ] = None,
-    revises: Annotated[
-        Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
-        "release.parquet"
-    ),
-    statement: Annotated[
-        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
     ] = None,
     force: Force = False,
 ) -> None:
