@@ -245,9 +245,18 @@ def test_questions_outside_the_release_are_refused(tacit, events):
         ("--level", "2"),
     ):
         assert tacit("query", "r.csv", *asked).code == 2
-    assert (
-        "events, give or take" in tacit("query", "r.csv", "--place", "CC Loue-Lison", "--place", "CC Altitude 800").out
-    )
+    ran = tacit("query", "r.csv", "--place", "CC Loue-Lison", "--place", "CC Altitude 800")
+    assert re.search("events?, give or take", ran.out)
+
+
+def test_an_estimate_below_zero_is_explained_and_one_event_is_one(capsys):
+    from tacit.cli import console
+
+    for value, said in ((1.2, "1 event, give or take 3"), (-12.6, "-13 events, give or take 3"), (0.4, "0 events")):
+        console.say_estimate(value, 3.0)
+        shown = capsys.readouterr().out
+        assert said in shown
+        assert ("may fall below zero" in shown) == (value < -1)
 
 
 def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):

@@ -77,6 +77,9 @@ def test_holidays_and_tables_are_known_to_the_model_and_named(tacit, release, tm
     assert ran.code == 0, ran.err
     assert "public holidays and school holidays of FR" in ran.out
     assert "the table weather.csv" in ran.out
+    renamed = tacit("forecast", "release.parquet", "--covariates", "weather.csv", "--covariates-date", "jour")
+    assert "has no column 'jour'" in renamed.err
+    assert "Name it: --covariates-date COLUMN" in renamed.err
     lacking = tacit("forecast", "release.parquet", "--load", "a.tacit")
     assert lacking.code == 2
     assert "Give them again with --covariates" in lacking.err

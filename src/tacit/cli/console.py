@@ -18,6 +18,7 @@ from rich.table import Table
 
 from tacit._files import check_writable
 from tacit.errors import SettingError
+from tacit.rounding import whole
 
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -49,6 +50,13 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '2,500 rows')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def say_estimate(value: float, error: float, about: str = "") -> None:
+    """Say how many events there were, and how far off that may be; an estimate below zero needs a word."""
+    strong(f"{counted(round(value), 'event')}{about}, give or take {whole(error)}")
+    if round(value) < 0:
+        say("The estimate has no bias, so it may fall below zero; the true number does not.")
 
 
 def table(
@@ -142,5 +150,5 @@ def check_new(path: Path, *, force: bool) -> Path:
     """Refuse a path that cannot be written, and to overwrite a file unless told to."""
     check_writable(path)
     if path.exists() and not force:
-        raise SettingError(f"{path} exists already. Choose another name with --out, or overwrite it with --force.")
+        raise SettingError(f"{path} exists already. Choose another name, or overwrite it with --force.")
     return path

@@ -19,7 +19,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     found = history.answer_box(box, level=level)
     if found.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
-    console.strong(f"{whole(found.value)} events{when and ' ' + when}, give or take {whole(found.standard_error)}")
+    console.say_estimate(found.value, found.standard_error, when and f" {when}")
     console.say(
         f"{percent(level)} interval: {whole(found.lower)} to {whole(found.upper)} "
         f"({console.counted(len(box.time), 'period')}, {console.counted(len(box.places), 'place')})"

@@ -13,7 +13,7 @@ from tacit._validate import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import PlacesColumns
 from tacit.cli.populations import populations
-from tacit.errors import SettingError
+from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import check_ending
@@ -216,6 +216,9 @@ def _calendar(series: Series, chosen: Mapping[str, str], horizon: int) -> Covari
 def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) -> Covariates:
     from tacit.forecast.covariate_table import read_covariates
 
-    return read_covariates(
-        path, series.domain, date=options.covariates_date, place=options.covariates_place, horizon=horizon
-    )
+    try:
+        return read_covariates(
+            path, series.domain, date=options.covariates_date, place=options.covariates_place, horizon=horizon
+        )
+    except MissingColumn as problem:
+        raise MissingColumn(f"{problem} Name it: --covariates-date COLUMN, or --covariates-place COLUMN") from None

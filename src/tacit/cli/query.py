@@ -40,10 +40,10 @@ def query(
             f"{which} no data for some or all of the days ({console.counted(n_days, 'day')}); the answer lacks those."
         )
     if found.standard_error == 0:
-        console.strong(f"{whole(found.value)} events, exactly: the number of reports is public")
+        console.strong(f"{console.counted(round(found.value), 'event')}, exactly: the number of reports is public")
         return
     how = f", refined ({asked.refinement})" if refined else ""
-    console.strong(f"{whole(found.value)} events{how}, give or take {whole(found.standard_error)}")
+    console.say_estimate(found.value, found.standard_error, how)
     console.say(
         f"{percent(found.level)} interval: {whole(found.lower)} to {whole(found.upper)} "
         f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"

@@ -144,7 +144,7 @@ def first_bytes(path: Path) -> bytes:
         problem = "is a folder. Name a file in it"
     except OSError:
         problem = "cannot be opened. Check that you may read it"
-    raise UnreadableFile(f"{path.name} {problem}.")
+    raise UnreadableFile(f"{path.name or path} {problem}.")
 
 
 _KINDS: Final = (
