@@ -25,6 +25,7 @@ from tacit._kernels.protocols import (
     StateKernels,
     StateSpaceKernels,
     SubsetKernels,
+    SummedKernels,
     TreeKernels,
     UnaryKernels,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "StateKernels",
     "StateSpaceKernels",
     "SubsetKernels",
+    "SummedKernels",
     "TreeKernels",
     "UnaryKernels",
     "available",
@@ -56,6 +58,7 @@ __all__ = [
     "state_kernels",
     "state_space_kernels",
     "subset_kernels",
+    "summed_kernels",
     "tree_kernels",
     "unary_kernels",
 ]
@@ -197,6 +200,17 @@ def state_space_kernels(n_steps: int) -> StateSpaceKernels:
     from tacit._kernels import state_space_plain
 
     return state_space_plain
+
+
+def summed_kernels(n_steps: int) -> SummedKernels:
+    """The kernels for series of which sums were seen too: a step as for series that drift."""
+    if _is_worth_loading(n_steps << 7):
+        from tacit._kernels import summed
+
+        return summed
+    from tacit._kernels import summed_plain
+
+    return summed_plain
 
 
 def state_kernels(n_steps: int) -> StateKernels:

@@ -268,6 +268,62 @@ class StateSpaceKernels(Protocol):
     ) -> None: ...
 
 
+class SummedKernels(Protocol):
+    """Series of which sums were seen too; ``summed_plain`` says what each function does."""
+
+    def log_likelihoods(
+        self,
+        values: NDArray[np.float64],
+        exposures: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        deviations: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        ends: NDArray[np.bool_],
+        sum_errors: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None: ...
+
+    def smooth(
+        self,
+        values: NDArray[np.float64],
+        exposures: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        deviations: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        ends: NDArray[np.bool_],
+        sum_errors: NDArray[np.float64],
+        expected: NDArray[np.float64],
+        realized: NDArray[np.float64],
+    ) -> None: ...
+
+    def question_variances(
+        self,
+        exposures: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        deviations: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        ends: NDArray[np.bool_],
+        sum_errors: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        bounds: NDArray[np.int64],
+        out: NDArray[np.float64],
+        slopes: NDArray[np.float64],
+    ) -> None: ...
+
+
 class StateKernels(Protocol):
     """What a filter knows at given times; ``states_plain`` says what each function does."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tacit.errors import FormatError
 from tacit.noise.factorization import FactorizationNoise
 from tacit.noise.filtered import FilteredNoise
+from tacit.noise.fused_states import FusedStateNoise
 from tacit.noise.image import LinearImage, errors_of_questions, intervals_of_questions
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
 from tacit.noise.oracle import OracleNoise
@@ -25,6 +26,7 @@ __all__ = [
     "FactorizationNoise",
     "FilteredNoise",
     "FloatArray",
+    "FusedStateNoise",
     "Grouping",
     "IntArray",
     "LinearImage",
@@ -56,6 +58,7 @@ def _image_from_dict(content: Mapping[str, Any]) -> Noise:
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "factorization": FactorizationNoise.from_dict,
     "filtered": FilteredNoise.from_dict,
+    "fused states": FusedStateNoise.from_dict,
     "oracle": OracleNoise.from_dict,
     "linear image": _image_from_dict,
     "sampled tree": SampledTreeNoise.from_dict,

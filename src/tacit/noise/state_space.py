@@ -44,7 +44,7 @@ from tacit.noise.image import LinearImage
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
 from tacit.noise.quantiles import limits_of, within
 
-_MIXED: Final = 3.0
+MIXED: Final = 3.0
 _RATIOS: Final = (0.15, 4.0)
 
 
@@ -172,7 +172,7 @@ class StateSpaceNoise:
         sums = (
             open_shares,
             (np.square(of_days) * model.day_variances).sum(),
-            (of_days**3 * third).sum() + skew + is_count * _MIXED * open_shares,
+            (of_days**3 * third).sum() + skew + is_count * MIXED * open_shares,
             (of_days**4 * fourth).sum(),
             *(is_count * (asked * part).sum() for part in model.chance),
         )
@@ -222,7 +222,7 @@ class StateSpaceNoise:
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
             signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
         of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
-        third = signed[4] + _MIXED * of_shares
+        third = signed[4] + MIXED * of_shares
         if self.share_skews is not None:
             third = third + self._skews(self.share_skews, image)
         chance = (_sums(part, image) for part in self.model.chance)

@@ -191,11 +191,12 @@ class TreeNoise:
             groups, trees, n_groups, n_sums = trees, groups, n_sums, n_groups
         groups = groups if self.order is None else groups[self.order]
         n_trees = np.bincount(trees, minlength=n_sums)
-        moments = [one[:, None] * n_trees for one in self._group_moments(groups, n_groups)]
+        moments = [one[:, None] * n_trees for one in self.group_moments(groups, n_groups)]
         variances, cumulants = moments if self.axis == "time" else [one.T for one in moments]
         return variances, cumulants
 
-    def _group_moments(self, groups: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
+    def group_moments(self, groups: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
+        """The variances and the fourth cumulants of sums of groups of leaves of one tree."""
         edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
         runs = groups[edges[:-1]]
         moments = np.zeros((2, n_groups))

@@ -19,7 +19,6 @@ Reference: Boyle1986.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -51,7 +50,7 @@ def add_up(estimate: Estimate) -> Estimate:
     number of reports is public, only sums over the whole time are exact.
     """
     totals, (n_times, n_places) = estimate.totals, estimate.domain.shape
-    tree = Hierarchy.of_time(estimate.domain.time, _coarser(estimate.domain.time))
+    tree = calendar_tree(estimate.domain.time)
     if totals is not None and totals.shape == (n_times, 1):
         leaves, step = _reconciled(tree, estimate.values, totals.ravel()), COHERENT
     elif totals is None or totals.shape == (1, n_places):
@@ -134,7 +133,8 @@ def shared_out(rows: FloatArray, totals: IntArray, parents: FloatArray, first: I
     return here
 
 
-def _coarser(axis: TimeAxis) -> Sequence[str]:
+def calendar_tree(axis: TimeAxis) -> Hierarchy:
+    """The bins of an axis in the days, months and years that they are parts of."""
     found = []
     for step in _STEPS:
         try:
@@ -143,4 +143,4 @@ def _coarser(axis: TimeAxis) -> Sequence[str]:
                 found.append(step)
         except SettingError:  # a week is no part of a month
             continue
-    return found
+    return Hierarchy.of_time(axis, found)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import NoInterval, SettingError
 from tacit.estimate import Estimate
-from tacit.noise import OracleNoise
+from tacit.noise import OracleNoise, TreeNoise
 
 FloatArray = NDArray[np.float64]
 
@@ -38,7 +38,8 @@ class Measured:
     ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
     of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the
     third cumulant of the noise, in parts of its variance. ``seen`` is 1 where a count was taken, next to 0 where it is
-    missing, which is not a count of 0.
+    missing, which is not a count of 0. ``tree`` is the one that counts were fused in, where sums were measured too: the
+    variances are then those of the leaves' own measurements.
     """
 
     exposures: FloatArray
@@ -49,6 +50,7 @@ class Measured:
     cancels: bool
     error_skew: float = 0.0
     seen: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
+    tree: TreeNoise | None = None
 
     def until(self, n_times: int) -> Measured:
         """The same up to a time."""
@@ -67,6 +69,13 @@ class Measured:
         if self.cancels:
             units = independent_variances(units)
         return np.asarray(self.exposures[:, None] * units, np.float64)
+
+    def errors_of_sums(self, shares: FloatArray) -> FloatArray:
+        """The variances of independent noise that sums over all time would err by as much as they do."""
+        errors = self.errors(shares)
+        if self.tree is None:
+            return errors
+        return np.asarray(errors * (self.tree.fusion.variance(self.exposures) / errors[:, 0].sum()), np.float64)
 
 
 def measured(estimate: Estimate) -> Measured:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.noise.drifting import StateSpace
+from tacit.noise.fused_states import FusedStates
+from tacit.noise.tree import TreeNoise
 from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.seasons import DAYS_A_YEAR, Seasons
 
@@ -46,6 +48,10 @@ class Variability:
     @classmethod
     def from_logs(cls, logs: FloatArray) -> Variability:
         return cls(*np.exp(logs).tolist())
+
+
+OF_RATES: Final = Variability(drift=0.08, wander=0.08, weekday=0.08, season=0.08, overdispersion=0.02)
+"""Where no total is public, what moves all places alike is in their rates too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class Setting:
             self.shocks if self.shocks.shape[1] == 1 else self.shocks[:, chosen],
             measured.error_skew,
             measured.is_shared,
+            measured.tree,
         )
 
     @property
@@ -132,13 +139,14 @@ class Fixed:
     shocks: FloatArray
     error_skew: float
     is_shared: bool
+    tree: TreeNoise | None = None
 
     def model(self, variability: Variability) -> StateSpace:
         steps = variability.drift**2 * self.calendar.step_days / DAYS_A_YEAR
         series = np.stack([self.starts, self.scales * steps, self.scales * variability.wander**2], axis=1)
         of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
         coefficients = self.scales[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
-        return StateSpace(
+        model = StateSpace(
             exposures=self.exposures,
             deviations=self.deviations(variability),
             errors=self.errors,
@@ -150,6 +158,7 @@ class Fixed:
             error_skew=self.error_skew,
             excess=self.excess(variability),
         )
+        return model if self.tree is None else FusedStates.of(model, self.tree)
 
     def deviations(self, variability: Variability) -> FloatArray:
         """The variance of realized counts around their expectation."""

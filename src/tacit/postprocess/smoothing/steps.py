@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from tacit.estimate import Estimate
 from tacit.noise.drifting import StateSpace, rounded
+from tacit.noise.fused_states import FusedStates
 from tacit.noise.state_space import StateSpaceNoise
 from tacit.postprocess.simplex import projected
 from tacit.postprocess.smoothing.fitting import fit, fit_scales
-from tacit.postprocess.smoothing.measured import Measured, measured
-from tacit.postprocess.smoothing.model import Setting, Variability, bursts
+from tacit.postprocess.smoothing.measured import Measured
+from tacit.postprocess.smoothing.model import OF_RATES, Setting, Variability, bursts
 from tacit.postprocess.smoothing.seasons import Seasons, seasons
 from tacit.postprocess.smoothing.shares import long_run_shares
+from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
 
 FloatArray = NDArray[np.float64]
 
@@ -29,7 +31,13 @@ _REVISIONS: Final = 2
 _INFLATION: Final = 1.06
 
 
-def smooth(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
+def smooth(
+    estimate: Estimate,
+    *,
+    variability: Variability | None = None,
+    non_negative: bool = True,
+    missing: NDArray[np.bool_] | None = None,
+) -> Estimate:
     r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
 
     Each place's share of the public totals (or its rate, where there are none) is a level that drifts, a wander around
@@ -43,15 +51,25 @@ def smooth(estimate: Estimate, *, variability: Variability | None = None, non_ne
     essentially the smoothed share: it cannot show that day's anomaly, and its interval says so.
 
     The noise is the model's posterior law, for days, months, years and any other sum. With ``non_negative`` what is
-    shown is moved to where counts can be; intervals stay those of the values before.
+    shown is moved to where counts can be; intervals stay those of the values before. Where a curator counted sums over
+    time too, in a tree, they are as well known as their own noise lets them be. Of times that are ``missing``, a
+    curator's counts are 0.
 
     Reference: Harvey1990; Durbin2012.
     """
-    known = measured(estimate)
+    known = measured_with_sums(estimate, missing)
     extra = bursts(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
     found = fitted(known, seasons(estimate.domain.time), extra, variability)
     model = found.setting.model(found.variability)
     model = replace(model, deviations=rounded(model.deviations), errors=rounded(model.errors))
+    if isinstance(model, FusedStates):
+        return smoothed_tree(
+            replace(estimate, steps=(*estimate.steps, SMOOTHED)),
+            model,
+            found.setting,
+            inflation=_INFLATION,
+            non_negative=non_negative,
+        )
     shares, variances = model.smooth(found.setting.observed)
     shares = shares + found.setting.start
     noise = StateSpaceNoise(
@@ -91,7 +109,7 @@ def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: V
         shocks=np.zeros((1, 1)),
         skews=pooled.skews,
     )
-    prior = Variability()
+    prior = Variability() if known.is_shared else OF_RATES
     chosen = fit(setting.open_ended(), prior, prior=prior) if variability is None else variability
     for _ in range(_REVISIONS):
         pooled = long_run_shares(known, extra, drift=calendar.mean_drift(chosen.drift))
