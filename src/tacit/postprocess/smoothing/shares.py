@@ -64,10 +64,8 @@ def long_run_shares(measured: Measured, bursts: FloatArray, *, drift: float = 0.
     middle = 1 / n_places if measured.is_shared else max(float(raw.mean()), _LEAST_RATE)
     shares = np.full(n_places, middle)
     for _ in range(_ROUNDS):
-        spread = (
-            measured.errors_of_sums(np.broadcast_to(shares, measured.counts.shape))
-            + measured.exposures[:, None] * shares
-        )
+        noise = measured.errors_of_sums(np.broadcast_to(shares, measured.counts.shape))
+        spread = noise + measured.exposures[:, None] * shares
         chance = (np.square(weights) * spread).sum(axis=0) / np.square(total)
         errors = chance + drift * np.square(shares)
         means, variances, _ = _moments(raw, errors, middle)
