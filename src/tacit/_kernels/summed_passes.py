@@ -49,7 +49,7 @@ def fill_forward(
             side[i] = spread[0, i] + spread[1, i]
             moved[row, i] = side[i]
         own = side[0] + side[1] + deviations[r, t]
-        weight = exposures[t] / (own + errors[r, t])  # 0 where nothing was seen
+        weight = 1 / (own + errors[r, t]) if exposures[t] > 0 else 0.0  # 0 too where nothing was seen
         kept = exposures[t] * (1 - own * weight)
         spreads[t, 0], spreads[t, 1] = own, kept
         for j in range(n_terms):

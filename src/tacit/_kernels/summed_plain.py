@@ -194,7 +194,7 @@ class _Pass:
             spread[:, 0, 0] += shocks[:, t]
             row, side = rows[t], spread[:, 0] + spread[:, 1]
             own = side[:, 0] + side[:, 1] + deviations[:, t]
-            weight = exposures[t] / (own + errors[:, t])  # 0 where nothing was seen
+            weight = 1 / (own + errors[:, t]) if exposures[t] > 0 else np.zeros(n_series)  # 0 too if nothing was seen
             rest = exposures[t] * (1 - own * weight)
             seen = np.concatenate([np.broadcast_to(basis[t], (n_series, n_terms)), values[:, t, None]], axis=1)
             residuals = seen - states[:, :, 0] - states[:, :, 1]

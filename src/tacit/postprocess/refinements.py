@@ -7,9 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import TimeAxis
 from tacit.errors import SettingError
 from tacit.estimate import Estimate
 from tacit.noise import FactorizationNoise, LinearImage, OracleNoise
@@ -30,7 +34,8 @@ FROM_REPORTS: Final = "likelihood of reports"
 class Refinement:
     """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined anew from sums.
 
-    One that ``needs_cells`` is made for the plan's own private cells, of public bins that were added up before.
+    One that ``needs_cells`` is made for the plan's own private cells, of public bins that were added up before. One
+    that lets periods tell of one another has ``refine_without``, which is told for which of them there are no data.
     """
 
     name: str
@@ -38,6 +43,14 @@ class Refinement:
     refine: Callable[[Estimate], Estimate]
     adds_up: bool = False
     needs_cells: bool = False
+    refine_without: Callable[[Estimate, NDArray[np.bool_]], Estimate] | None = None
+
+    def given_missing(self, missing: Callable[[TimeAxis], NDArray[np.bool_]]) -> Refinement:
+        """The same, knowing for which periods of an axis there are no data."""
+        refine = self.refine_without
+        if refine is None:
+            return self
+        return replace(self, refine=lambda estimate: refine(estimate, missing(estimate.domain.time)))
 
 
 def refined_and_added_up(
@@ -79,7 +92,7 @@ def _clipped(estimate: Estimate) -> Estimate:
     return clip(estimate) if estimate.totals is None else clip_and_rescale(estimate)
 
 
-def _smoothed(estimate: Estimate) -> Estimate:
+def _smoothed(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
     base = estimate.noise.base if isinstance(estimate.noise, LinearImage) else estimate.noise
     if isinstance(base, FactorizationNoise):
         raise SettingError(
@@ -88,7 +101,7 @@ def _smoothed(estimate: Estimate) -> Estimate:
         )
     from tacit.postprocess.smoothing import smooth  # costs a moment to load, which few releases need
 
-    return smooth(estimate)
+    return smooth(estimate, missing=missing)
 
 
 REFINEMENTS: Final[Mapping[str, Refinement]] = {
@@ -104,7 +117,13 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         Refinement("project", "the nearest counts that can be", project),
         Refinement("coherent", "not negative, and days add up to months and years", add_up, adds_up=True),
         Refinement("likelihood", "the most likely counts", maximize_normal_likelihood, needs_cells=True),
-        Refinement("smooth", "periods borrow strength from one another; with intervals", _smoothed, adds_up=True),
+        Refinement(
+            "smooth",
+            "periods borrow strength from one another; with intervals",
+            _smoothed,
+            adds_up=True,
+            refine_without=_smoothed,
+        ),
     )
 }
 OF_A_CURATOR: Final = ("raw", "clip", "coherent", "smooth")

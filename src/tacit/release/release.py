@@ -82,8 +82,8 @@ class Release:
             raise PlanMismatch(
                 "the estimate was made under another plan. Use the plan its reports were collected under."
             )
-        unbiased, refined, name = _refined(estimate, by, place, refine)
         rules = rules or NO_RULES
+        unbiased, refined, name = _refined(estimate, by, place, refine, rules)
         rules.check_within(unbiased.domain.time)
         version = FIRST if revises is None else Version.after(revises, plan, estimate)
         statement = PrivacyStatement.of(
@@ -316,6 +316,7 @@ def _refined(
     by: str | None,
     place: str | None,
     refine: str | Refinement | Callable[[Estimate], Estimate] | None,
+    rules: Rules,
 ) -> tuple[Estimate, Estimate, str]:
     """The estimate added up, the same refined, and the name of how."""
     unbiased = estimate.coarsen(time=by, place=place) if by or place else estimate
@@ -327,4 +328,6 @@ def _refined(
         chosen = best_refinement(estimate) if refine is None else refinement_named(refine)
     if refine is None and not chosen.adds_up:
         chosen = best_refinement(unbiased)
+    if rules.missing:
+        chosen = chosen.given_missing(rules.missing_bins)
     return unbiased, refined_and_added_up(chosen, estimate, unbiased, time=by, place=place), chosen.name

@@ -61,7 +61,9 @@ def smoothed_tree(
     noise = FusedStateNoise(model, inflation=inflation, share_skews=setting.skews)
     if not non_negative:
         return replace(estimate, values=values, noise=noise)
-    shown = handed_down(calendar_tree(estimate.domain.time), values, None) if values.min() < 0 else values
+    shown = values
+    if values.min() < 0:
+        shown = model.exposures[:, None] * handed_down(calendar_tree(estimate.domain.time), values, None)
     offsets = (shown - values).astype(np.float32).astype(np.float64)
     return replace(
         estimate,
