@@ -103,6 +103,14 @@ def test_the_headline_gives_reports_regions_odds_and_the_busiest_region(document
     assert f"between {answer.lower:,.0f} and {answer.upper:,.0f} (95% interval)" in text
 
 
+def test_a_largest_count_that_says_little_is_given_as_an_interval(make_release, read, tmp_path):
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-03"), PlaceAxis.of(["north", "south", "west"]))
+    document = read(make_page(make_release(domain, reports=1, epsilon=0.5), tmp_path / "page.html"))
+    (headline,) = (e for e in document.all("section") if e.attributes["id"] == "headline")
+    assert "0–3 in" in headline.text
+    assert "too uncertain for one number, and to tell which place is the busiest" in headline.text
+
+
 def test_the_map_has_a_button_for_every_region_and_greys_the_unreliable(document, release):
     tiles = [e for e in document.all("button") if "tile" in e.classes]
     assert len(tiles) == 17

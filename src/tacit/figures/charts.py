@@ -202,7 +202,8 @@ def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
 def _count_axis(alt: Any) -> Any:
     # ticks spread on a root scale, by the power of ten of the largest count
     power = "pow(10, floor(log(max(domain('x')[1], 1)) / LN10 + 1e-9))"
-    ticks = f"[0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5]"
+    small = "[0, 1, 2, 5]"  # counts are whole numbers
+    ticks = f"({power} < 10 ? {small} : [0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5])"
     # where there is no number at all, ticks would lie on top of each other
     values = alt.expr(f"domain('x')[1] > domain('x')[0] ? {ticks} : []")
     return alt.Axis(

@@ -71,10 +71,18 @@ def _busiest(selection: Selection) -> dict[str, str]:
     top = int(np.argmax(np.where(whole.is_hidden[0], -np.inf, whole.values[0])))
     limits = f"between {number(whole.lower[0, top])} and {number(whole.upper[0, top])}"
     certainty = "an exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
+    level = selection.release.domain.place.level
+    if not whole.reliable[0, top]:
+        return {
+            "value": f"{number(whole.lower[0, top])}–{number(whole.upper[0, top])}",
+            "name": f"in {whole.places[top]}",
+            "note": f"The {percent(whole.level)} interval of the largest estimate: too uncertain for one number, "
+            f"and to tell which {level} is the busiest.",
+        }
     return {
         "value": number(whole.shown[0, top]),
         "name": f"in {whole.places[top]}",
-        "note": f"The busiest {selection.release.domain.place.level}; {certainty}",
+        "note": f"The busiest {level}; {certainty}",
     }
 
 
