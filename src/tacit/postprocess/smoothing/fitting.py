@@ -46,8 +46,10 @@ def fit(setting: Setting, start: Variability, *, prior: Variability, first_step:
     def loss(logs: FloatArray) -> float:
         likelihood = float(fixed.model(Variability.from_logs(logs)).log_likelihoods(observed).sum())
         scores = np.square((logs - centre) / deviations)
-        # most events know nothing of one another; those by timetable are far from that: a prior with heavy tails
-        return 0.5 * float(scores[:-1].sum()) + float(np.log1p(scores[-1])) - likelihood
+        # most events know nothing of one another; those by timetable are far from that: a prior with heavy tails. Rates
+        # have none: how much they vary differs from place to place, which could be taken for such events
+        of_chance = np.log1p(scores[-1]) if setting.measured.is_shared else 0.5 * scores[-1]
+        return 0.5 * float(scores[:-1].sum()) + float(of_chance) - likelihood
 
     return _with_means(loss, _descend(loss, start.logs(), first_step))
 
