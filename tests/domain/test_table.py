@@ -42,6 +42,13 @@ def test_columns_may_be_named():
     assert table.rows[0] == PlaceRow("Besançon", ("Ouest",))
 
 
+def test_the_code_of_a_region_is_not_taken_for_its_name():
+    text = "CODGEO;LIBGEO;EPCI;LIBEPCI;DEP;PMUN\n25056;Besançon;242500361;Grand Besançon;25;119198\n"
+    table = read_table(text, source="places")
+    assert table.columns == ("LIBGEO", "LIBEPCI")
+    assert table.rows == (PlaceRow("Besançon", ("Grand Besançon",), ("25056",), (), 119198),)
+
+
 def test_a_column_may_be_named_while_the_others_are_recognized():
     text = "NOM_COURT;epci;PTOT;CODE_C\nBesançon;Ouest;119 198;25056\n"
     named = {"town": "nom_court", "population": "PTOT", "code": "CODE_C"}

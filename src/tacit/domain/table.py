@@ -36,6 +36,8 @@ _OTHERS = {
     "tile_x": ("tile x",),
     "tile_y": ("tile y",),
 }
+# in official tables this is a code where one of the others stands beside it
+_CODE_BESIDE = {"epci": {"epci name", "nom epci", "lib epci", "libepci", "libelle epci"}}
 _YES = {"yes", "y", "true", "1", "oui", "o", "vrai", "x"}
 _NO = {"", "no", "n", "false", "0", "non", "faux"}
 
@@ -159,6 +161,8 @@ class _Reader:
         for names in sought.names:
             folded = [fold_name(name) for name in names]
             found = [i for i, column in enumerate(self._folded) if column and column in folded]
+            if len(found) > 1:
+                found = [i for i in found if not _CODE_BESIDE.get(self._folded[i], set()).intersection(self._folded)]
             if len(found) > 1:
                 raise DataError(
                     f"the table of places {self.source} must have one column for {meaning}; got "
