@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from small_series import SHARES, noisy_series, small_counts
-from tacit.forecast.shares import ShareModel, _alike, _positive
+from tacit.forecast.shares import ShareModel, _positive
 
 ORIGINS = np.array([300, 730])
 
@@ -78,17 +78,10 @@ def test_the_middle_of_what_can_be_is_that_of_the_law_cut_at_0(mean: float) -> N
     assert square[0] == pytest.approx(density @ np.square(points - middle[0]), rel=2e-3)
 
 
-def test_noise_that_hides_all_places_rules_none_out() -> None:
-    """One place seems to have everything; the error of every share is more than half."""
-    means, variances = _alike(np.array([0.07, 0.15, 1.26, -0.01, -0.48]), np.full(5, 0.57**2))
-    assert means.min() > 0.1
-    assert np.sqrt(variances).min() > 0.1
-    few, variances = _alike(np.array([1.4, -0.2, -0.2]), np.full(3, 0.3**2))
-    assert min(few.min(), np.sqrt(variances).min()) > 0.05
-
-
-def test_the_mean_of_places_measured_well_is_what_was_measured() -> None:
-    raw = np.array([0.02, 0.03, 0.04, 0.05, 0.86])
-    means, variances = _alike(raw, np.full(5, 1e-8))
-    np.testing.assert_allclose(means, [0.035] * 4 + [0.86])
-    np.testing.assert_allclose(variances[:4], 3 * raw[:4].var(ddof=1), rtol=1e-3)
+def test_origins_before_any_event_know_what_sizes_say(learned: ShareModel) -> None:
+    series = noisy_series(unit=4.0)
+    weights = learned.follow(series.measured, np.zeros(730), series.domain.time, np.array([0, 1]))
+    found = learned.foresee(weights, series.domain.time, 2)
+    np.testing.assert_allclose(found.means.sum(axis=2), 1.0)
+    assert (found.means > 0).all()
+    assert np.isfinite(found.variances).all()

@@ -2,7 +2,8 @@
 
 The model is that of smoothing (:mod:`tacit.postprocess.smoothing.model`): a share is a level that drifts, a wander,
 weekday and yearly terms, of which unbiased counts with noise of known variance tell. A filter follows it; bins whose
-total is out of the ordinary count for less, since storms are local.
+total is out of the ordinary count for less, since storms are local. It starts as if nothing were known of the places;
+what their sizes say of one another (:mod:`tacit.forecast.sizes`) comes in at the end, when levels are asked for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from tacit._extras import require
 from tacit._kernels import state_kernels
 from tacit.domain import TimeAxis
 from tacit.forecast.ahead import Ahead
+from tacit.forecast.hidden import with_middles
+from tacit.forecast.sizes import Sizes
 from tacit.noise.drifting import StateSpace
 from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.model import Setting, Variability
@@ -28,9 +31,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _LEAST_SHARE: Final = 0.1
-_UNEQUAL: Final = 3.0  # sizes are less alike than one normal law says
-_ORDINARY: Final = 2.5
-_LEAST_DEVIATION: Final = 0.25
+_LEAST_DEVIATION: Final = 1e-3
 _FAR_BELOW: Final = -5.0
 _FAR_ABOVE: Final = 6.0
 _MOST_NUMBERS: Final = 1 << 22
@@ -42,7 +43,7 @@ _ARRAYS: Final = ("base", "start", "start_variances", "shares", "scales", "shock
 class Weights:
     """What was known at origins of the weights of places, whose parts of their sum shares are; and how they move on.
 
-    ``states`` are places x origins x parts, ``spreads`` their covariances, ``steps`` places x parts.
+    ``states`` and ``steps`` are places x origins x parts, ``spreads`` the covariances of states.
     """
 
     origins: IntArray
@@ -51,9 +52,23 @@ class Weights:
     memory: float
     steps: FloatArray
 
+    def among(self, sizes: Sizes, pooled: FloatArray, errors: FloatArray) -> Weights:
+        """The same with what the sizes of places say of the errors of pooled shares (places x origins).
+
+        A filter's level is a mean of what was measured, with weights that add up to 1. So, whatever the weights, its
+        error has the variance of the pooled share's in common with that, and where that is found to be off, the level
+        is off as much. If the filter knows more of the level than that, by bins since, it is off by less.
+        """
+        middles, squares = sizes.middles(pooled, errors)
+        gains = np.minimum(self.spreads[:, :, 0, 0] / errors, 1.0)
+        states, spreads = self.states.copy(), self.spreads.copy()
+        states[:, :, 0] += gains * (middles - pooled)
+        spreads[:, :, 0, 0] -= np.square(gains) * (errors - squares)
+        return replace(self, states=states, spreads=spreads)
+
     def ahead(self, coming: FloatArray, places: slice = slice(None)) -> Ahead:
         """Of the bins with these regressors (origins x horizon x terms), places x origins."""
-        return Ahead(self.states[places], self.spreads[places], coming, self.memory, self.steps[places, None])
+        return Ahead(self.states[places], self.spreads[places], coming, self.memory, self.steps[places])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +86,8 @@ class Shares:
 
     def sum_variances(self, totals: FloatArray) -> FloatArray:
         """Of each place's sum over the horizon where totals (origins x horizon) are dealt out, origins x places."""
-        return self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
+        found = self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
+        return np.asarray(np.maximum(found, 0.0), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +101,7 @@ class ShareModel:
     shares: FloatArray
     scales: FloatArray
     shocks: FloatArray
+    sizes: Sizes
 
     @classmethod
     def learned(
@@ -94,17 +111,27 @@ class ShareModel:
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < _FEWEST_BINS
         found = fitted(known, calendar, bursts, Variability() if is_short else None)
-        setting = _with_starts(found.setting, sizes)
-        arrays = {name: np.asarray(getattr(setting, name), np.float64) for name in _ARRAYS}
-        return cls(found.variability, **arrays)
+        variability = found.variability if is_short else with_middles(found.setting, found.variability)
+        arrays = {name: np.asarray(getattr(found.setting, name), np.float64) for name in _ARRAYS}
+        n_places = known.counts.shape[1]
+        pooled, errors = _pooled(found.setting, np.array([len(known.exposures)]))
+        law = Sizes.learned(
+            np.full(n_places, 1 / n_places) if sizes is None else sizes / sizes.sum(), pooled[:, 0], errors[:, 0]
+        )
+        base = law.middles(pooled, errors)[0][:, 0]
+        # all places are open to the same degree: else the first bins of large ones would set the sum of all weights
+        arrays |= {"base": base, "start": base, "start_variances": np.ones(n_places)}
+        # of what a weight moves, its share sees a part: the sum of weights moves with it
+        arrays["scales"] = arrays["scales"] * np.sqrt(1 - base)
+        return cls(variability, sizes=law, **arrays)
 
     def follow(self, known: Measured, bursts: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Go through the bins, and keep what was known at origins (ascending)."""
-        model, observed = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), bursts)
+        model, setting = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), bursts)
         n_places, size = len(self.base), model.basis.shape[1] + 2
         states, spreads = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        state_kernels(len(observed) * n_places * size * size).share_states(
-            np.ascontiguousarray((observed + self.start).T),
+        state_kernels(len(known.exposures) * n_places * size * size).share_states(
+            np.ascontiguousarray((setting.observed + self.start).T),
             model.share_errors,
             model.basis,
             self.start,
@@ -116,9 +143,12 @@ class ShareModel:
             states,
             spreads,
         )
-        steps = np.zeros((n_places, size))
-        steps[:, 0], steps[:, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
-        return Weights(origins, states, spreads, model.memory, steps)
+        wholes = states[:, :, 0].sum(axis=0)[:, None]
+        steps = np.zeros((n_places, 1, size))
+        steps[:, 0, 0], steps[:, 0, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
+        squares = np.square(wholes)
+        found = Weights(origins, states / wholes, spreads / squares[..., None], model.memory, steps / squares)
+        return found.among(self.sizes, *_pooled(setting, origins))
 
     def foresee(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
         """What is expected after each origin."""
@@ -133,20 +163,23 @@ class ShareModel:
             ahead = weights.ahead(coming, some)
             means[some], variances[some] = ahead.means(), ahead.variances()
         wholes = means.sum(axis=0)
+        variances = np.maximum(variances, np.square(_LEAST_DEVIATION * self.base)[:, None, None])
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
         shares = np.maximum(shares, (_LEAST_SHARE * self.base)[:, None, None])
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
         return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _ARRAYS} | {"variability": list(astuple(self.variability))}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return arrays | {"variability": list(astuple(self.variability)), "sizes": self.sizes.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         arrays = {name: np.asarray(content[name], np.float64) for name in _ARRAYS}
-        return cls(Variability(*map(float, content["variability"])), **arrays)
+        sizes = Sizes.from_dict(content["sizes"])
+        return cls(Variability(*map(float, content["variability"])), sizes=sizes, **arrays)
 
-    def _model(self, known: Measured, calendar: Seasons, bursts: FloatArray) -> tuple[StateSpace, FloatArray]:
+    def _model(self, known: Measured, calendar: Seasons, bursts: FloatArray) -> tuple[StateSpace, Setting]:
         """The model of all bins, those after what it learned from included."""
         n_times, n_places = known.counts.shape
         later = np.broadcast_to(self.shares[-1], (max(n_times - len(self.shares), 0), n_places))
@@ -165,53 +198,28 @@ class ShareModel:
             scales=self.scales,
             shocks=shocks,
         )
-        return setting.model(self.variability), setting.observed
+        return setting.model(self.variability), setting
 
 
-def _with_starts(setting: Setting, sizes: FloatArray | None) -> Setting:
-    """Say where shares start, before it is known when: what all bins together tell of a place, and a prior.
+def _pooled(setting: Setting, origins: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Shares by all bins before each origin together (places x origins), and the variances of their errors.
 
-    Bins out of the ordinary count less. Places are alike: around public sizes, or, without those, places of ordinary
-    size (up to a few times the median) around one mean, while larger ones stand for themselves. How much alike they are
-    is found from the places themselves (empirical Bayes).
+    Bins out of the ordinary count less.
     """
-    known, weights = setting.measured, np.square(1 - setting.bursts)
-    total = max(float(weights @ known.exposures), 1.0)
-    raw = weights @ known.counts / total
-    spread = known.errors(setting.shares) + known.exposures[:, None] * setting.shares
-    errors = np.square(weights) @ spread / total**2
-    means, variances = _alike(raw, errors) if sizes is None else _alike_sizes(raw, errors, sizes / sizes.sum())
-    shares = (raw * variances + means * errors) / (variances + errors)
-    shares = np.maximum(shares, _LEAST_SHARE * max(float(np.median(means)), 1e-9))
-    return replace(setting, base=shares / shares.sum(), start=means / means.sum(), start_variances=variances)
-
-
-def _alike(raw: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Prior means and variances of places of ordinary size around their mean; of larger ones around themselves.
-
-    That mean is above 0, and no surer than it is: where noise hides all places, none is ruled out.
-    """
-    middle = max(float(np.median(raw)), 1e-9)
-    is_small = raw <= _ORDINARY * middle + 2 * np.sqrt(errors)
-    own = np.maximum(raw, middle)
-    if np.count_nonzero(is_small) < 3:
-        least, _ = _positive(np.median(raw, keepdims=True), errors.mean(keepdims=True) / len(raw))
-        own = np.maximum(own, least)
-        return own, np.square(own)
-    small, noise = raw[is_small], errors[is_small].mean(keepdims=True)
-    (middle,), (doubt,) = _positive(small.mean(keepdims=True), noise / len(small))
-    mean = max(middle, 1e-9)
-    variance = max(small.var(ddof=1) - noise[0], (_LEAST_DEVIATION * mean) ** 2)
-    variance = _UNEQUAL * variance + doubt
-    return np.where(is_small, mean, own), np.where(is_small, variance, np.square(own))
-
-
-def _alike_sizes(raw: FloatArray, errors: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Prior means and variances in proportion to sizes; places measured well say how near shares are to them."""
-    noise = errors / np.square(sizes)
-    weights = 1 / np.square(noise + 0.1)
-    deviation = float(weights @ (np.square(raw / sizes - 1) - noise) / weights.sum())
-    return sizes, np.clip(deviation, 0.15**2, 1.0) * np.square(sizes)
+    known, weights = setting.measured, np.square(1 - setting.bursts)[:, None]
+    exposures = known.exposures[:, None]
+    spread = known.errors(setting.shares) + exposures * setting.shares
+    total, counts, squares = (
+        np.concatenate([np.zeros((1, part.shape[1])), np.cumsum(part, axis=0)])[origins].T
+        for part in (
+            weights * exposures,
+            np.where(exposures > 0, weights * known.counts, 0.0),
+            np.square(weights) * spread,
+        )
+    )
+    is_seen = total > 0
+    total = np.where(is_seen, total, 1.0)
+    return counts / total, np.where(is_seen & (squares > 0), squares / np.square(total), 1.0)
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
