@@ -103,3 +103,18 @@ def test_moments_of_weighted_sums_are_those_of_dense_algebra(kernels: Any, seed:
                 out[r, g], [a @ covariance @ a, a @ covariance @ b, b @ covariance @ b], atol=1e-10
             )
     assert (out[:, 3] == 0).all()
+
+
+@pytest.mark.parametrize("kernels", _kernels())
+def test_scores_of_shifted_levels_are_those_of_dense_algebra(kernels: Any) -> None:
+    shares, law = _world(2)
+    scores, informations = np.empty(shares.shape), np.empty(shares.shape)
+    kernels.level_scores(shares, *law, scores, informations)
+    for r in range(N_SERIES):
+        _, _, without = _posterior(r, shares, law)
+        for t in range(N_TIMES):
+            # by the definition of a score: what a little shift from t on adds to the likelihood, and takes from it again
+            shifted = np.where(np.arange(N_TIMES) >= t, 1.0, 0.0)
+            more, less = (_posterior(r, shares - sign * shifted[None], law)[2] for sign in (1, -1))
+            np.testing.assert_allclose(scores[r, t], (more - less) / 2, atol=1e-9)
+            np.testing.assert_allclose(informations[r, t], 2 * without - more - less, atol=1e-9)

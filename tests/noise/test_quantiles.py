@@ -58,12 +58,33 @@ def test_one_of_two_whole_numbers_is_covered_exactly(level: float) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_law_as_skew_as_the_exponential_has_its_quantiles(level: float) -> None:
+def test_a_law_as_skew_as_the_exponential_has_its_shortest_interval(level: float) -> None:
+    """It begins at 0: small places, whose shares are about so uncertain, are not ruled out for being small."""
     mean = 1000.0
     lower, upper = limits(mean, mean**2, 2 * mean**3, level)
-    tail = (1 - level) / 2
-    assert lower / mean == pytest.approx(-math.log1p(-tail), abs=0.03)
-    assert upper / mean == pytest.approx(-math.log(tail), abs=0.05)
+    assert lower / mean == pytest.approx(0.0, abs=0.01)
+    assert upper / mean == pytest.approx(-math.log(1 - level), abs=0.05)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("shape", [2.5, 4.0, 25.0])
+def test_shortest_intervals_of_gamma_laws_hold_the_level_and_their_ends_are_equally_likely(
+    level: float, shape: float
+) -> None:
+    lower, upper = limits(1000 * shape, 1e6 * shape, 2e9 * shape, level)
+    lower, upper = lower / 1000, upper / 1000
+    x = np.linspace(0, 12 * shape + 20, 400_001)
+    density = x ** (shape - 1) * np.exp(-x) / math.gamma(shape)
+    inside = (x >= lower) & (x <= upper)
+    assert density[inside].sum() * (x[1] - x[0]) == pytest.approx(level, abs=0.015)
+    ends = np.interp([lower, upper], x, density)
+    assert ends[0] == pytest.approx(ends[1], abs=0.2 * density.max())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_law_skew_to_the_left_has_the_mirrored_interval(level: float) -> None:
+    lower, upper = limits(0.0, 1e6, 1e9, level)
+    assert limits(0.0, 1e6, -1e9, level) == pytest.approx((-upper, -lower))
 
 
 def test_without_skewness_limits_are_the_normal_ones() -> None:

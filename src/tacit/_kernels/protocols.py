@@ -252,6 +252,19 @@ class StateSpaceKernels(Protocol):
         variances: NDArray[np.float64],
     ) -> None: ...
 
+    def level_scores(
+        self,
+        shares: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        informations: NDArray[np.float64],
+    ) -> None: ...
+
     def question_variances(
         self,
         errors: NDArray[np.float64],

@@ -221,6 +221,90 @@ def follow(
 
 
 @compiled
+def level_scores(
+    shares: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    series: NDArray[np.float64],
+    memory: Any,
+    coefficients: NDArray[np.float64],
+    shocks: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    informations: NDArray[np.float64],
+) -> None:
+    n_series, n_times = shares.shape
+    n_terms = basis.shape[1]
+    states, slopes = np.empty((n_terms + 1, 2)), np.empty((n_terms + 1, 2))
+    residuals = np.empty((n_times, n_terms + 1))
+    gains = np.empty((n_times, 3))
+    precision, inverse_root = np.empty((n_terms, n_terms)), np.empty((n_terms, n_terms))
+    loads = np.empty(n_terms)
+    for r in range(n_series):
+        states[:] = 0.0
+        precision[:] = 0.0
+        loads[:] = 0.0
+        a, b, c = series[r, 0], 0.0, series[r, 2]
+        fresh = series[r, 2] * (1 - memory * memory)
+        for t in range(n_times):
+            if t > 0:
+                a += series[r, 1]
+                b *= memory
+                c = memory * memory * c + fresh
+                for j in range(n_terms + 1):
+                    states[j, 1] *= memory
+            a += shocks[r % shocks.shape[0], t % shocks.shape[1]]
+            if not np.isfinite(errors[r, t]):
+                gains[t] = 0.0
+                residuals[t] = 0.0
+                continue
+            spread = a + 2 * b + c + errors[r, t]
+            inverse = 1 / spread
+            first, second = (a + b) * inverse, (b + c) * inverse
+            gains[t, 0], gains[t, 1], gains[t, 2] = first, second, inverse
+            for j in range(n_terms + 1):
+                seen = shares[r, t] if j == n_terms else basis[t, j]
+                residuals[t, j] = seen - states[j, 0] - states[j, 1]
+                states[j, 0] += first * residuals[t, j]
+                states[j, 1] += second * residuals[t, j]
+            a -= first * first * spread
+            b -= first * second * spread
+            c -= second * second * spread
+            for j in range(n_terms):
+                scaled = residuals[t, j] * inverse
+                loads[j] += scaled * residuals[t, n_terms]
+                for i in range(j + 1):
+                    precision[j, i] += scaled * residuals[t, i]
+        for j in range(n_terms):
+            precision[j, j] += 1 / coefficients[r, j]
+        cholesky(precision)
+        invert_root(precision, inverse_root)
+        solve(inverse_root, loads)
+        slopes[:] = 0.0
+        a, b, c = 0.0, 0.0, 0.0
+        for t in range(n_times - 1, -1, -1):
+            first, second, inverse = gains[t, 0], gains[t, 1], gains[t, 2]
+            b *= memory
+            c *= memory * memory
+            # what a state leaves of itself once its time is seen: [[1 - first, -first], [-second, 1 - second]]
+            left, right = a * first + b * second, b * first + c * second
+            both = first * left + second * right
+            a, b, c = a - 2 * left + both + inverse, b - left - right + both + inverse, c - 2 * right + both + inverse
+            score, lost = 0.0, 0.0
+            for j in range(n_terms + 1):
+                own, other = slopes[j, 0], memory * slopes[j, 1]
+                taken = residuals[t, j] * inverse - own * first - other * second
+                slopes[j, 0], slopes[j, 1] = own + taken, other + taken
+                score += slopes[j, 0] if j == n_terms else -slopes[j, 0] * loads[j]
+            for j in range(n_terms):
+                root = 0.0
+                for i in range(j + 1):
+                    root += inverse_root[j, i] * slopes[i, 0]
+                lost += root * root
+            scores[r, t] = score
+            informations[r, t] = a - lost
+
+
+@compiled
 def question_variances(
     errors: NDArray[np.float64],
     basis: NDArray[np.float64],

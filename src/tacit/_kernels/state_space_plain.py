@@ -100,6 +100,46 @@ def follow(
         means[:, t], variances[:, t] = state @ asked, variance - variance * (gain @ asked)
 
 
+def level_scores(
+    shares: FloatArray,
+    errors: FloatArray,
+    basis: FloatArray,
+    series: FloatArray,
+    memory: float,
+    coefficients: FloatArray,
+    shocks: FloatArray,
+    scores: FloatArray,
+    informations: FloatArray,
+) -> None:
+    """Write for every time how much the likelihood gains by a shift of the level from then on.
+
+    That is a derivative, and the variance it has if there is no shift: the shift that fits best is their quotient.
+    """
+    n_series, n_times = shares.shape
+    n_terms = basis.shape[1]
+    filtered = _Filtered.run(shares, errors, basis, series, memory, coefficients, shocks)
+    covariance = np.linalg.inv(filtered.precision)
+    decay = np.array([1.0, memory])
+    state = np.zeros((n_series, n_terms + 1, 2))
+    kept = []
+    for t, (_, _, spread, gain) in enumerate(_covariances(errors, series, memory, shocks)):
+        state = state if t == 0 else state * decay
+        seen = np.concatenate([np.broadcast_to(basis[t], (n_series, n_terms)), shares[:, t, None]], axis=1)
+        residuals = seen - state.sum(axis=2)
+        state = state + residuals[:, :, None] * gain[:, None, :]
+        kept.append((residuals / spread[:, None], 1 / spread, gain))
+    slopes, bends = np.zeros((n_series, n_terms + 1, 2)), np.zeros((n_series, 2, 2))
+    for t in range(n_times - 1, -1, -1):
+        residuals, weight, gain = kept[t]
+        slopes, bends = slopes * decay, bends * decay[:, None] * decay
+        rest = np.eye(2) - gain[:, :, None]  # what a state leaves of itself once its time is seen
+        slopes = residuals[:, :, None] + slopes @ rest
+        bends = weight[:, None, None] + rest.transpose(0, 2, 1) @ bends @ rest
+        of_terms = slopes[:, :-1, 0]
+        scores[:, t] = slopes[:, -1, 0] - np.einsum("rj,rj->r", of_terms, filtered.coefficients)
+        informations[:, t] = bends[:, 0, 0] - np.einsum("ri,rij,rj->r", of_terms, covariance, of_terms)
+
+
 def question_variances(
     errors: FloatArray,
     basis: FloatArray,

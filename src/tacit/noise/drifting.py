@@ -128,6 +128,18 @@ class StateSpace:
         )
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
+    def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How much the log likelihood gains by a shift of the level from each time on, and what that tells of it.
+
+        A score and an information (times x places): for a shift of prior variance w the gain is
+        w score^2 / (1 + w information) / 2 - log(1 + w information) / 2.
+        """
+        scores, informations = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
+        state_space_kernels(self._work).level_scores(
+            np.ascontiguousarray(shares.T), self.share_errors, *self._law, scores, informations
+        )
+        return np.ascontiguousarray(scores.T), np.ascontiguousarray(informations.T)
+
     def question_variances(
         self, weights: FloatArray, damped: FloatArray, groups: IntArray, n_groups: int
     ) -> FloatArray:

@@ -6,6 +6,8 @@ limits here are those of the spread number, so that an end inside a unit covers 
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -14,6 +16,9 @@ from tacit.noise.model import FloatArray
 from tacit.two_binomials import normal_quantile
 
 _MOST_SKEWED: Final = 2.5
+_LEAST_SKEWED: Final = 1e-3
+_SKEWS: Final = np.linspace(0.0, _MOST_SKEWED, 26)
+_LEFT_OUT: Final = np.linspace(0.0, 0.5, 41)  # in parts of what an interval leaves out, below it
 _MOST_PEAKED: Final = 5.0
 _FEW: Final = 1.5
 _SEEN: Final = 0.3
@@ -56,7 +61,7 @@ def within(
 def _of_many(
     centre: FloatArray, variances: FloatArray, third: FloatArray, fourth: FloatArray, level: float, *, is_whole: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of a gamma law (also mirrored) with the skewness; more of the tails than it has is put on top.
+    """The shortest interval of a gamma law (also mirrored) with the skewness; more of the tails is put on top.
 
     Reference: Wilson1931.
     """
@@ -67,15 +72,36 @@ def _of_many(
     kurtosis = np.divide(fourth, spread**4, out=np.zeros_like(spread), where=is_open)
     z = normal_quantile(level)
     tails = (z**3 - 3 * z) / 24 * np.clip(kurtosis - 1.5 * np.square(skewness), 0.0, _MOST_PEAKED)
-    lower, upper = _of_gamma(-z, skewness) - tails, _of_gamma(z, skewness) + tails
+    lower, upper = _shortest(np.abs(skewness), level)
+    lower, upper = np.where(skewness < 0, -upper, lower) - tails, np.where(skewness < 0, -lower, upper) + tails
     return np.array(centre + lower * spread), np.array(centre + upper * spread)
 
 
-def _of_gamma(z: float, skewness: FloatArray) -> FloatArray:
-    """The quantile of a gamma law of mean 0 and variance 1 where the normal law has z."""
-    bent = np.maximum(1 + skewness * z / 6 - np.square(skewness) / 36, 0.0) ** 3 - 1
-    is_skewed = np.abs(skewness) > 1e-3
-    return np.asarray(np.divide(2 * bent, skewness, out=np.full_like(skewness, z), where=is_skewed), np.float64)
+def _shortest(skewness: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """The ends of the shortest intervals of gamma laws of mean 0 and variance 1."""
+    lower, upper = _shortest_ends(level)
+    return np.interp(skewness, _SKEWS, lower), np.interp(skewness, _SKEWS, upper)
+
+
+@cache
+def _shortest_ends(level: float) -> tuple[FloatArray, FloatArray]:
+    """Of laws as skew as ``_SKEWS``: what is left out below grows less as skewness grows, down to nothing."""
+    ends = []
+    for skewness in _SKEWS.tolist():
+        tried = [(_of_gamma(left, skewness), _of_gamma(left + level, skewness)) for left in _LEFT_OUT * (1 - level)]
+        ends.append(min(tried, key=lambda pair: pair[1] - pair[0]))
+    lower, upper = np.array(ends).T
+    return lower, upper
+
+
+def _of_gamma(share: float, skewness: float) -> float:
+    """The quantile of a gamma law of mean 0 and variance 1."""
+    if share <= 0:
+        return -2 / skewness if skewness > 0 else -math.inf
+    z = math.copysign(normal_quantile(abs(2 * share - 1)), share - 0.5)
+    if skewness < _LEAST_SKEWED:
+        return z
+    return 2 / skewness * (max(1 + skewness * z / 6 - skewness**2 / 36, 0.0) ** 3 - 1)
 
 
 def _of_few(

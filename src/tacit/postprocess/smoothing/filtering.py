@@ -65,8 +65,16 @@ def _learned(
         found = fitted(known.until(first), calendar.until(first), extra[:first], variability)
         later = np.broadcast_to(found.setting.shares[-1], (stop - first, n_places))
         shares = np.concatenate([found.setting.shares, later])
+        shocks = found.setting.shocks
+        if len(shocks) > 1:
+            shocks = np.concatenate([shocks, np.zeros((stop - first, n_places))])
         whole = replace(
-            found.setting, measured=shown, calendar=calendar.until(stop), bursts=extra[:stop], shares=shares
+            found.setting,
+            measured=shown,
+            calendar=calendar.until(stop),
+            bursts=extra[:stop],
+            shares=shares,
+            shocks=shocks,
         )
         return whole, found.variability
     base = np.full(n_places, 1 / n_places)

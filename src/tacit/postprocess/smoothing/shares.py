@@ -5,18 +5,19 @@ possible: one with a heavy tail, where a few places hold most (log-logistic), an
 
 .. math:: F(s) = \frac{x}{1 + x} \quad\text{or}\quad 1 - 2^{-x}, \qquad x = (s / c)^{1 / b},
 
-with the median c and the spread b of logarithms. None is chosen: all are weighed by how well they explain the counts of
-all places. What they say of one place, together with its own counts, has a mean, a variance and a skewness. The normal
-prior handed on is the one that gives this mean and variance again (empirical Bayes, but that the law is integrated
-over and not chosen).
+with the median c and the spread b of logarithms. The mean of all shares is known, which leaves little choice of c once
+b is given. None is chosen: all are weighed by how well they explain the counts of all places. What they say of one
+place, together with its own counts, has a mean, a variance and a skewness. The normal prior handed on is the one that
+gives this mean and variance again (empirical Bayes, but that the law is integrated over and not chosen).
 
 Reference: Efron1973.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -26,13 +27,18 @@ from tacit.postprocess.smoothing.measured import Measured
 
 FloatArray = NDArray[np.float64]
 
-_MEDIANS: Final = np.exp(np.linspace(-2.5, 0.5, 10))
-_SPREADS: Final = np.exp(np.linspace(np.log(0.1), np.log(1.2), 8))
+_SPREADS: Final = np.geomspace(0.2, 2.5, 8)
+_AROUND: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6])  # medians, in parts of the one whose law has the known mean
+_DOUBT: Final = 0.05
+_FINEST: Final = 1e-6
+_STEPS: Final = 600
+_HALVINGS: Final = 50
 _EDGES: Final = np.linspace(-5.0, 5.0, 51)
 _LEAST_SHARE: Final = 0.02
 _LEAST_RATE: Final = 0.05
 _WIDEST: Final = 25.0
 _ROUNDS: Final = 2
+_NEXT_TO_NONE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +88,65 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
     edges = np.maximum(np.maximum(raw, 0.0)[:, None] + deviations * _EDGES, 0.0)
     shares = (edges[:, 1:] + edges[:, :-1]) / 2
     likelihoods = np.exp(-0.5 * np.square((raw[:, None] - shares) / deviations))
-    evidence = [np.maximum((law * likelihoods).sum(axis=2), 1e-300) for law in _laws(edges / middle)]
-    logs = np.array([np.log(part).sum(axis=1) for part in evidence])
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
+    laws = _laws(len(raw))
+    evidence = [np.maximum((law.chances(edges / middle) * likelihoods).sum(axis=1), 1e-300) for law in laws]
+    logs = np.array([np.log(part).sum() + law.log_weight for part, law in zip(evidence, laws, strict=True)])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
     posterior = np.zeros_like(likelihoods)
-    for law, total, chance in zip(_laws(edges / middle), evidence, chances, strict=True):
-        posterior += likelihoods * np.einsum("lrs,lr->rs", law, chance[:, None] / total)
+    for law, total, weight in zip(laws, evidence, weights, strict=True):
+        if weight > _NEXT_TO_NONE:
+            posterior += likelihoods * law.chances(edges / middle) * (weight / total)[:, None]
+    posterior /= posterior.sum(axis=1, keepdims=True)
     means = (posterior * shares).sum(axis=1)
     apart = shares - means[:, None]
     variances = np.maximum((posterior * np.square(apart)).sum(axis=1), 1e-3 * errors)
     return means, variances, np.asarray((posterior * apart**3).sum(axis=1), np.float64)
 
 
-def _laws(edges: FloatArray) -> Iterator[FloatArray]:
-    """The chances between neighbouring edges (medians x places x bins), for each spread and kind of law."""
-    for power in 1 / _SPREADS:
-        x = edges**power / (_MEDIANS**power)[:, None, None]
-        for below in (x / (1 + x), -np.expm1(-np.log(2) * x)):
-            yield np.diff(below, axis=2)
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """A law of shares in parts of their mean, and how well that mean goes with what it says of itself."""
+
+    spread: float
+    median: float
+    is_heavy: bool
+    log_weight: float = 0.0
+
+    def below(self, shares: FloatArray) -> FloatArray:
+        x = (shares / self.median) ** (1 / self.spread)
+        return np.asarray(x / (1 + x) if self.is_heavy else -np.expm1(-np.log(2) * x), np.float64)
+
+    def chances(self, edges: FloatArray) -> FloatArray:
+        """Between neighbouring edges."""
+        return np.asarray(np.diff(self.below(edges)), np.float64)
+
+    def moments(self, most: float) -> tuple[float, float]:
+        """The mean and the variance of shares up to ``most``."""
+        edges = np.concatenate([[0.0], np.geomspace(_FINEST, most, _STEPS)])
+        shares, chances = (edges[1:] + edges[:-1]) / 2, self.chances(edges)
+        chances = chances / chances.sum()
+        mean = float(chances @ shares)
+        return mean, max(float(chances @ np.square(shares)) - mean**2, 0.0)
+
+
+@cache
+def _laws(n_places: int) -> tuple[_Law, ...]:
+    """The laws that may be: no share is more than the sum of all, and all have about the mean 1.
+
+    A law of another mean is the less likely the surer it is of the mean of that many places.
+    """
+    most, found = float(max(n_places, 2)), []
+    for spread in _SPREADS.tolist():
+        for is_heavy in (True, False):
+            low, high = 1e-8, 3.0
+            for _ in range(_HALVINGS):
+                median = math.sqrt(low * high)
+                is_below = _Law(spread, median, is_heavy).moments(most)[0] < 1
+                low, high = (median, high) if is_below else (low, median)
+            for part in _AROUND.tolist():
+                law = _Law(spread, median * part, is_heavy)
+                mean, variance = law.moments(most)
+                weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + _DOUBT**2)
+                found.append(replace(law, log_weight=weight))
+    return tuple(found)

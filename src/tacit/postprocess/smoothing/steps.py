@@ -13,6 +13,7 @@ from tacit.noise.drifting import StateSpace, rounded
 from tacit.noise.fused_states import FusedStates
 from tacit.noise.state_space import StateSpaceNoise
 from tacit.postprocess.simplex import projected
+from tacit.postprocess.smoothing.breaks import found_breaks
 from tacit.postprocess.smoothing.fitting import fit, fit_scales
 from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.model import OF_RATES, Setting, Variability, bursts
@@ -70,11 +71,8 @@ def smooth(
             inflation=_INFLATION,
             non_negative=non_negative,
         )
-    shares, variances = model.smooth(found.setting.observed)
-    shares = shares + found.setting.start
-    noise = StateSpaceNoise(
-        model, *_weights(known, model, variances), inflation=_INFLATION, share_skews=found.setting.skews
-    )
+    shares = model.smooth(found.setting.observed)[0] + found.setting.start
+    noise = StateSpaceNoise(model, *_weights(known, model), inflation=_INFLATION, share_skews=found.setting.skews)
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
@@ -118,21 +116,24 @@ def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: V
         )
         shares = setting.model(chosen).smooth(setting.observed)[0] + setting.start
         setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * setting.base))
+        setting = replace(setting, shocks=found_breaks(setting.open_ended(), chosen))
         if variability is None:
             chosen = fit(setting.open_ended(), chosen, prior=prior, first_step=0.5)
         setting = replace(setting, scales=fit_scales(setting.open_ended(), chosen))
     return Fitted(setting, chosen)
 
 
-def _weights(known: Measured, model: StateSpace, variances: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
-    """How what is missing of a total is dealt out: as much as is open, on average over time.
+def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
+    """How what is missing of a total is dealt out: as much as is open, over all time together.
 
     Missing shares go to shares, but a place whose days speak for themselves (gain 1) needs none of them: the deviations
     of its days would take them back.
     """
     if not known.is_shared:
         return None, None
-    of_shares = np.square(known.exposures) @ variances
+    exposures = np.broadcast_to(known.exposures[:, None], model.shape)
+    all_times = np.zeros(len(exposures), np.int64)
+    of_shares = model.question_variances(exposures, exposures, all_times, 1)[:, 0, 0]
     of_days = model.day_variances.sum(axis=0)
     if not of_days.sum() > 0:
         of_days = np.ones_like(of_days)
