@@ -128,6 +128,16 @@ def test_a_question_about_cells_is_answered_as_their_image_is() -> None:
         assert limits == pytest.approx((lower[group, 0], upper[group, 0]), rel=1e-9)
 
 
+def test_questions_about_some_places_or_none_are_answered() -> None:
+    noise = noise_of(share_skews=np.array([0.5, 0.1]))
+    weights = np.zeros(noise.shape)
+    assert noise.variance(weights) == 0
+    assert noise.interval(0.0, weights, 0.9) == (0, 0)
+    weights[3:9, 1] = 1
+    part = posterior_of(noise, 1)[3:9, 3:9]
+    assert noise.variance(weights) == pytest.approx(part.sum(), rel=1e-9)
+
+
 def test_times_at_which_nothing_was_counted_are_zero_and_certain() -> None:
     noise = noise_of()
     exposures = np.ones(N_TIMES)

@@ -62,6 +62,17 @@ class FusedStates(StateSpace):
         """The model of these rates, of which sums were measured too."""
         return cls(**{part.name: getattr(independent, part.name) for part in fields(StateSpace)}, tree=tree)
 
+    def of_places(self, places: IntArray) -> FusedStates:
+        """The same for some of the places."""
+        return replace(
+            self,
+            deviations=self.deviations[:, places],
+            errors=self.errors[:, places],
+            series=self.series[places],
+            coefficients=self.coefficients[places],
+            shocks=self.shocks if self.shocks.shape == (1, 1) else self.shocks[:, places],
+        )
+
     @cached_property
     def _sums(self) -> tuple[BoolArray, FloatArray]:
         """With which times the nodes of measured levels end (levels x times), and the variances of these levels."""
@@ -177,9 +188,12 @@ class FusedStateNoise(StateSpaceNoise):
         asked = np.asarray(weights, np.float64)
         if asked.shape != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
-        of_tree = [part[None] for part in self.model.tree.fusion.moments(asked)]
-        groups = np.where(asked.any(axis=1), 0, -1)
-        parts = self._parts(asked, groups, 1, of_tree[0], of_tree[1])
+        places = np.flatnonzero(asked.any(axis=0)) if asked.any() else np.zeros(1, np.int64)
+        weights, groups = asked[:, places], np.where(asked.any(axis=1), 0, -1)
+        of_tree = [part[None] for part in self.model.tree.fusion.moments(weights)]
+        skews = None if self.share_skews is None else self.share_skews[places]
+        noise = replace(self, model=self.model.of_places(places), share_skews=skews, offsets=None)
+        parts = noise._parts(weights, groups, 1, of_tree[0], of_tree[1])
         is_count = bool(((asked == 0) | (asked == 1)).all())
         of_shares, of_days, third, fourth, chance, excess = (part.sum() for part in parts)
         if not is_count:  # what was found is then no count, and says nothing of how much chance there is
