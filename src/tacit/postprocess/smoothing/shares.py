@@ -87,7 +87,8 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
     deviations = np.sqrt(errors)[:, None]
     edges = np.maximum(np.maximum(raw, 0.0)[:, None] + deviations * _EDGES, 0.0)
     shares = (edges[:, 1:] + edges[:, :-1]) / 2
-    likelihoods = np.exp(-0.5 * np.square((raw[:, None] - shares) / deviations))
+    squares = np.square((raw[:, None] - shares) / deviations)
+    likelihoods = np.exp(0.5 * (squares.min(axis=1, keepdims=True) - squares))
     laws = _laws(len(raw))
     evidence = [np.maximum((law.chances(edges / middle) * likelihoods).sum(axis=1), 1e-300) for law in laws]
     logs = np.array([np.log(part).sum() + law.log_weight for part, law in zip(evidence, laws, strict=True)])
