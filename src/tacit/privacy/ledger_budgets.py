@@ -53,7 +53,7 @@ def agreed_budgets(
         elif own[0] != given:
             raise SettingError(
                 f"the budget of {data_set} is {own[0]}, not {given}. Leave the budget out, or change it first: "
-                f"tacit ledger --budget {data_set}"
+                f"tacit ledger --budget {data_set} --epsilon EPSILON"
             )
     if not any(past.names & known.keys() for past in pasts):
         declare(connection, data_set, Budget.of(cost), is_declared=False)
@@ -114,5 +114,5 @@ def _exhausted(
             if unfinished and cost != Cost()
             else ""
         )
-        + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name}"
+        + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name} --epsilon EPSILON"
     )
