@@ -9,7 +9,7 @@ import re
 import sqlite3
 import tomllib
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -269,6 +269,7 @@ def test_the_noise_models_and_their_fields_are_listed():
     law = DiscreteLaplace(Fraction(1))
     histogram = MECHANISMS["hierarchical"].from_epsilon(1.0, 4)
     tree, laws = histogram.hierarchy, tuple(oracle.law for oracle in histogram.oracles)
+    of_a_curator = noise.TreeNoise(Hierarchy.of_degree(40, 7), (None, law, law), (40, 3))
     models = [
         model.to_dict()
         for model in (
@@ -280,6 +281,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, law, law), (4, 1)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),
             smooth(estimate).noise,
+            smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,
             filtered(estimate).noise,
             noise.Unstated("why"),
         )
