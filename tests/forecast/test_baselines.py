@@ -64,6 +64,9 @@ def test_exact_counts_are_repeated_all_but_as_they_are() -> None:
     level = counts[730 - 364 :].mean(axis=0)
     half = 2 * level / (2 * level + 1)
     expected = np.maximum(level + half * (counts[-7:] - level), 0.2 * level)
+    level, totals = level.sum(), counts[-7:].sum(axis=1)
+    whole = level + 2 * level / (2 * level + 1) * (totals - level)
+    expected *= (whole / expected.sum(axis=1))[:, None]  # places add up
     np.testing.assert_allclose(forecast.counts.means, np.tile(expected, (2, 1)))
 
 

@@ -109,6 +109,38 @@ def test_what_is_predicted_is_what_is_predicted_from_the_end(make: Callable[[], 
     np.testing.assert_allclose(forecast.totals.variances, from_the_end.totals.variances[0], rtol=1e-9)
 
 
+# after a gap the seasonal naive repeats other counts, which may be larger, and relatively less uncertain
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "seasonal naive"])
+def test_after_a_gap_intervals_are_wider(name: str) -> None:
+    series = noisy_series().until(N_FIT)
+    missing = series.missing.copy()
+    missing[-28:] = True
+    forecaster = _fitted(VARIANTS[name])
+    whole, gap = (forecaster.predict_from(s, np.array([N_FIT]), 7) for s in (series, replace(series, missing=missing)))
+    for one, other in ((whole.counts, gap.counts), (whole.totals, gap.totals)):
+        spread, wider = (np.sqrt(law.variances).sum() / law.means.sum() for law in (one, other))
+        assert wider > spread
+
+
+@pytest.mark.parametrize("name", ["total x share", "seasonal naive", "weekday mean"])
+def test_a_gap_at_the_end_is_said(name: str) -> None:
+    series = noisy_series().until(120)
+    missing = series.missing.copy()
+    missing[-10:] = True
+    assert not any("last" in note for note in FORECASTERS[name].make().fit(series).predict(2).notes)
+    (note,) = (
+        n for n in FORECASTERS[name].make().fit(replace(series, missing=missing)).predict(2).notes if "last" in n
+    )
+    assert note.startswith("the last 10 days were not counted")
+
+
+@UNBIASED
+def test_places_add_up_to_what_is_expected_of_all(make: Callable[[], Forecaster]) -> None:
+    forecaster = _fitted(make)
+    for forecast in (forecaster.predict(9), forecaster.predict_from(noisy_series(), np.array([500, 650]), 9)):
+        np.testing.assert_allclose(forecast.counts.means.sum(axis=-1), forecast.totals.means, rtol=1e-9)
+
+
 @EVERY
 def test_learning_twice_gives_the_same_model(make: Callable[[], Forecaster]) -> None:
     again = make().fit(noisy_series().until(N_FIT), _covariates())

@@ -11,6 +11,8 @@ from tacit.forecast.history import History, positive_means, series_of_state, ser
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.series import Series
 
+NONE, LEADS = np.zeros(1, np.int64), np.arange(1.0, 5)[None]
+
 
 def _truth(means: NDArray[np.float64]) -> Spread:
     """The spread of residuals from the very rates that the counts came from."""
@@ -61,16 +63,23 @@ def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
     means, known = np.full((1, 4, 2), 5.0), np.full((1, 4, 2), 2.0)
     repeated = Expected.of(means, known=known, repeats=np.full((1, 4), 4.0))
     alone, shared = Expected.of(means, known=known), Expected.of(means, shared=known)
-    np.testing.assert_allclose(spread.law_of_sums(repeated).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(spread.law_of_sums(shared).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(spread.law_of_sums(alone).variances, 20 + 4 * 2)
+    np.testing.assert_allclose(spread.law_of_sums(repeated, LEADS, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(spread.law_of_sums(shared, LEADS, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(spread.law_of_sums(alone, LEADS, NONE).variances, 20 + 4 * 2)
 
 
 def test_beyond_what_was_measured_the_spread_grows() -> None:
     spread = Spread(np.array([1.0, 28.0]), np.full((2, 2), 0.1), np.full((2, 2), 0.1), drift=0.2, per_year=364)
-    law = spread.law(Expected.of(np.full((1, 392, 2), 10.0)))
+    law = spread.law(Expected.of(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
     np.testing.assert_allclose(law.variances[0, 27], 10 + 0.1 * 100)
     np.testing.assert_allclose(law.variances[0, 391], 10 + (0.1 + 0.04) * 100)
+
+
+def test_after_a_gap_the_spread_is_larger_though_it_was_found_to_fall() -> None:
+    spread = Spread(np.array([1.0, 28.0]), np.array([[0.2], [0.1]]), np.zeros((2, 1)), drift=0.2, per_year=364)
+    law = spread.law(Expected.of(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
+    assert (law.variances[1] > law.variances[0]).all()
+    assert law.variances[1, 0, 0] == pytest.approx(10 + (0.2 + 0.04 / 4) * 100)
 
 
 def test_noise_does_not_make_a_level_negative() -> None:

@@ -98,6 +98,6 @@ def test_past_forecasts_never_make_intervals_narrower(learned: tuple[Totals, Tot
     _, model = learned
     assert len(model.excess) == 3
     assert min(model.excess) >= 1
-    steps = model.excesses("day", 365)
+    steps = model.excesses("day", np.arange(1.0, 366))
     assert steps[0] == pytest.approx(model.excess[0])
     assert steps[-1] == pytest.approx(model.excess[-1])

@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 class Dealt:
     """Total and shares after origins; ``overdispersion`` is of totals, ``of_places`` of places.
 
-    ``excesses`` are the multiples of the total's relative variance for each bin ahead.
+    ``excesses`` (origins x horizon) are the multiples of the total's relative variance.
     """
 
     total: Ahead

@@ -56,6 +56,11 @@ class History:
     def time(self) -> TimeAxis:
         return self.series.domain.time
 
+    def since_counted(self, origins: IntArray) -> IntArray:
+        """How many bins just before each origin were not counted."""
+        last = np.maximum.accumulate(np.where(self.counted, np.arange(len(self)), -1))
+        return np.asarray(origins - 1 - np.concatenate([[-1], last])[origins], np.int64)
+
     def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
         """Refuse a series with fewer than ``n_bins`` bins counted."""
         if (n_counted := int(self.counted.sum())) < n_bins:

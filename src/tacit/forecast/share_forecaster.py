@@ -19,7 +19,7 @@ from tacit.forecast.laws import CountLaw
 from tacit.forecast.seen import Seen
 from tacit.forecast.settings import Settings
 from tacit.forecast.shares import ShareModel, Weights
-from tacit.forecast.spread_forecaster import coming
+from tacit.forecast.spread_forecaster import coming, gap_notes
 from tacit.forecast.totals import FEWEST_BINS, Followed, TotalModel, Totals
 from tacit.series import Series
 
@@ -61,7 +61,8 @@ class _Learned:
         """What is expected from each origin on."""
         total = self.totals.ahead(known.totals, known.rates, known.origins, horizon)
         time, own = self.series.domain.time, self.totals.habits.overdispersion
-        excesses = self.totals.excesses(time.step, horizon)
+        leads = known.totals.since_seen(known.origins)[:, None] + np.arange(1.0, horizon + 1)
+        excesses = self.totals.excesses(time.step, leads)
         if self.shares is None or known.weights is None:
             return Dealt(total, None, own, excesses, 0.0)
         shares = self.shares.foresee(known.weights, time, horizon)
@@ -127,7 +128,7 @@ class ShareForecaster(Settings):
             forecaster=self.name,
             origin=series.origin,
             is_simulation=series.is_simulation,
-            notes=_notes(learned, horizon),
+            notes=_notes(learned, horizon, int(self._at_end.totals.since_seen(self._at_end.origins)[0])),
         )
 
     def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
@@ -201,9 +202,9 @@ def _joined(laws: Sequence[CountLaw], order: IntArray) -> CountLaw:
     return CountLaw(means[order], variances[order])
 
 
-def _notes(learned: _Learned, horizon: int) -> tuple[str, ...]:
-    notes = []
+def _notes(learned: _Learned, horizon: int, n_unseen: int) -> tuple[str, ...]:
     step, n_missing = learned.series.domain.time.step, int(learned.series.missing.sum())
+    notes = list(gap_notes(n_unseen, step))
     n_counted = len(learned.series) - n_missing - learned.n_gaps
     if n_counted < FEWEST_BINS:
         notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")

@@ -94,23 +94,29 @@ class Spread:
     drift: float
     per_year: int
 
-    def law(self, expected: Expected, leads: FloatArray | None = None) -> CountLaw:
-        """The law of single counts; ``leads`` (origins x horizon) are the bins since the model last learned."""
-        if leads is None:
-            leads = np.arange(1.0, expected.means.shape[1] + 1)[None, :]
-        phi = self._at(self.single, leads)
+    def law(self, expected: Expected, leads: FloatArray, unseen: IntArray) -> CountLaw:
+        """The law of single counts.
+
+        ``leads`` (origins x horizon) are the bins since the model last learned, ``unseen`` how many just before each
+        origin were not counted.
+        """
+        phi = self._at(self.single, leads, unseen[:, None])
         means = expected.means
         return CountLaw(means, np.asarray(means + expected.variances() + phi * np.square(means), np.float64))
 
-    def law_of_sums(self, expected: Expected, leads: FloatArray | None = None) -> CountLaw:
+    def law_of_sums(self, expected: Expected, leads: FloatArray, unseen: IntArray) -> CountLaw:
         """The law of the sums over the whole horizon: origins x (places and all)."""
-        last = np.array([float(expected.means.shape[1])]) if leads is None else leads[:, -1]
         levels = expected.means.sum(axis=1)
         known = expected.sum_variances()
-        phi = self._at(self.summed, last)
+        phi = self._at(self.summed, leads[:, -1], unseen)
         return CountLaw(expected.means.sum(axis=1), np.asarray(levels + known + phi * np.square(levels), np.float64))
 
-    def _at(self, table: FloatArray, leads: FloatArray) -> FloatArray:
+    def _at(self, table: FloatArray, leads: FloatArray, unseen: IntArray) -> FloatArray:
+        """phi at these leads; after a gap no less than without it, and what the level may have moved meanwhile."""
+        found = np.maximum(self._beyond(table, leads), self._beyond(table, leads + unseen))
+        return np.asarray(found + (self.drift**2 * unseen / self.per_year)[..., None], np.float64)
+
+    def _beyond(self, table: FloatArray, leads: FloatArray) -> FloatArray:
         at = np.log(np.maximum(leads, 1.0))
         found = np.stack([np.interp(at, np.log(self.horizons), column) for column in table.T], axis=-1)
         beyond = np.maximum(leads - self.horizons[-1], 0.0) / self.per_year

@@ -49,9 +49,10 @@ class SpreadForecaster(Settings, ABC):
         check_at_least(1, horizon=horizon)
         series, spread = self._fitted()
         origins = np.array([len(series)])
-        expected = self._expect(History.of(series), origins, horizon)
-        leads = self._leads(origins, horizon)
-        law, sums = spread.law(expected, leads), spread.law_of_sums(expected, leads)
+        history = History.of(series)
+        expected, leads = self._expect(history, origins, horizon), self._leads(origins, horizon)
+        unseen = history.since_counted(origins)
+        law, sums = spread.law(expected, leads, unseen), spread.law_of_sums(expected, leads, unseen)
         return Forecast(
             domain=coming(series.domain, horizon),
             counts=CountLaw(law.means[0, :, :-1], law.variances[0, :, :-1]),
@@ -61,7 +62,7 @@ class SpreadForecaster(Settings, ABC):
             forecaster=self.name,
             origin=series.origin,
             is_simulation=series.is_simulation,
-            notes=self._notes(),
+            notes=(*gap_notes(int(unseen[0]), series.domain.time.step), *self._notes()),
         )
 
     def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
@@ -75,7 +76,8 @@ class SpreadForecaster(Settings, ABC):
         origins = check_origins(origins, len(series))
         # what is learned settles the noise, too: shares of the whole series would look at what comes after an origin
         history = History.of(series, long_run_shares(learned))
-        law = spread.law(self._expect(history, origins, horizon), self._leads(origins, horizon))
+        expected, unseen = self._expect(history, origins, horizon), history.since_counted(origins)
+        law = spread.law(expected, self._leads(origins, horizon), unseen)
         return Forecasts(
             origins,
             CountLaw(law.means[:, :, :-1], law.variances[:, :, :-1]),
@@ -100,9 +102,9 @@ class SpreadForecaster(Settings, ABC):
             raise SettingError(f"{self.name} must be fitted before it is asked. Call fit with a series.")
         return self._series, self._spread
 
-    def _leads(self, origins: IntArray, horizon: int) -> FloatArray | None:
-        """How long ago the model was last told anything, where that is longer than the horizon."""
-        return None
+    def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
+        """How many bins ago the model was last told anything, for each bin ahead."""
+        return np.broadcast_to(np.arange(1.0, horizon + 1), (len(origins), horizon))
 
     def _notes(self) -> tuple[str, ...]:
         return ()
@@ -118,6 +120,14 @@ class SpreadForecaster(Settings, ABC):
 
     @abstractmethod
     def _restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
+    """What to say of a series whose last bins were not counted."""
+    if n_bins == 0:
+        return ()
+    what = f"the last {step} was" if n_bins == 1 else f"the last {n_bins} {step}s were"
+    return (f"{what} not counted, or not in full: the forecast looks further ahead, and its intervals are wider",)
 
 
 def coming(domain: Domain, horizon: int) -> Domain:

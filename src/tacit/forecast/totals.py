@@ -79,6 +79,11 @@ class Totals:
     def until(self, n_times: int) -> Totals:
         return replace(self, counts=self.counts[:n_times], errors=self.errors[:n_times])
 
+    def since_seen(self, origins: IntArray) -> IntArray:
+        """Of how many bins just before each origin nothing is known."""
+        last = np.maximum.accumulate(np.where(np.isfinite(self.errors), np.arange(len(self.errors)), -1))
+        return np.asarray(origins - 1 - np.concatenate([[-1], last])[origins], np.int64)
+
     @property
     def bin_days(self) -> float:
         starts = self.time.without_end().starts(13).astype("datetime64[s]").astype(np.int64)
@@ -123,10 +128,12 @@ class TotalModel:
         model = replace(model, habits=_fitted(model, totals, n_steps=90))
         return replace(model, excess=_excess(model, totals))
 
-    def excesses(self, step: str, horizon: int) -> FloatArray:
-        """How many times the model's own variance each bin ahead has: storms, and years that differ, included."""
-        ahead = np.log(np.arange(1.0, horizon + 1))
-        return np.asarray(np.interp(ahead, np.log(np.array(_leads(step), np.float64)), self.excess), np.float64)
+    def excesses(self, step: str, leads: FloatArray) -> FloatArray:
+        """How many times the model's own variance bins have that are so many (1 or more) after the last one seen.
+
+        Storms, and years that differ, are included.
+        """
+        return np.asarray(np.interp(np.log(leads), np.log(np.array(_leads(step), np.float64)), self.excess), np.float64)
 
     def follow(self, totals: Totals, origins: IntArray) -> Followed:
         """Go through all bins, and keep what was known at origins (ascending)."""
