@@ -77,6 +77,8 @@ def _posterior(r: int, values: NDArray[np.float64], law: tuple[Any, ...]) -> dic
         "expected": (expected * exposures) @ seen.T @ solved,
         "realized": realized @ seen.T @ solved,
         "covariance": realized - left.T @ np.linalg.solve(spread, left),
+        "seen": seen,
+        "spread": spread,
         "likelihood": -0.5 * float(np.linalg.slogdet(spread)[1] + (seen @ values[r]) @ solved),
     }
 
@@ -128,3 +130,17 @@ def test_slopes_say_how_answers_follow_the_coefficients(kernels: Any) -> None:
         kernels.smooth(shifted, *law, expected, realized)
         for group in range(3):
             np.testing.assert_allclose(slopes[:, group, term], (shifted - realized)[:, group == GROUPS].sum(axis=1))
+
+
+@pytest.mark.parametrize("kernels", _kernels())
+def test_scores_of_shifts_are_those_of_the_joint_normal_law(kernels: Any) -> None:
+    values, law = _world(1)
+    scores, informations = np.empty(values.shape), np.empty(values.shape)
+    kernels.level_scores(values, *law, scores, informations)
+    for r in range(N_SERIES):
+        dense = _posterior(r, values, law)
+        for t in range(1, N_TIMES):
+            shift = dense["seen"] @ (law[0] * (np.arange(N_TIMES) >= t))
+            solved = np.linalg.solve(dense["spread"], shift)
+            assert scores[r, t] == pytest.approx(float(solved @ dense["seen"] @ values[r]), abs=1e-9)
+            assert informations[r, t] == pytest.approx(float(solved @ shift), abs=1e-9)

@@ -317,6 +317,23 @@ class SummedKernels(Protocol):
         realized: NDArray[np.float64],
     ) -> None: ...
 
+    def level_scores(
+        self,
+        values: NDArray[np.float64],
+        exposures: NDArray[np.float64],
+        errors: NDArray[np.float64],
+        deviations: NDArray[np.float64],
+        basis: NDArray[np.float64],
+        series: NDArray[np.float64],
+        memory: float,
+        coefficients: NDArray[np.float64],
+        shocks: NDArray[np.float64],
+        ends: NDArray[np.bool_],
+        sum_errors: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        informations: NDArray[np.float64],
+    ) -> None: ...
+
     def question_variances(
         self,
         exposures: NDArray[np.float64],

@@ -146,6 +146,65 @@ def smooth(
 
 
 @compiled
+def level_scores(
+    values: NDArray[np.float64],
+    exposures: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    deviations: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    series: NDArray[np.float64],
+    memory: Any,
+    coefficients: NDArray[np.float64],
+    shocks: NDArray[np.float64],
+    ends: NDArray[np.bool_],
+    sum_errors: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    informations: NDArray[np.float64],
+) -> None:
+    n_series, n_times = values.shape
+    n_terms, n_sums, size = basis.shape[1], np.sum(ends), ends.shape[0] + 2
+    moved, spreads = np.empty((n_times + n_sums, size)), np.empty((n_times, 2))
+    found = np.empty((n_times + n_sums, n_terms + 2))
+    pulls, bends = np.empty((n_times, n_terms + 1, size)), np.empty((n_times, size, size))
+    precision, inverse_root = np.empty((n_terms, n_terms)), np.empty((n_terms, n_terms))
+    loads = np.empty(n_terms)
+    for r in range(n_series):
+        fill_forward(
+            values,
+            exposures,
+            errors,
+            deviations,
+            basis,
+            series,
+            memory,
+            shocks,
+            ends,
+            sum_errors,
+            r,
+            moved,
+            spreads,
+            found,
+        )
+        add_products(found, precision, loads)
+        for j in range(n_terms):
+            precision[j, j] += 1 / coefficients[r, j]
+        cholesky(precision)
+        invert_root(precision, inverse_root)
+        solve(inverse_root, loads)
+        fill_backward(exposures, memory, ends, moved, spreads, found, pulls, bends)
+        scores[r, 0], informations[r, 0] = 0.0, 0.0
+        for t in range(1, n_times):
+            score, information = pulls[t - 1, n_terms, 0], bends[t - 1, 0, 0]
+            for j in range(n_terms):
+                score -= pulls[t - 1, j, 0] * loads[j]
+                root = 0.0
+                for i in range(j + 1):
+                    root += inverse_root[j, i] * pulls[t - 1, i, 0]
+                information -= root * root
+            scores[r, t], informations[r, t] = score, information
+
+
+@compiled
 def question_variances(
     exposures: NDArray[np.float64],
     errors: NDArray[np.float64],

@@ -106,11 +106,12 @@ def fill_backward(
     pulls: NDArray[np.float64],
     bends: NDArray[np.float64],
 ) -> None:
-    """What all that comes after a time says of the state then: of the basis' states a pull, and a precision."""
-    n_times, n_terms, size = pulls.shape
+    """What all that comes after a time says of the state then: a pull, of as many columns as asked, and a precision."""
+    n_times, n_columns, size = pulls.shape
+    last = found.shape[1] - 1
     row = found.shape[0]
-    pull, bend = np.zeros((n_terms, size)), np.zeros((size, size))
-    side, realized, pulled = np.empty(size), np.empty(size), np.empty(n_terms)
+    pull, bend = np.zeros((n_columns, size)), np.zeros((size, size))
+    side, realized, pulled = np.empty(size), np.empty(size), np.empty(n_columns)
     for t in range(n_times - 1, -1, -1):
         pulls[t], bends[t] = pull, bend
         for k in range(size - 2):
@@ -121,13 +122,13 @@ def fill_backward(
         for k in range(size - 3, -1, -1):
             if ends[k, t]:
                 row -= 1
-                weight, total = found[row, n_terms + 1], 0.0
+                weight, total = found[row, last], 0.0
                 for i in range(size):
                     side[i] = 0.0
                     for j in range(size):
                         side[i] += bend[i, j] * moved[row, j]
                     total += side[i] * moved[row, i]
-                for j in range(n_terms):
+                for j in range(n_columns):
                     residual = found[row, j]
                     for i in range(size):
                         residual -= moved[row, i] * pull[j, i]
@@ -137,7 +138,7 @@ def fill_backward(
                     bend[i, k + 2] -= weight * side[i]
                 bend[k + 2, k + 2] += weight * (1 + weight * total)
         row -= 1
-        weight, own = found[row, n_terms + 1], spreads[t, 0]
+        weight, own = found[row, last], spreads[t, 0]
         corner = 0.0
         for i in range(size):
             realized[i] = 0.0
@@ -153,7 +154,7 @@ def fill_backward(
             total += side[i] * moved[row, i]
         total += of_own * own
         corner += weight * (1 + weight * total - 2 * of_own)
-        for j in range(n_terms):
+        for j in range(n_columns):
             here, residual = 0.0, found[row, j]
             for k in range(2, size):
                 here += pull[j, k]
@@ -170,12 +171,12 @@ def fill_backward(
         for i in range(2):
             for j in range(2):
                 bend[i, j] += corner
-            for j in range(n_terms):
+            for j in range(n_columns):
                 pull[j, i] += pulled[j]
         for i in range(size):
             bend[1, i] *= memory
             bend[i, 1] *= memory
-        for j in range(n_terms):
+        for j in range(n_columns):
             pull[j, 1] *= memory
 
 

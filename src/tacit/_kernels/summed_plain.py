@@ -88,6 +88,37 @@ def smooth(
         pull[:, :, 1] *= memory
 
 
+def level_scores(
+    values: FloatArray,
+    exposures: FloatArray,
+    errors: FloatArray,
+    deviations: FloatArray,
+    basis: FloatArray,
+    series: FloatArray,
+    memory: float,
+    coefficients: FloatArray,
+    shocks: FloatArray,
+    ends: BoolArray,
+    sum_errors: FloatArray,
+    scores: FloatArray,
+    informations: FloatArray,
+) -> None:
+    """Write for every time but the first how much the likelihood gains by a shift of the level from then on.
+
+    That is a derivative, and the variance it has if there is no shift.
+    """
+    passed = _Pass.over(values, exposures, errors, deviations, basis, series, memory, shocks, ends, sum_errors)
+    precision, loads = passed.products(coefficients)
+    covariance = np.linalg.inv(precision)
+    found = np.einsum("rij,rj->ri", covariance, loads)
+    pulls, bends = passed.backward(exposures, memory, passed.found)
+    levels = pulls[:-1, :, :, 0]
+    scores[:, 0], informations[:, 0] = 0.0, 0.0
+    scores[:, 1:] = (levels[:, :, -1] - np.einsum("trj,rj->tr", levels[:, :, :-1], found)).T
+    of_terms = np.einsum("tri,rij,trj->tr", levels[:, :, :-1], covariance, levels[:, :, :-1])
+    informations[:, 1:] = (bends[:-1, :, 0, 0] - of_terms).T
+
+
 def question_variances(
     exposures: FloatArray,
     errors: FloatArray,
@@ -114,7 +145,7 @@ def question_variances(
         np.zeros_like(errors), exposures, errors, deviations, basis, series, memory, shocks, ends, sum_errors
     )
     covariance = np.linalg.inv(passed.products(coefficients)[0])
-    pulls, bends = passed.backward(exposures, memory)
+    pulls, bends = passed.backward(exposures, memory, passed.found[:, :, :-1])
     for g, (first, stop) in enumerate(bounds):
         variance, rest = np.zeros(len(errors)), np.zeros((len(errors), basis.shape[1]))
         shared = np.zeros((len(errors), len(ends) + 2))
@@ -242,12 +273,11 @@ class _Pass:
         pulled: FloatArray = later + self.weights[row][:, None] * (own[row] - back)
         return pulled
 
-    def backward(self, exposures: FloatArray, memory: float) -> tuple[FloatArray, FloatArray]:
-        """What all that comes after each time says of the state then: of the basis' states a pull, and a precision."""
-        n_times, (_, n_series, size), n_terms = len(self.rows) - 1, self.moved.shape, self.found.shape[2] - 1
+    def backward(self, exposures: FloatArray, memory: float, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What all that comes after each time says of the state then: a pull for columns of ``found``, a precision."""
+        n_times, (_, n_series, size), n_terms = len(self.rows) - 1, self.moved.shape, own.shape[2]
         pulls, bends = np.empty((n_times, n_series, n_terms, size)), np.empty((n_times, n_series, size, size))
         pull, bend = np.zeros((n_series, n_terms, size)), np.zeros((n_series, size, size))
-        own = self.found[:, :, :-1]
         take_in = np.zeros((size + 1, size))  # from (state, realized value) to the state that has it added up
         take_in[:size], take_in[size, 2:] = np.eye(size), 1.0
         make = np.concatenate([np.eye(size), np.zeros((size, 1))], axis=1)

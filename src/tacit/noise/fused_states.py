@@ -91,6 +91,11 @@ class FusedStates(StateSpace):
         """The means of the rates given all that was measured; and their variances given the leaves alone."""
         return self._means(shares)[0], super().smooth(shares)[1]
 
+    def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scores, informations = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
+        summed_kernels(self._steps).level_scores(self._values(shares), *self._summed_law, scores, informations)
+        return np.ascontiguousarray(scores.T), np.ascontiguousarray(informations.T)
+
     def counts(self, shares: FloatArray) -> FloatArray:
         """The means of the realized counts given all that was measured, less the same as ``shares`` are."""
         return self._means(shares)[1]
