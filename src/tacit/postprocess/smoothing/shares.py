@@ -6,9 +6,10 @@ possible: one with a heavy tail, where a few places hold most (log-logistic), an
 .. math:: F(s) = \frac{x}{1 + x} \quad\text{or}\quad 1 - 2^{-x}, \qquad x = (s / c)^{1 / b},
 
 with the median c and the spread b of logarithms. The mean of all shares is known, which leaves little choice of c once
-b is given. None is chosen: all are weighed by how well they explain the counts of all places. What they say of one
-place, together with its own counts, has a mean, a variance and a skewness. The normal prior handed on is the one that
-gives this mean and variance again (empirical Bayes, but that the law is integrated over and not chosen).
+b is given. A part of the places may be empty: tables of places have names where nothing ever happens. None of the laws
+is chosen: all are weighed by how well they explain the counts of all places. What they say of one place, together with
+its own counts, has a mean, a variance and a skewness. The normal prior handed on is the one that gives this mean and
+variance again (empirical Bayes, but that the law is integrated over and not chosen).
 
 Reference: Efron1973.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -29,12 +31,13 @@ FloatArray = NDArray[np.float64]
 
 _SPREADS: Final = np.geomspace(0.2, 2.5, 8)
 _AROUND: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6])  # medians, in parts of the one whose law has the known mean
+_EMPTY: Final = (0.0, 0.2, 0.4)
 _DOUBT: Final = 0.05
 _FINEST: Final = 1e-6
 _STEPS: Final = 600
 _HALVINGS: Final = 50
 _EDGES: Final = np.linspace(-5.0, 5.0, 51)
-_LEAST_SHARE: Final = 0.02
+_LEAST_SHARE: Final = 0.001
 _LEAST_RATE: Final = 0.05
 _WIDEST: Final = 25.0
 _ROUNDS: Final = 2
@@ -86,7 +89,7 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
     """The means, variances and third cumulants of shares, given estimates of them and the variances of those."""
     deviations = np.sqrt(errors)[:, None]
     edges = np.maximum(np.maximum(raw, 0.0)[:, None] + deviations * _EDGES, 0.0)
-    shares = (edges[:, 1:] + edges[:, :-1]) / 2
+    shares = _middles(edges)
     squares = np.square((raw[:, None] - shares) / deviations)
     likelihoods = np.exp(0.5 * (squares.min(axis=1, keepdims=True) - squares))
     laws = _laws(len(raw))
@@ -107,26 +110,29 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """A law of shares in parts of their mean, and how well that mean goes with what it says of itself."""
+    """A law of shares in parts of their mean, and how well that mean goes with what it says of itself.
+
+    A part of the places may be ``empty``: names in a table where nothing ever happens.
+    """
 
     spread: float
     median: float
     is_heavy: bool
+    empty: float = 0.0
     log_weight: float = 0.0
 
-    def below(self, shares: FloatArray) -> FloatArray:
-        x = (shares / self.median) ** (1 / self.spread)
-        return np.asarray(x / (1 + x) if self.is_heavy else -np.expm1(-np.log(2) * x), np.float64)
-
     def chances(self, edges: FloatArray) -> FloatArray:
-        """Between neighbouring edges."""
-        return np.asarray(np.diff(self.below(edges)), np.float64)
+        """Of no share at all, and of those between neighbouring edges."""
+        x = (edges / self.median) ** (1 / self.spread)
+        below = x / (1 + x) if self.is_heavy else -np.expm1(-np.log(2) * x)
+        empty = np.full_like(below[..., :1], self.empty)
+        return np.concatenate([empty, (1 - self.empty) * np.diff(below)], axis=-1)
 
     def moments(self, most: float) -> tuple[float, float]:
         """The mean and the variance of shares up to ``most``."""
         edges = np.concatenate([[0.0], np.geomspace(_FINEST, most, _STEPS)])
-        shares, chances = (edges[1:] + edges[:-1]) / 2, self.chances(edges)
-        chances = chances / chances.sum()
+        shares, chances = _middles(edges), self.chances(edges)
+        chances[1:] *= (1 - self.empty) / chances[1:].sum()
         mean = float(chances @ shares)
         return mean, max(float(chances @ np.square(shares)) - mean**2, 0.0)
 
@@ -138,16 +144,20 @@ def _laws(n_places: int) -> tuple[_Law, ...]:
     A law of another mean is the less likely the surer it is of the mean of that many places.
     """
     most, found = float(max(n_places, 2)), []
-    for spread in _SPREADS.tolist():
-        for is_heavy in (True, False):
-            low, high = 1e-8, 3.0
-            for _ in range(_HALVINGS):
-                median = math.sqrt(low * high)
-                is_below = _Law(spread, median, is_heavy).moments(most)[0] < 1
-                low, high = (median, high) if is_below else (low, median)
-            for part in _AROUND.tolist():
-                law = _Law(spread, median * part, is_heavy)
-                mean, variance = law.moments(most)
-                weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + _DOUBT**2)
-                found.append(replace(law, log_weight=weight))
+    for spread, is_heavy, empty in product(_SPREADS.tolist(), (True, False), _EMPTY):
+        low, high = 1e-8, 3.0
+        for _ in range(_HALVINGS):
+            middle = _Law(spread, math.sqrt(low * high), is_heavy, empty)
+            low, high = (middle.median, high) if middle.moments(most)[0] < 1 else (low, middle.median)
+        for part in _AROUND.tolist():
+            law = replace(middle, median=middle.median * part)
+            mean, variance = law.moments(most)
+            weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + _DOUBT**2)
+            found.append(replace(law, log_weight=weight))
     return tuple(found)
+
+
+def _middles(edges: FloatArray) -> FloatArray:
+    """0, and the middles between neighbouring edges."""
+    nothing = np.zeros_like(edges[..., :1])
+    return np.concatenate([nothing, (edges[..., 1:] + edges[..., :-1]) / 2], axis=-1)
