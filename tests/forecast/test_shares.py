@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from small_series import SHARES, noisy_series, small_counts
-from tacit.forecast.shares import ShareModel, _positive
+from tacit.forecast.shares import ShareModel, _positive, _timed
 
 ORIGINS = np.array([300, 730])
 
@@ -85,3 +85,12 @@ def test_origins_before_any_event_know_what_sizes_say(learned: ShareModel) -> No
     np.testing.assert_allclose(found.means.sum(axis=2), 1.0)
     assert (found.means > 0).all()
     assert np.isfinite(found.variances).all()
+
+
+def test_breaks_at_an_unknown_time_are_no_matter_of_forecasts() -> None:
+    shocks = np.zeros((400, 2))
+    shocks[100:104, 0], shocks[:, 1] = 0.1, 0.001
+    kept = _timed(shocks)
+    np.testing.assert_array_equal(kept[:, 0], shocks[:, 0])
+    assert not kept[:, 1].any()
+    assert _timed(np.zeros((1, 1))).shape == (1, 1)

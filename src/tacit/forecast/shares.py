@@ -31,6 +31,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _LEAST_SHARE: Final = 0.1
+_MOST_OPEN: Final = 0.05
 _LEAST_DEVIATION: Final = 1e-3
 _FAR_BELOW: Final = -5.0
 _FAR_ABOVE: Final = 6.0
@@ -123,6 +124,7 @@ class ShareModel:
         arrays |= {"base": base, "start": base, "start_variances": np.ones(n_places)}
         # of what a weight moves, its share sees a part: the sum of weights moves with it
         arrays["scales"] = arrays["scales"] * np.sqrt(1 - base)
+        arrays["shocks"] = _timed(arrays["shocks"])
         return cls(variability, sizes=law, **arrays)
 
     def follow(self, known: Measured, bursts: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
@@ -199,6 +201,17 @@ class ShareModel:
             shocks=shocks,
         )
         return setting.model(self.variability), setting
+
+
+def _timed(shocks: FloatArray) -> FloatArray:
+    """The shocks of places whose breaks were at a time that is known, as far as it is spread over few bins.
+
+    A break that may have been at almost any time is one that noise may have made, and of use to no forecast.
+    """
+    if shocks.shape == (1, 1):
+        return shocks
+    n_bins = np.square(shocks.sum(axis=0)) / np.maximum(np.square(shocks).sum(axis=0), 1e-300)
+    return np.where(n_bins <= _MOST_OPEN * len(shocks), shocks, 0.0)
 
 
 def _pooled(setting: Setting, origins: IntArray) -> tuple[FloatArray, FloatArray]:
