@@ -32,6 +32,7 @@ FloatArray = NDArray[np.float64]
 _SPREADS: Final = np.geomspace(0.2, 2.5, 8)
 _AROUND: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6])  # medians, in parts of the one whose law has the known mean
 _EMPTY: Final = (0.0, 0.2, 0.4)
+_TINY: Final = 0.03  # up to where a place is next to empty
 _DOUBT: Final = 0.05
 _FINEST: Final = 1e-6
 _STEPS: Final = 600
@@ -89,7 +90,8 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
     """The means, variances and third cumulants of shares, given estimates of them and the variances of those."""
     deviations = np.sqrt(errors)[:, None]
     edges = np.maximum(np.maximum(raw, 0.0)[:, None] + deviations * _EDGES, 0.0)
-    shares = _middles(edges)
+    edges = np.sort(np.concatenate([edges, np.full((len(raw), 1), _TINY * middle)], axis=1), axis=1)
+    shares = (edges[:, 1:] + edges[:, :-1]) / 2
     squares = np.square((raw[:, None] - shares) / deviations)
     likelihoods = np.exp(0.5 * (squares.min(axis=1, keepdims=True) - squares))
     laws = _laws(len(raw))
@@ -112,7 +114,7 @@ def _moments(raw: FloatArray, errors: FloatArray, middle: float) -> tuple[FloatA
 class _Law:
     """A law of shares in parts of their mean, and how well that mean goes with what it says of itself.
 
-    A part of the places may be ``empty``: names in a table where nothing ever happens.
+    A part of the places may be ``empty``, or next to it: names in a table where hardly anything ever happens.
     """
 
     spread: float
@@ -122,17 +124,16 @@ class _Law:
     log_weight: float = 0.0
 
     def chances(self, edges: FloatArray) -> FloatArray:
-        """Of no share at all, and of those between neighbouring edges."""
+        """Between neighbouring edges."""
         x = (edges / self.median) ** (1 / self.spread)
         below = x / (1 + x) if self.is_heavy else -np.expm1(-np.log(2) * x)
-        empty = np.full_like(below[..., :1], self.empty)
-        return np.concatenate([empty, (1 - self.empty) * np.diff(below)], axis=-1)
+        return np.asarray(np.diff(self.empty * np.minimum(edges / _TINY, 1.0) + (1 - self.empty) * below), np.float64)
 
     def moments(self, most: float) -> tuple[float, float]:
         """The mean and the variance of shares up to ``most``."""
         edges = np.concatenate([[0.0], np.geomspace(_FINEST, most, _STEPS)])
-        shares, chances = _middles(edges), self.chances(edges)
-        chances[1:] *= (1 - self.empty) / chances[1:].sum()
+        shares, chances = (edges[1:] + edges[:-1]) / 2, self.chances(edges)
+        chances /= chances.sum()
         mean = float(chances @ shares)
         return mean, max(float(chances @ np.square(shares)) - mean**2, 0.0)
 
@@ -155,9 +156,3 @@ def _laws(n_places: int) -> tuple[_Law, ...]:
             weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + _DOUBT**2)
             found.append(replace(law, log_weight=weight))
     return tuple(found)
-
-
-def _middles(edges: FloatArray) -> FloatArray:
-    """0, and the middles between neighbouring edges."""
-    nothing = np.zeros_like(edges[..., :1])
-    return np.concatenate([nothing, (edges[..., 1:] + edges[..., :-1]) / 2], axis=-1)
