@@ -38,8 +38,16 @@ def test_counts_are_the_columns_of_the_coarsened_release(release, step):
         ("standard_error", counts.standard_errors),
     ):
         assert np.array_equal(columns[name], values.ravel()), name
-    # unbiased counts are drawn: a smoothed count may be reliable where the unbiased one is not
-    assert np.array_equal(columns["standard_error"] <= columns["refined"] / 3, counts.reliable.ravel())
+
+
+@pytest.mark.parametrize("step", ["day", "month", "year"])
+def test_a_count_is_marked_by_its_own_error_whatever_the_refined_one_is(release, step):
+    """Unbiased counts are drawn, and the legend says: its standard error is more than a third of it."""
+    counts = counts_by(release, step)
+    assert np.array_equal(counts.reliable, counts.standard_errors <= counts.values / 3)
+    smoothed = release.coarsen(time=step).refined.values
+    if step == "day":
+        assert (counts.reliable != (counts.standard_errors <= smoothed / 3)).any()
 
 
 def test_the_whole_time_is_the_release_s_own_answer(release):

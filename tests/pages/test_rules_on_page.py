@@ -126,10 +126,18 @@ def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
     """Smoothed counts err less than the unbiased ones, which are drawn."""
     rules = Rules.parse(grey=("relative error > 0.25",))
     days = counts_by(Release.of(PLAN, ESTIMATE, refine="smooth", rules=rules), "day")
-    smoothed = Release.of(PLAN, ESTIMATE, refine="smooth")
-    is_small = days.standard_errors <= 0.25 * smoothed.refined.values
+    is_small = days.standard_errors <= 0.25 * days.values
     assert ((days.status == "shown") & ~is_small).any()
     np.testing.assert_array_equal(days.reliable, (days.status == "shown") & is_small)
+
+
+def test_the_legend_names_every_reason_for_a_mark():
+    """A rule about the refined count may grey an unbiased one whose own error is small."""
+    rules = Rules.parse(grey=("relative error > 0.02", "count < 5"))
+    release = Release.of(PLAN, ESTIMATE, refine="smooth", rules=rules)
+    assert unsure_words(release) == (
+        "its standard error is more than 2% of it, or a rule greys it (relative error > 0.02 or count < 5)"
+    )
 
 
 def test_the_page_says_by_which_rule_a_count_is_marked(tmp_path, release):

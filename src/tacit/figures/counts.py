@@ -164,7 +164,7 @@ def counts_by(release: Release, step: str) -> Counts:
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(np.nan_to_num(added.refined.values), errors, status, release.rules),
+        reliable=_reliable(values, errors, status, release.rules),
         status=status,
         level=release.level,
         days_missing=tuple(release.rules.days_missing(axis).tolist()),
@@ -277,7 +277,8 @@ def _summed(
 def _reliable(counts: FloatArray, errors: FloatArray, status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
     """Counts worth a number of their own: neither greyed nor hidden, and of a small relative error.
 
-    What is drawn is unbiased, so its own error counts, also where a rule found that of the refined count small enough.
+    What is drawn is unbiased, so its error is judged against the unbiased count, also where a rule found that of the
+    refined count small enough.
     """
     is_small: NDArray[np.bool_] = errors <= largest_relative_error(rules) * counts
     is_shown: NDArray[np.bool_] = np.equal(status.astype(str), SHOWN)

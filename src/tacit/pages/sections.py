@@ -306,8 +306,7 @@ def unsure_words(release: Release) -> str:
     """Why a count is marked as too uncertain for one number."""
     rules = release.rules
     share = "a third" if rules.largest_relative_error is None else percent_of(largest_relative_error(rules))
-    greyed = [str(rule) for rule in rules.grey if rule.measure == "count"]
-    also = f", or a rule greys it ({' or '.join(greyed)})" if greyed else ""
+    also = f", or a rule greys it ({' or '.join(map(str, rules.grey))})" if rules.grey else ""
     return f"its standard error is more than {share} of it{also}"
 
 
