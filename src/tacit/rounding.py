@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 _SAME: Final = 1e-9  # the last digits of a float are not worth a larger bound
 
 
@@ -63,3 +66,21 @@ def percent(level: float) -> str:
     ('95%', '99.9%')
     """
     return f"{100 * level:.10g}%"
+
+
+def whole_limits(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Limits of whole numbers as whole numbers: an interval between them holds every whole number that it held.
+
+    >>> whole_limits(np.array([147.975, 271.0, 3.4, -0.2])).tolist()
+    [148.0, 271.0, 3.0, 0.0]
+    """
+    return np.round(limits) + 0.0
+
+
+def four_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Errors to four significant digits; what is zero or not a number stays.
+
+    >>> four_digits(np.array([36.24975840816108, 0.0123456, 12345.6, 0.0])).tolist()
+    [36.25, 0.01235, 12350.0, 0.0]
+    """
+    return np.array([float(f"{value:.4g}") for value in values.ravel().tolist()]).reshape(values.shape)

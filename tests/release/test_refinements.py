@@ -43,6 +43,26 @@ def test_only_smoothed_counts_have_intervals_of_their_own():
     assert narrower.mean() > 0.9
 
 
+def test_limits_in_the_table_are_whole_and_hold_every_count_that_they_held():
+    release = Release.of(PLAN, ESTIMATE, refine="smooth")
+    columns = release.columns()
+    for estimate, names in (
+        (release.unbiased, ("lower", "upper")),
+        (release.refined, ("refined_lower", "refined_upper")),
+    ):
+        exact_lower, exact_upper = (limit.ravel() for limit in estimate.noise.intervals(estimate.values, release.level))
+        lower, upper = (columns[name] for name in names)
+        assert (lower % 1 == 0).all()
+        assert (upper % 1 == 0).all()
+        assert (lower <= np.ceil(exact_lower)).all()
+        assert (np.floor(exact_upper) <= upper).all()
+        assert (np.abs(lower - exact_lower) <= 0.5).all()
+        assert (np.abs(upper - exact_upper) <= 0.5).all()
+    errors = release.unbiased.noise.standard_errors().ravel()
+    np.testing.assert_allclose(columns["standard_error"], errors, rtol=5.1e-4)
+    assert all(len(f"{error:g}".replace(".", "").lstrip("0")) <= 4 for error in columns["standard_error"])
+
+
 def test_the_default_is_the_best_that_needs_no_tuning():
     assert best_refinement(ESTIMATE).name == "smooth"
     _, short = simulated_estimate(COUNTS[:59])

@@ -29,7 +29,7 @@ from tacit.release.hiding import intervals, without_cells
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
-from tacit.rounding import epsilon_at_most
+from tacit.rounding import epsilon_at_most, four_digits, whole_limits
 
 LARGEST_RELATIVE_ERROR = 1 / 3
 ANOTHER_REFINEMENT = "another"
@@ -210,10 +210,13 @@ class Release:
         return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table, a row for every period and place, zeros included; what rules suppress is NaN."""
+        """The table, a row for every period and place, zeros included; what rules suppress is NaN.
+
+        Limits are rounded to whole numbers, as counts are, and errors to four digits; the noise models are not.
+        """
         n_times, n_places = self.domain.shape
-        lower, upper = intervals(self.unbiased, self.level)
-        errors = self.unbiased.noise.standard_errors()
+        lower, upper = map(whole_limits, intervals(self.unbiased, self.level))
+        errors = four_digits(self.unbiased.noise.standard_errors())
         columns: dict[str, NDArray[Any]] = {
             "period": np.repeat(np.array(self.domain.time.labels(), dtype=object), n_places),
             "place": np.tile(np.array(self.domain.place.cells, dtype=object), n_times),
@@ -227,7 +230,7 @@ class Release:
         if self.unbiased.totals is not None:
             columns["reports"] = np.broadcast_to(self.unbiased.totals, self.domain.shape).ravel()
         if self.has_refined_intervals:
-            limits = intervals(self.refined, self.level)
+            limits = map(whole_limits, intervals(self.refined, self.level))
             columns["refined_lower"], columns["refined_upper"] = (limit.ravel() for limit in limits)
         if not self.rules.are_none:
             columns["status"] = self.statuses().ravel()
