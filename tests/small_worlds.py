@@ -19,10 +19,13 @@ def days_and_places(n_days: int, n_places: int) -> Domain:
     return Domain(TimeAxis.between("2018-01-01", str(last)), PlaceAxis.of([f"place {i}" for i in range(n_places)]))
 
 
-def simulated(counts: np.ndarray, *, f: float = 0.5, seed: int = 1, domain: Domain | None = None) -> tuple[Plan, Tally]:
+def simulated(
+    counts: np.ndarray, *, f: float = 0.5, epsilon: float | None = None, seed: int = 1, domain: Domain | None = None
+) -> tuple[Plan, Tally]:
     """A plan over days and places, and the tally of simulated reports of these true counts."""
     n_days, n_places = counts.shape
-    plan = plan_for(domain or days_and_places(n_days, n_places), f=f)
+    axes = domain or days_and_places(n_days, n_places)
+    plan = plan_for(axes, f=f) if epsilon is None else plan_for(axes, epsilon=epsilon)
     mechanism = mechanism_of(plan)
     cells = np.repeat(np.tile(np.arange(n_places), n_days), counts.ravel())
     reports = mechanism.randomize(cells, randomness=SeededRandomness(seed))

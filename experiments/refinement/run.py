@@ -219,11 +219,12 @@ def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float
     found = []
     for period in PERIODS:
         estimate, truth = added_up(smoothed, period), true_sums(counts, smoothed, period)
+        is_open = truth.sum(axis=1) > 0  # of periods without any report there is nothing to say
         for level in LEVELS:
             lower, upper = uncut_limits(estimate, level)
             spread = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0.0, 1.0)
             lower, upper = estimate.noise.intervals(estimate.values, level)
-            found.append((spread.mean(), ((lower <= truth) & (truth <= upper)).mean()))
+            found.append((spread[is_open].mean(), ((lower <= truth) & (truth <= upper))[is_open].mean()))
     return np.array(found).reshape(len(PERIODS), len(LEVELS), 2)
 
 

@@ -113,7 +113,7 @@ def test_scores_of_shifted_levels_are_those_of_dense_algebra(kernels: Any) -> No
     for r in range(N_SERIES):
         _, _, without = _posterior(r, shares, law)
         for t in range(N_TIMES):
-            # by the definition of a score: what a little shift from t on adds to the likelihood, and takes from it again
+            # by definition: what a shift from t on adds to the likelihood, and takes from it again
             shifted = np.where(np.arange(N_TIMES) >= t, 1.0, 0.0)
             more, less = (_posterior(r, shares - sign * shifted[None], law)[2] for sign in (1, -1))
             np.testing.assert_allclose(scores[r, t], (more - less) / 2, atol=1e-9)

@@ -14,22 +14,25 @@ from tacit.noise.filtered import FilteredNoise
 from tacit.postprocess.smoothing.measured import Measured, measured
 from tacit.postprocess.smoothing.model import Setting, Variability, bursts
 from tacit.postprocess.smoothing.seasons import Seasons, seasons
-from tacit.postprocess.smoothing.steps import SHOWN, SHOWN_WITHOUT_TOTAL, fitted, shown_as_counts
+from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
+from tacit.postprocess.smoothing.steps import fitted
+from tacit.postprocess.smoothing.storms import with_storms
 
 FloatArray = NDArray[np.float64]
 
 FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
 
 _FIRST_FIT: Final = 28
+_GROWTH: Final = 0.2
 
 
 def filtered(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
     """Estimate each time bin from itself and what came before: what could have been published on its day.
 
     The model is that of ``smooth``. How much shares vary is found from the past alone, anew whenever the series has
-    doubled: no value changes when later bins are added or altered. Intervals are exact for questions about one bin; for
-    sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an epsilon
-    of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
+    grown by a fifth: no value changes when later bins are added or altered. Intervals are exact for questions about one
+    bin; for sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an
+    epsilon of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
 
     Reference: Harvey1990; Durbin2012.
     """
@@ -39,9 +42,10 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
     parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
     first = 0
     while first < n_times:
-        stop = min(max(2 * first, _FIRST_FIT), n_times)
+        stop = min(first + max(int(_GROWTH * first), _FIRST_FIT), n_times)
         setting, chosen = _learned(known, calendar, extra, first, stop, variability)
         model = setting.model(chosen)
+        model = with_storms(model, setting, *model.follow(setting.observed))
         shares, variances = model.follow(setting.observed)
         parts.append((model, shares + setting.start, variances, slice(first, stop)))
         first = stop
@@ -49,7 +53,7 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, FILTERED)
     if non_negative:
-        offsets = (shown_as_counts(values, known) - values).astype(np.float32).astype(np.float64)
+        offsets = (shown_alone(values, known) - values).astype(np.float32).astype(np.float64)
         values = np.maximum(values + offsets, 0.0)
         noise = replace(noise, offsets=offsets if offsets.any() else None)
         steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)

@@ -12,20 +12,19 @@ from tacit.estimate import Estimate
 from tacit.noise.drifting import StateSpace, rounded
 from tacit.noise.fused_states import FusedStates
 from tacit.noise.state_space import StateSpaceNoise
-from tacit.postprocess.simplex import projected
 from tacit.postprocess.smoothing.breaks import found_breaks
 from tacit.postprocess.smoothing.fitting import fit, fit_scales
 from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.model import OF_RATES, Setting, Variability, bursts
 from tacit.postprocess.smoothing.seasons import Seasons, seasons
 from tacit.postprocess.smoothing.shares import long_run_shares
+from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
+from tacit.postprocess.smoothing.storms import with_storms
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
 
 FloatArray = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
-SHOWN: Final = "negative counts shown as 0, the others lowered to keep the total"
-SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
 
 _LEAST_SHARE: Final = 0.1
 _REVISIONS: Final = 2
@@ -52,9 +51,9 @@ def smooth(
     essentially the smoothed share: it cannot show that day's anomaly, and its interval says so.
 
     The noise is the model's posterior law, for days, months, years and any other sum. With ``non_negative`` what is
-    shown is moved to where counts can be; intervals stay those of the values before. Where a curator counted sums over
-    time too, in a tree, they are as well known as their own noise lets them be. Of times that are ``missing``, a
-    curator's counts are 0.
+    shown is moved to where counts can be, longer periods first; intervals stay those of the values before. Where a
+    curator counted sums over time too, in a tree, they are as well known as their own noise lets them be. Of times that
+    are ``missing``, a curator's counts are 0.
 
     Reference: Harvey1990; Durbin2012.
     """
@@ -71,16 +70,17 @@ def smooth(
             inflation=_INFLATION,
             non_negative=non_negative,
         )
+    model = with_storms(model, found.setting, *model.smooth(found.setting.observed))
     shares = model.smooth(found.setting.observed)[0] + found.setting.start
     noise = StateSpaceNoise(model, *_weights(known, model), inflation=_INFLATION, share_skews=found.setting.skews)
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
-        shown = shown_as_counts(values, known)
+        shown = shown_in_periods(values, known, estimate.domain.time) if values.min() < 0 else values
         offsets = (shown - values).astype(np.float32).astype(np.float64)
         values, noise = values + offsets, replace(noise, offsets=offsets if offsets.any() else None)
         values = np.maximum(values, 0.0)
-        steps = (*steps, SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)
+        steps = (*steps, SHOWN_IN_PERIODS if known.is_shared else SHOWN_ADDING_UP)
     return replace(estimate, values=values, noise=noise, steps=steps)
 
 
@@ -153,10 +153,3 @@ def _counts(known: Measured, noise: StateSpaceNoise, shares: FloatArray) -> Floa
         shares = shares + noise.share_weights * (1 - shares.sum(axis=1, keepdims=True))
         days = days - noise.day_weights * days.sum(axis=1, keepdims=True)
     return np.asarray(exposures * shares + days, np.float64)
-
-
-def shown_as_counts(values: FloatArray, known: Measured) -> FloatArray:
-    """The nearest values that counts can have."""
-    if known.is_shared:
-        return projected(values, known.exposures.astype(np.int64))
-    return np.maximum(values, 0.0)

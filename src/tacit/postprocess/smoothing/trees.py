@@ -9,7 +9,6 @@ covariance C are then, given that those of the times m are 0,
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,11 @@ from tacit.noise.tree import TreeNoise
 from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.postprocess.smoothing.measured import Measured, measured
 from tacit.postprocess.smoothing.model import Setting
+from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
 from tacit.tree_fusion import TreeFusion
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-SHOWN_ADDING_UP: Final = "negative counts shown as 0, the others lowered to keep years, then months"
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Measured:
