@@ -111,6 +111,7 @@ def rewritten(path, **changes):
     ("changes", "words"),
     [
         ({"format": FORMAT + 1}, "newer Tacit"),
+        ({"format": FORMAT - 1}, "older Tacit"),
         ({"kind": "release"}, "not a model"),
         ({"forecaster": "os.system"}, "does not know"),
         ({"params": {"dict": {"years": 1, "evil": 2}}}, "do not fit together"),

@@ -26,7 +26,7 @@ from tacit.forecast.history import series_state
 from tacit.forecast.table import FORECASTERS, forecaster_named
 from tacit.series import Series
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _MANIFEST: Final = "model.json"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _LARGEST_BYTES: Final = 1 << 31
@@ -146,7 +146,12 @@ def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         if manifest["format"] > FORMAT:
             raise FormatError(
                 f"the model was written by a newer Tacit: its format is {manifest['format']}, and this version reads "
-                f"up to {FORMAT}. Install a newer Tacit, or fit it anew."
+                f"{FORMAT}. Install a newer Tacit, or fit it anew."
+            )
+        if manifest["format"] < FORMAT:
+            raise FormatError(
+                f"the model was written by an older Tacit: its format is {manifest['format']}, and this version reads "
+                f"{FORMAT}. Fit it anew and save it again."
             )
         names = [name for name in archive.namelist() if name != _MANIFEST]
         arrays = {
