@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from small_worlds import days_and_places
+from small_worlds import days_and_places, simulated_estimate
 from tacit.errors import SettingError
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
+from tacit.release.agreement import contradiction, contradictions
 from tacit.tallying import tally_reports
 from tacit.wire import ReportWriter
 
@@ -120,9 +122,52 @@ def test_refined_counts_may_be_asked(tacit, files):
     asked = ("--from", "2018-01-02", "--to", "2018-01-08", "--place", "place 1", "--refined")
     ran = tacit("query", "smooth.csv", *asked)
     assert re.search(r"\d+ events, refined \(smooth\), give or take \d+", ran.out)
+    assert "The interval is the model's: it holds on average over places and periods if the model fits." in ran.out
+    assert "anomaly" not in ran.out  # at epsilon 2
     refused = tacit("query", "project.csv", *asked)
     assert refused.code == 1
     assert "Ask the unbiased values" in refused.err
+
+
+def moved(release, by):
+    """The same release with unbiased counts that say something else than its model."""
+    return replace(release, unbiased=replace(release.unbiased, values=release.unbiased.values + np.array(by)))
+
+
+def test_a_model_that_cannot_show_a_single_day_says_so_and_where_it_is_contradicted(tacit, tmp_path):
+    plan, estimate = simulated_estimate(np.full((70, 4), 40), f=0.8)
+    release = moved(Release.of(plan, estimate, refine="smooth"), [0, 0, 0, 110])
+    assert release.plan.epsilon < 1.7
+    release.write(tmp_path / "days.csv")
+    day = ("--from", "2018-01-31", "--to", "2018-01-31")
+    for place in range(4):
+        asked = ("query", "days.csv", *day, "--place", f"place {place}", "--refined")
+        ran = tacit(*asked)
+        assert "Below epsilon 1.7 it cannot show the anomaly of a single day." in ran.out
+        box = release.domain.box(first=day[1], last=day[3], places=[f"place {place}"])
+        is_apart = contradiction(release, box) is not None
+        assert is_apart == contradictions(release)[30, place]
+        assert ("The unbiased count contradicts the model here" in ran.err) == is_apart
+    assert is_apart
+    assert "model" not in tacit(*asked[:-1]).out
+    release.coarsen(time="month").write(tmp_path / "months.csv")
+    months = tacit("query", "months.csv", "--from", "2018-02", "--to", "2018-02", "--place", "place 0", "--refined")
+    assert "the model's" in months.out
+    assert "anomaly" not in months.out
+
+
+def test_a_model_that_too_many_counts_contradict_is_named(tacit, files, monkeypatch):
+    assert tacit("release", "ab.tally", "--refine", "smooth", "--out", "fits.csv").code == 0
+    made = Release.read(files / "fits.csv")
+    assert not contradictions(made).any()
+    wrong = moved(made, [60, 0, 0])
+    apart = contradictions(wrong)
+    assert apart[:, 0].mean() > 0.5
+    assert contradiction(wrong, wrong.domain.box(first="2018-01-03", last="2018-01-09", places=["place 0"])) is not None
+    assert not contradictions(replace(wrong, refinement="raw")).any()
+    monkeypatch.setattr("tacit.cli.release.Release.of", lambda *_, **__: wrong)
+    ran = tacit("release", "ab.tally", "--out", "wrong.csv")
+    assert f"In {apart.sum()} of 60 counts the 95% intervals of unbiased and refined do not overlap" in ran.err
 
 
 def test_missing_days_outside_the_time_are_refused(tacit, files):

@@ -43,6 +43,16 @@ def test_only_smoothed_counts_have_intervals_of_their_own():
     assert narrower.mean() > 0.9
 
 
+@pytest.mark.parametrize("name", REFINEMENTS)
+def test_the_statement_says_where_a_model_speaks(tmp_path, name):
+    release = Release.of(PLAN, ESTIMATE, refine=name)
+    release.write(tmp_path / "r.csv")
+    release.write(tmp_path / "r.parquet")
+    beside = pq.read_schema(tmp_path / "r.parquet").metadata[b"privacy"].decode()
+    for text in (release.statement.text(), (tmp_path / "r.csv").read_text(encoding="utf-8"), beside):
+        assert ("What a model says: Column 'refined' comes from a model" in text) == (name == "smooth")
+
+
 def test_limits_in_the_table_are_whole_and_hold_every_count_that_they_held():
     release = Release.of(PLAN, ESTIMATE, refine="smooth")
     columns = release.columns()

@@ -12,6 +12,7 @@ from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
+from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules
 from tacit.cli.sources import moved_table, open_source, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
@@ -144,6 +145,7 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     if made.version.number > 1:
         console.say(f"Version {made.version.number}: counting again drew new noise and was paid for anew.")
     say_rules(made)
+    warn_of_contradictions(made)
     if done.is_resumed:
         console.say("An interrupted run was taken up again: the same noise, at no further cost.")
     if made.is_simulation:

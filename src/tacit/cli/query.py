@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.refined_words import say_model
 from tacit.release import Release
 from tacit.rounding import percent, whole
 
@@ -48,3 +49,5 @@ def query(
         f"{percent(found.level)} interval: {whole(found.lower)} to {whole(found.upper)} "
         f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"
     )
+    if refined:
+        say_model(asked, found.box)

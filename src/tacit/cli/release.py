@@ -10,6 +10,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
+from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules, warn_of_missing_reports
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
@@ -112,6 +113,7 @@ def release(
     if former is not None:
         _say_version(made, revises)
     say_rules(made)
+    warn_of_contradictions(made)
     warn_of_missing_reports(estimate, agreed_rules)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")

@@ -224,7 +224,10 @@ def middle(kinds: Sequence[Errors]) -> int:
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
-    remarks = ["Made by Tacit. Lines that begin with # are not data."]
+    remarks = [
+        "Made by Tacit. Lines that begin with # are not data.",
+        "All numbers here are unbiased counts of the release and about them; 'reliable' judges them, too.",
+    ]
     remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
     remarks += selection.release.statement.text().splitlines()
     offered = {counts.step: counts for counts in (selection.whole, selection.maps) if counts is not None}

@@ -29,6 +29,14 @@ _GONE: Final = (
 _LEFT_OVER: Final = (
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
+_SMOOTHED: Final = "smoothing over time"
+"""How the step begins after which refined counts are a model's."""
+_OF_A_MODEL: Final = (
+    "Column 'refined' comes from a model, and so does its interval, refined_lower to refined_upper: it holds on "
+    "average over places and periods if the model fits, and least for days that were unusual. Later data revise "
+    "earlier refined counts. In the release's table standard_error, lower and upper belong to 'unbiased', and "
+    "'reliable' judges 'refined'."
+)
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 
 
@@ -112,6 +120,8 @@ class PrivacyStatement:
         """Headings and plain sentences, in reading order."""
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
         parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
+        if any(step.startswith(_SMOOTHED) for step in self.refined_steps):
+            parts.append(("What a model says", _OF_A_MODEL))
         if self.suppressed:
             parts.append(("What is left out", self._suppression_words))
         if self.version.number > 1:
