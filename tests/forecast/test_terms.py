@@ -44,21 +44,27 @@ def test_days_beside_that_other_columns_flag_are_left_to_them() -> None:
 
 
 def test_numbers_are_scaled_by_what_was_learned_from_and_what_is_unknown_has_no_effect() -> None:
-    values = np.concatenate([np.tile([10.0, 20.0], 10), [1000.0, np.nan]])
-    known = Covariates(TimeAxis("2018-01-01", "day", "UTC", 22), {"traffic": values})
-    terms = Terms.learned(known, 20)
-    level = terms.rows(known.time, known, 0, 24)[:, -2]
+    values = np.concatenate([np.tile([10.0, 20.0], 15), [1000.0, np.nan]])
+    known = Covariates(TimeAxis("2018-01-01", "day", "UTC", 32), {"traffic": values})
+    terms = Terms.learned(known, 30)
+    level = terms.rows(known.time, known, 0, 34)[:, -2]
     np.testing.assert_allclose(level[:2], [-1, 1])
-    np.testing.assert_array_equal(level[20:], [4, 0, 0, 0])  # far outside what was seen, unknown, beyond the table
+    np.testing.assert_array_equal(level[30:], [4, 0, 0, 0])  # far outside what was seen, unknown, beyond the table
 
 
 def test_columns_that_never_change_are_left_out_and_those_of_places_averaged() -> None:
-    time = TimeAxis("2018-01-01", "day", "UTC", 10)
-    by_place = np.stack([np.arange(10.0), np.full(10, np.nan), np.arange(10.0) + 2], axis=1)
-    known = Covariates(time, {"constant": np.ones(10), "weather": by_place})
-    terms = Terms.learned(known, 10)
+    time = TimeAxis("2018-01-01", "day", "UTC", 30)
+    by_place = np.stack([np.arange(30.0), np.full(30, np.nan), np.arange(30.0) + 2], axis=1)
+    known = Covariates(time, {"constant": np.ones(30), "weather": by_place})
+    terms = Terms.learned(known, 30)
     assert [column.name for column in terms.columns] == ["weather"]
-    assert terms.columns[0].centre == pytest.approx(5.5)
+    assert terms.columns[0].centre == pytest.approx(15.5)
+
+
+def test_a_handful_of_numbers_is_not_learned_from() -> None:
+    """Three months say nothing of a fourth with more holidays than any of them."""
+    known = Covariates(TimeAxis("2018-02-01", "month", "UTC", 4), {"holidays": np.array([0.0, 0.01, 0.02, 0.13])})
+    assert Terms.learned(known, 3).columns == ()
 
 
 def test_terms_come_back_from_plain_data() -> None:

@@ -20,6 +20,7 @@ _DAY: Final = 86_400
 _YEAR_WAVES: Final = 3
 _DAY_WAVES: Final = 4
 _RARE: Final = 0.1
+_FEWEST_NUMBERS: Final = 24
 
 USUAL_SIZES: Final = {
     "weekday": 0.15,
@@ -67,6 +68,8 @@ class Terms:
             if not len(known) or known.min() == known.max():
                 continue  # what never changes tells nothing
             is_flag = bool(np.isin(known, (0.0, 1.0)).all())
+            if not is_flag and len(known) < _FEWEST_NUMBERS:
+                continue  # a handful says neither where a number is usual nor how far it may go
             centre, scale = (0.0, 1.0) if is_flag else (float(known.mean()), float(known.std()))
             is_alone = is_flag and bool(known.mean() < _RARE) and not _has_neighbours(name, of_all, around)
             columns.append(Column(name, centre, scale, is_flag, is_alone))
