@@ -131,6 +131,13 @@ def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
     np.testing.assert_array_equal(days.reliable, (days.status == "shown") & is_small)
 
 
+def test_a_page_of_a_smoothed_release_says_that_a_model_speaks_and_what_its_own_tables_hold(tmp_path):
+    make_page(Release.of(PLAN, ESTIMATE, refine="smooth"), tmp_path / "page.html")
+    text, tables = tables_of(tmp_path / "page.html")
+    assert "<dt>What a model says</dt>" in text
+    assert any("# All numbers here are unbiased counts of the release and about them" in table for table in tables)
+
+
 def test_the_legend_names_every_reason_for_a_mark():
     """A rule about the refined count may grey an unbiased one whose own error is small."""
     rules = Rules.parse(grey=("relative error > 0.02", "count < 5"))
