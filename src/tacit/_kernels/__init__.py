@@ -22,13 +22,11 @@ from tacit._kernels.protocols import (
     InversionKernels,
     LikelihoodKernels,
     ResponseKernels,
-    StateKernels,
-    StateSpaceKernels,
     SubsetKernels,
-    SummedKernels,
     TreeKernels,
     UnaryKernels,
 )
+from tacit._kernels.series_protocols import StateKernels, StateSpaceKernels, SummedKernels
 
 __all__ = [
     "WORTH_LOADING",

@@ -117,20 +117,14 @@ def level_scores(
     """
     n_series, n_times = shares.shape
     n_terms = basis.shape[1]
-    filtered = _Filtered.run(shares, errors, basis, series, memory, coefficients, shocks)
+    filtered = _Filtered.run(shares, errors, basis, series, memory, coefficients, shocks, keep=True)
     covariance = np.linalg.inv(filtered.precision)
     decay = np.array([1.0, memory])
-    state = np.zeros((n_series, n_terms + 1, 2))
-    kept = []
-    for t, (_, _, spread, gain) in enumerate(_covariances(errors, series, memory, shocks)):
-        state = state if t == 0 else state * decay
-        seen = np.concatenate([np.broadcast_to(basis[t], (n_series, n_terms)), shares[:, t, None]], axis=1)
-        residuals = seen - state.sum(axis=2)
-        state = state + residuals[:, :, None] * gain[:, None, :]
-        kept.append((residuals / spread[:, None], 1 / spread, gain))
+    seen = list(_covariances(errors, series, memory, shocks))
     slopes, bends = np.zeros((n_series, n_terms + 1, 2)), np.zeros((n_series, 2, 2))
     for t in range(n_times - 1, -1, -1):
-        residuals, weight, gain = kept[t]
+        _, _, spread, gain = seen[t]
+        residuals, weight = filtered.residuals[t] / spread[:, None], 1 / spread
         slopes, bends = slopes * decay, bends * decay[:, None] * decay
         rest = np.eye(2) - gain[:, :, None]  # what a state leaves of itself once its time is seen
         slopes = residuals[:, :, None] + slopes @ rest
@@ -234,6 +228,7 @@ class _Filtered:
     """The states that one pass finds for the columns of the basis and, last, for the shares; and what it adds up."""
 
     states: Any
+    residuals: Any
     deviance: FloatArray
     precision: FloatArray
     loads: FloatArray
@@ -255,7 +250,7 @@ class _Filtered:
         n_series, n_terms = len(shares), basis.shape[1]
         decay = np.array([1.0, memory])
         state = np.zeros((n_series, n_terms + 1, 2))
-        kept = []
+        states, all_residuals = [], []
         products = np.zeros((n_series, n_terms + 1, n_terms + 1))
         logs = np.zeros(n_series)
         for t, (_, _, spread, gain) in enumerate(_covariances(errors, series, memory, shocks)):
@@ -267,8 +262,9 @@ class _Filtered:
             logs += np.log(spread, out=np.zeros(n_series), where=is_seen)
             products += residuals[:, :, None] * residuals[:, None, :] / spread[:, None, None]
             if keep:
-                kept.append(state)
+                states.append(state)
+                all_residuals.append(residuals)
         precision = products[:, :-1, :-1] + np.eye(n_terms) / coefficients[:, None, :]
         loads = products[:, :-1, -1]
         found: FloatArray = np.linalg.solve(precision, loads[..., None])[..., 0].astype(np.float64)
-        return cls(kept, logs + products[:, -1, -1], precision, loads, found)
+        return cls(states, all_residuals, logs + products[:, -1, -1], precision, loads, found)
