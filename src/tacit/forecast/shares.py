@@ -183,23 +183,9 @@ class ShareModel:
 
     def _model(self, known: Measured, calendar: Seasons, bursts: FloatArray) -> tuple[StateSpace, Setting]:
         """The model of all bins, those after what it learned from included."""
-        n_times, n_places = known.counts.shape
-        later = np.broadcast_to(self.shares[-1], (max(n_times - len(self.shares), 0), n_places))
-        shares = np.concatenate([self.shares, later])[:n_times]
-        shocks = self.shocks
-        if shocks.shape != (1, 1):
-            shocks = np.concatenate([shocks, np.zeros((max(n_times - len(shocks), 0), n_places))])[:n_times]
-        setting = Setting(
-            measured=known,
-            calendar=calendar,
-            bursts=bursts,
-            base=self.base,
-            start=self.start,
-            start_variances=self.start_variances,
-            shares=shares,
-            scales=self.scales,
-            shocks=shocks,
-        )
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        learned = Setting(measured=known, calendar=calendar, bursts=bursts, **arrays)
+        setting = learned.going_on(known, calendar, bursts)
         return setting.model(self.variability), setting
 
 

@@ -67,19 +67,7 @@ def _learned(
     shown, n_places = known.until(stop), known.counts.shape[1]
     if first > 0:
         found = fitted(known.until(first), calendar.until(first), extra[:first], variability)
-        later = np.broadcast_to(found.setting.shares[-1], (stop - first, n_places))
-        shares = np.concatenate([found.setting.shares, later])
-        shocks = found.setting.shocks
-        if len(shocks) > 1:
-            shocks = np.concatenate([shocks, np.zeros((stop - first, n_places))])
-        whole = replace(
-            found.setting,
-            measured=shown,
-            calendar=calendar.until(stop),
-            bursts=extra[:stop],
-            shares=shares,
-            shocks=shocks,
-        )
+        whole = found.setting.going_on(shown, calendar.until(stop), extra[:stop])
         return whole, found.variability
     base = np.full(n_places, 1 / n_places)
     if not known.is_shared:

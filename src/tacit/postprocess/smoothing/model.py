@@ -85,6 +85,18 @@ class Setting:
         squares = np.square(self.base)
         return replace(self, start=self.base, start_variances=_WIDE * squares + squares.mean())
 
+    def going_on(self, measured: Measured, calendar: Seasons, bursts: FloatArray) -> Setting:
+        """The same for another length of the series: after what was learned from shares stay, and no level breaks."""
+        n_times, n_places = measured.counts.shape
+        n_later = max(n_times - len(self.shares), 0)
+        shares = np.concatenate([self.shares, np.broadcast_to(self.shares[-1], (n_later, n_places))])
+        shocks = self.shocks
+        if shocks.shape != (1, 1):
+            shocks = np.concatenate([shocks, np.zeros((n_later, n_places))])[:n_times]
+        return replace(
+            self, measured=measured, calendar=calendar, bursts=bursts, shares=shares[:n_times], shocks=shocks
+        )
+
     def fixed(self, *, given_sum: bool = False, places: NDArray[np.int64] | None = None) -> Fixed:
         """What does not hang on the variability: of independent places, or of places once their sum is known."""
         measured = self.measured
