@@ -1,0 +1,196 @@
+"""The exact probabilities of what a sampler gives, found by driving it with chosen random words.
+
+A sampler is a function of independent uniform words. It is looked at as an automaton: a state is what is left to
+decide after some words. The next word is cut where the sampler decides otherwise, each part leads to a state, and parts
+have the measure of their words. Nothing is known of the sampler beforehand but how its first words are laid out; its
+thresholds are found by bisection. The probability of every outcome follows as a fraction, loops of words drawn again
+included, by eliminating one state after the other.
+
+Two states count as the same where ``TAILS`` continuations give the same outcomes from as many words; a run of values
+counts as one part where its ends and some values between them do. A sampler that treats a word in its midst in its own
+way, such as a back door, could pass; one that errs in a threshold, in a case or in the order of its words cannot.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD_BITS = 64
+TAILS = 24
+"""Continuations by which two states are told apart. Half as many confuse states whose rarest outcome has 5 percent."""
+SHORT = 6
+"""Continuations by which values of a word are told apart while a boundary is searched: a quarter of the work."""
+TAIL_WORDS = 32
+"""Words of a continuation: more than a report of the mechanisms listed takes, 24, and a few drawn again."""
+PROBES = 12
+"""Random values at which a word is tried before boundaries are searched between them."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits of a word that are decided on together: cut into runs, or, where ``is_listed``, value by value."""
+
+    first_bit: int
+    n_bits: int
+    is_listed: bool = False
+
+
+WHOLE = (Field(0, WORD_BITS),)
+Layout = Mapping[int, tuple[Field, ...]]
+"""The fields of the words that are not compared as wholes, by their position."""
+Sampler = Callable[["DrivenWords"], object]
+
+
+class DrivenWords:
+    """Gives the words listed, one after the other, and knows how many were drawn."""
+
+    is_simulation = True
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self._words = np.array(words, np.uint64)
+        self.n_drawn = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        out = np.empty(count, np.uint64)
+        self.fill(out)
+        return out
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        assert self.n_drawn + out.size <= self._words.size, "the sampler draws more words than it was expected to"
+        out.reshape(-1)[:] = self._words[self.n_drawn : self.n_drawn + out.size]
+        self.n_drawn += out.size
+
+
+@dataclass(frozen=True)
+class State:
+    """Words that were drawn, and those bits of the next one that are decided on already."""
+
+    words: tuple[int, ...] = ()
+    partial: int = 0
+    n_fields: int = 0
+
+
+Signature = tuple[object, ...]
+"""How many fields of a word are decided on, then what each continuation leads to and how many words more it takes."""
+
+
+class DrivenLaw:
+    """The law of a sampler, state by state."""
+
+    def __init__(self, sampler: Sampler, layout: Layout) -> None:
+        self._sampler, self._layout = sampler, layout
+        source = random.Random(2026)  # any tails serve; these make a failure repeatable
+        self._tails = [[source.getrandbits(WORD_BITS) for _ in range(TAIL_WORDS)] for _ in range(TAILS)]
+        self._random = source
+        self._moves: dict[Signature, dict[Signature, Fraction]] = {}
+        self._outcomes: dict[Signature, object] = {}
+
+    def probabilities(self) -> dict[object, Fraction]:
+        """The probability of every outcome, as exact fractions that add up to 1."""
+        start = self._explore(State())
+        if start in self._outcomes:
+            return {self._outcomes[start]: Fraction(1)}
+        for name in [name for name in self._moves if name != start]:
+            self._eliminate(name)
+        moves = _without_loop(self._moves[start], start)
+        law: dict[object, Fraction] = {}
+        for name, chance in moves.items():
+            law[self._outcomes[name]] = law.get(self._outcomes[name], Fraction(0)) + chance
+        assert sum(law.values()) == 1
+        return law
+
+    def _explore(self, state: State) -> Signature:
+        pending = [(state, first := self._signature(state, TAILS))]
+        while pending:
+            state, name = pending.pop()
+            if name in self._moves or name in self._outcomes:
+                continue
+            if self._is_final(state):
+                self._outcomes[name] = self._sampler(DrivenWords(state.words))
+                continue
+            moves: dict[Signature, Fraction] = {}
+            for child, measure in self._parts(state):
+                to = self._signature(child, TAILS)
+                moves[to] = moves.get(to, Fraction(0)) + measure
+                pending.append((child, to))
+            self._moves[name] = moves
+        return first
+
+    def _parts(self, state: State) -> list[tuple[State, Fraction]]:
+        """The parts of the next field's values that lead to one state each, and their measure."""
+        fields = self._fields(state)
+        field = fields[state.n_fields]
+        size = 1 << field.n_bits
+
+        def child(value: int) -> State:
+            partial = state.partial | value << field.first_bit
+            if state.n_fields + 1 < len(fields):
+                return State(state.words, partial, state.n_fields + 1)
+            used = sum((1 << f.n_bits) - 1 << f.first_bit for f in fields)
+            # the bits that no field has must not matter: they are other ones each time
+            return State((*state.words, partial | self._random.getrandbits(WORD_BITS) & ~used))
+
+        def look(value: int) -> Signature:
+            return self._signature(child(value), SHORT)
+
+        starts = range(size) if field.is_listed else _runs(size, look, self._random)
+        ends = [*starts[1:], size]
+        return [(child(first), Fraction(end - first, size)) for first, end in zip(starts, ends, strict=True)]
+
+    def _fields(self, state: State) -> tuple[Field, ...]:
+        return self._layout.get(len(state.words), WHOLE)
+
+    def _is_final(self, state: State) -> bool:
+        source = DrivenWords([*state.words, *self._tails[0]])
+        self._sampler(source)
+        return source.n_drawn <= len(state.words)
+
+    def _signature(self, state: State, n_tails: int) -> Signature:
+        mask = sum((1 << f.n_bits) - 1 << f.first_bit for f in self._fields(state)[: state.n_fields])
+        seen: list[object] = [state.n_fields]
+        for tail in self._tails[:n_tails]:
+            source = DrivenWords([*state.words, state.partial | tail[0] & ~mask, *tail[1:]])
+            outcome = self._sampler(source)
+            seen.append((outcome, source.n_drawn - len(state.words)))
+        return tuple(seen)
+
+    def _eliminate(self, name: Signature) -> None:
+        """Lead all ways through a state past it."""
+        onward = _without_loop(self._moves.pop(name), name)
+        for moves in self._moves.values():
+            chance = moves.pop(name, None)
+            if chance is not None:
+                for to, further in onward.items():
+                    moves[to] = moves.get(to, Fraction(0)) + chance * further
+
+
+def _without_loop(moves: dict[Signature, Fraction], name: Signature) -> dict[Signature, Fraction]:
+    """The moves that leave a state, once it is left."""
+    stay = moves.get(name, Fraction(0))
+    return {to: chance / (1 - stay) for to, chance in moves.items() if to != name}
+
+
+def _runs(size: int, look: Callable[[int], Signature], source: random.Random) -> list[int]:
+    """The first values of the runs that look alike, by bisection between values that do not."""
+    tried = {0, size - 1, *(source.randrange(size) for _ in range(PROBES))}
+    seen = [(value, look(value)) for value in sorted(tried)]
+    starts = [0]
+    for (low, below), (high, above) in pairwise(seen):
+        while below != above:
+            last, beyond = low, high  # the last value that is known to look like below, and one that is known not to
+            while beyond - last > 1:
+                middle = (last + beyond) // 2
+                if look(middle) == below:
+                    last = middle
+                else:
+                    beyond = middle
+            starts.append(beyond)
+            low, below = beyond, look(beyond)
+    return starts

@@ -1,0 +1,178 @@
+"""The samplers of all local mechanisms again, one report at a time in whole numbers: slow, and short enough to read.
+
+They take the words in the documented order and decide every coin by comparing whole numbers, so what they give has the
+probabilities of the channel by inspection. What the library makes of the same words, with compiled and with plain
+kernels and for any number of reports, must equal it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from tacit import galois
+from tacit.local.hadamard import HadamardResponse
+from tacit.local.hashing import LocalHashing
+from tacit.local.hierarchical import HierarchicalHistogram
+from tacit.local.memoized import LongitudinalRappor
+from tacit.local.randomized_response import RandomizedResponse
+from tacit.local.randomizer import LocalRandomizer
+from tacit.local.subset import SubsetSelection
+from tacit.local.unary import UnaryEncoding
+from tacit.randomness import Randomness
+from tacit.randomness.bernoulli import COIN, FEW, ROUNDS
+
+
+def coins(count: int, threshold: int, source: Randomness) -> list[bool]:
+    """Coins of a threshold: heads where a number of 64 digits, drawn digit by digit while open, is below it."""
+    if threshold in (0, COIN):
+        return [threshold == COIN] * count
+    heads, still_open, left = [False] * count, list(range(count)), threshold
+    for n_digits in ROUNDS:
+        if len(still_open) <= FEW or not left:
+            break
+        n_words = -(-len(still_open) // 64)
+        top, left = divmod(left << n_digits, COIN)
+        digits = [top >> d & 1 for d in reversed(range(n_digits))]
+        while not left and digits and not digits[-1]:  # a number that agrees so far is not below
+            digits.pop()
+        drawn = source.words(n_words * len(digits)).reshape(len(digits), n_words).tolist()
+        undecided = []
+        for place, coin in enumerate(still_open):
+            number = [row[place // 64] >> place % 64 & 1 for row in drawn]
+            heads[coin] = number < digits
+            if number == digits:
+                undecided.append(coin)
+        still_open = undecided
+    if left and still_open:
+        for coin, word in zip(still_open, source.words(len(still_open)).tolist(), strict=True):
+            heads[coin] = word < left
+    return heads
+
+
+def integers(limits: Sequence[int], n_rows: int, source: Randomness) -> list[list[int]]:
+    """Rows of even integers below limits of at most 4096: a surplus of lanes is drawn again."""
+    assert max(limits) <= 4096
+    below = list(limits) * n_rows
+    words = source.words(-(-len(below) // 4)).tolist()
+    products = [(words[i // 4] >> 16 * (i % 4)) % (1 << 16) * limit for i, limit in enumerate(below)]
+    values = [product >> 16 for product in products]
+    again = [i for i, limit in enumerate(below) if products[i] % (1 << 16) < (1 << 16) % limit]
+    while again:
+        rejected = []
+        for i, word in zip(again, source.words(len(again)).tolist(), strict=True):
+            values[i], rest = divmod((word >> 32) * below[i], 1 << 32)
+            if rest < (1 << 32) % below[i]:
+                rejected.append(i)
+        again = rejected
+    return [values[row * len(limits) : (row + 1) * len(limits)] for row in range(n_rows)]
+
+
+def reports_of(randomizer: LocalRandomizer, cells: Sequence[int], source: Randomness) -> list[int]:
+    """The reports of cells as numbers, whose lowest byte is the first."""
+    for kind, make in _MAKERS.items():
+        if isinstance(randomizer, kind):
+            return make(randomizer, cells, source)
+    raise AssertionError(f"no reference for {type(randomizer).__name__}: write one")
+
+
+def _unary(encoding: UnaryEncoding, cells: Sequence[int], source: Randomness) -> list[int]:
+    k, n = encoding.n_cells, len(cells)
+    noise = coins(n * k, encoding.zeros, source)
+    if encoding.ones + encoding.zeros == COIN:
+        truth = [not noise[r * k + cell] for r, cell in enumerate(cells)]
+    else:
+        truth = coins(n, encoding.ones, source)
+    rows = [[truth[r] if j == cell else noise[r * k + j] for j in range(k)] for r, cell in enumerate(cells)]
+    return [_number(row) for row in rows]
+
+
+def _response(response: RandomizedResponse, cells: Sequence[int], source: Randomness) -> list[int]:
+    drawn = integers((response.n_cells,), len(cells), source)
+    kept = coins(len(cells), response.keep, source)
+    return [cell if keep else other for cell, keep, (other,) in zip(cells, kept, drawn, strict=True)]
+
+
+def _subset(selection: SubsetSelection, cells: Sequence[int], source: Randomness) -> list[int]:
+    k, w = selection.n_cells, selection.size
+    drawn = integers(range(k - w, k), len(cells), source)
+    included = coins(len(cells), selection.include, source)
+    reports = []
+    for cell, is_in, places in zip(cells, included, drawn, strict=True):
+        chosen: set[int] = set()  # places among the k - 1 other cells, by Floyd's rule
+        for step, place in enumerate(places[is_in:], int(is_in)):
+            chosen.add(place if place not in chosen else k - 1 - w + step)
+        others = {place + (place >= cell) for place in chosen}
+        reports.append(sum(1 << j for j in others | ({cell} if is_in else set())))
+    return reports
+
+
+def _hadamard(response: HadamardResponse, cells: Sequence[int], source: Randomness) -> list[int]:
+    width = {1: 1, 2: 2, 3: 4, 4: 4}[response.report_bytes]
+    drawn = b"".join(word.to_bytes(8, "little") for word in source.words(-(-len(cells) * width // 8)).tolist())
+    kept = coins(len(cells), response.keep, source)
+    reports = []
+    for r, cell in enumerate(cells):
+        column = int.from_bytes(drawn[r * width : (r + 1) * width], "little") % (1 << response.n_bits)
+        row = cell + 1
+        if kept[r] and (row & column).bit_count() % 2:
+            column ^= row & -row
+        reports.append(column)
+    return reports
+
+
+def _hashing(hashing: LocalHashing, cells: Sequence[int], source: Randomness) -> list[int]:
+    words = source.words(len(cells)).tolist()
+    first, rest = hashing.keep >> 48, hashing.keep % (1 << 48) << 16
+    is_open = [word >> 48 == first for word in words]
+    more = iter(source.words(sum(is_open)).tolist())
+    reports = []
+    for cell, word, undecided in zip(cells, words, is_open, strict=True):
+        keep = next(more) < rest if undecided else word >> 48 < first
+        a = word % (1 << hashing.degree)
+        product = int(galois.multiply(np.array([a]), np.array([cell]), hashing.degree)[0])
+        value = product >> (hashing.degree - hashing.bits) if keep else word >> hashing.degree & hashing.n_values - 1
+        reports.append(a | value << hashing.degree)
+    return reports
+
+
+def _longitudinal(rappor: LongitudinalRappor, cells: Sequence[int], source: Randomness) -> list[int]:
+    assert rappor.n_bits is None, "one-hot bits"
+    width, k = 8 * rappor.report_bytes, rappor.n_cells
+    flips, ones, zeros = (
+        coins(width * len(cells), threshold, source) for threshold in (rappor.permanent, rappor.ones, rappor.zeros)
+    )
+    reports = []
+    for r, cell in enumerate(cells):
+        permanent = [flips[r * width + j] != (j == cell) for j in range(k)]
+        reports.append(_number([(ones if permanent[j] else zeros)[r * width + j] for j in range(k)]))
+    return reports
+
+
+def _hierarchical(histogram: HierarchicalHistogram, cells: Sequence[int], source: Randomness) -> list[int]:
+    edges = list(accumulate(histogram.chances))
+    levels = [1 + sum(word >= edge for edge in edges[:-1]) for word in source.words(len(cells)).tolist()]
+    reports = [0] * len(cells)
+    for level, oracle in enumerate(histogram.oracles, 1):
+        chosen = [r for r in range(len(cells)) if levels[r] == level]
+        nodes = histogram.hierarchy.nodes_of(np.array([cells[r] for r in chosen], np.int64), level).tolist()
+        for r, payload in zip(chosen, reports_of(oracle, nodes, source), strict=True):
+            reports[r] = level + 256 * payload
+    return reports
+
+
+def _number(bits: Sequence[bool]) -> int:
+    return sum(1 << j for j, bit in enumerate(bits) if bit)
+
+
+_MAKERS = {
+    UnaryEncoding: _unary,
+    RandomizedResponse: _response,
+    SubsetSelection: _subset,
+    HadamardResponse: _hadamard,
+    LocalHashing: _hashing,
+    LongitudinalRappor: _longitudinal,
+    HierarchicalHistogram: _hierarchical,
+}
