@@ -82,8 +82,8 @@ def rho_of_epsilon(epsilon: float) -> float:
 
 def _offset(x: float, delta: float) -> float:
     """The part of the bound without rho, at alpha = 1 + exp(x)."""
-    log_alpha = math.log1p(math.exp(x))
-    return x - log_alpha - (math.log(delta) + log_alpha) * math.exp(-x)
+    inverse = math.exp(-x)  # of alpha - 1; a difference of logarithms would lose all digits of a tiny bound
+    return -math.log1p(inverse) - (math.log(delta) + math.log1p(math.exp(x))) * inverse
 
 
 def _exact_offset(a: Decimal, delta: float) -> Decimal:
