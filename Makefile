@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TESTED := $(wildcard requirements/*.txt)
 
-.PHONY: demo test check bench reproduce setup browser clean
+.PHONY: demo test check bench reproduce setup browser constraints clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -40,14 +41,18 @@ bench: $(VENV)-bench/.bench
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
 	@echo "  benchmarks/bounding.py   bounding what a user's day adds, the same"
 
-$(VENV)/.desk: pyproject.toml
+$(VENV)/.desk: pyproject.toml $(TESTED)
 	$(PYTHON) tools/environment.py $(VENV) desk
 
-$(VENV)/.test: pyproject.toml
+$(VENV)/.test: pyproject.toml $(TESTED)
 	$(PYTHON) tools/environment.py $(VENV) test
 
 $(VENV)-bench/.bench: pyproject.toml
 	$(PYTHON) tools/environment.py $(VENV)-bench bench
+
+# note the versions that pip chooses today; demo and tests then use them on this version of Python
+constraints:
+	$(PYTHON) tools/constraints.py
 
 # the page is tested in a real browser: found, or installed where the system's packages can be
 browser:

@@ -2,7 +2,9 @@
 
     python3 tools/environment.py .venv desk
 
-Leaves the file ``<environment>/.<extra>`` as a mark for make. Needs only the standard library.
+The extras ``desk`` and ``test`` get the versions of ``requirements/constraints-<version of Python>.txt``. On a Python
+without such a file they get what the ranges of ``pyproject.toml`` allow. Leaves the file ``<environment>/.<extra>`` as
+a mark for make. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -11,6 +13,22 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CONSTRAINED = ("desk", "test")  # the peers of ``bench`` need versions of their own
+
+
+def constraints_for(version: tuple[int, int]) -> Path:
+    """Return the file of versions that were tested together on a minor version of Python; it need not exist."""
+    return ROOT / "requirements" / f"constraints-{version[0]}.{version[1]}.txt"
+
+
+def constraint_options(extra: str, version: tuple[int, int]) -> list[str]:
+    """Return the options of pip that hold an extra to the tested versions; none for another Python or extra."""
+    path = constraints_for(version)
+    if extra not in CONSTRAINED or not path.exists():
+        return []
+    return ["--constraint", str(path)]
 
 
 def main(environment: str, extra: str) -> None:
@@ -27,7 +45,15 @@ def main(environment: str, extra: str) -> None:
     print(f"Installing tacit[{extra}]; the first time takes a minute or two ...", flush=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "--upgrade", "pip>=24"], check=True)
-    subprocess.run([*pip, "--editable", f".[{extra}]"], check=True)
+    version = sys.version_info[:2]
+    constraints = constraint_options(extra, version)
+    if extra in CONSTRAINED and not constraints:
+        print(
+            f"No versions were tested for Python {version[0]}.{version[1]}: taking what pyproject.toml allows. "
+            "Note them with: make constraints",
+            flush=True,
+        )
+    subprocess.run([*pip, *constraints, "--editable", f".[{extra}]"], check=True)
     (folder / f".{extra}").touch()
 
 

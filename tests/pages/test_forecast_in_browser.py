@@ -137,3 +137,14 @@ def test_a_backtest_s_page_draws_in_silence(open_page, release, tmp_path):
         assert opened.locator(f"#chart-{name} svg path").count() > 1
     assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert said == []
+
+
+def test_every_chart_is_drawn_without_compiling_text(open_page, page, release, tmp_path):
+    tested = backtest([WeekdayMean()], series_of(release), origins=2, horizon=7, every=8)
+    for path in (page, make_backtest_page(tested, release, tmp_path / "backtest.html")):
+        opened, said = open_page(path)
+        assert "unsafe-eval" not in opened.content()
+        charts = opened.locator("[id^=chart-]").all()
+        assert charts
+        assert all(chart.locator("svg path").count() > 0 for chart in charts)
+        assert said == []

@@ -70,6 +70,10 @@ def open_page(browser):
         context.close()
 
 
+CHARTS = """Object.fromEntries([...document.querySelectorAll('[id^=chart-]')].map(
+    (box) => [box.id, box.querySelectorAll('svg .mark-group, svg path').length]))"""
+
+
 def is_too_wide(page: Page) -> bool:
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
@@ -309,3 +313,13 @@ def test_the_statement_s_page_needs_no_script(open_page, release, tmp_path):
     assert opened.page.locator("dl.statement dt").count() == len(release.statement.paragraphs())
     assert opened.console == []
     assert opened.requests == [path.as_uri()]
+
+
+@pytest.mark.parametrize("which", ["page", "laboratory_page"])
+def test_every_chart_is_drawn_without_compiling_text(open_page, which, request):
+    opened = open_page(request.getfixturevalue(which))
+    assert "unsafe-eval" not in opened.page.content()
+    drawn = opened.page.evaluate(CHARTS)
+    assert drawn
+    assert all(n_marks > 0 for n_marks in drawn.values()), drawn
+    assert opened.console == []

@@ -87,7 +87,7 @@ window.tacit = (() => {
     const box = byId(`chart-${name}`);
     if (!box || !figure.spec) return;
     const spec = { ...figure.spec, datasets: withPicked(figure) };
-    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false };
+    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false, ast: true };
     const { view } = await window.vegaEmbed(box, spec, options);
     views[name] = view;
     watch(name, figure, box, view);
