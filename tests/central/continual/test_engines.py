@@ -161,6 +161,21 @@ def test_a_unit_moves_the_noise_of_a_buffered_root_by_no_more_than_is_stated(gri
         assert (shift.astype(float) ** 2).sum(axis=0).max() <= float(law.squared_sensitivity)
 
 
+@pytest.mark.parametrize("grid_bits", [0, 1, 20])
+@pytest.mark.parametrize("guard_bits", [0, 8])
+@pytest.mark.parametrize("bins", [(0, 1), (0, 0, 1), (0, 1, 2), (0, 5, 9)])
+def test_nor_does_a_unit_that_is_spread_over_bins(grid_bits, guard_bits, bins):
+    """The page on the buffered root proves it; here 2,000 histories are tried."""
+    tuned = tune(12, Cost.zcdp(0.3))
+    law = BufferedRoot(12, tuned.cost, tuned.decays, tuned.weights, grid_bits, guard_bits, most=len(bins))
+    left = np.random.default_rng(guard_bits).integers(-(1 << 24), 1 << 24, (12, 2000))
+    moved = left.copy()
+    for bin in bins:
+        moved[bin] -= law.grid
+    shift = drawn_noise(law, moved) - drawn_noise(law, left)
+    assert (shift.astype(float) ** 2).sum(axis=0).max() <= float(law.squared_sensitivity)
+
+
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_predicted_and_simulated_errors_agree_within_five_percent(law):
     """20,000 streams at once; the mean square of one total errs by less than 1.6 %, five times less than allowed."""
