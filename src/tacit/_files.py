@@ -1,22 +1,71 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and that a power failure does not take back."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, Final
 
 from tacit.errors import SettingError
 
+_FOR_ALL: Final = 0o666  # less what the user's umask takes away
+_FOR_ITS_OWNER: Final = 0o600
+_ENDING: Final = ".part"
+_NAME_BYTES: Final = 8  # 64 random bits: nobody can lay a file or a link in the way
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the file and move it into place, so that an interruption leaves the old one."""
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        unfinished.write_bytes(content)
+
+def write_whole(path: Path, content: bytes, *, is_private: bool = False) -> None:
+    """Write or replace a file. On return it is on the disk under its name; an interruption leaves the old one."""
+    with written_whole(path, is_private=is_private) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: Path, *, is_private: bool = False) -> Iterator[BinaryIO]:
+    """Give a file to write. If the block ends well, it takes the name ``path`` and is on the disk under it."""
+    with _unfinished(path, is_private=is_private) as (file, unfinished):
+        yield file
+        _sync(file)
+        file.close()
         os.replace(unfinished, path)
+        sync_folder(path.parent)
+
+
+def write_new(path: Path, content: bytes, *, is_private: bool = False) -> bool:
+    """Write a file unless the name is taken, and return whether it was free; two processes may try at once."""
+    with _unfinished(path, is_private=is_private) as (file, unfinished):
+        file.write(content)
+        _sync(file)
+        file.close()
+        is_new = _named(unfinished, path, content, is_private=is_private)
+        sync_folder(path.parent)
+        return is_new
+
+
+def sync_folder(folder: Path) -> None:
+    """See on the disk which files a folder has, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):  # not on this system
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot sync folders
+            raise
     finally:
-        unfinished.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a private folder and those it lies in, and see them on the disk."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
 
 
 def check_writable(path: Path) -> None:
@@ -30,3 +79,74 @@ def check_writable(path: Path) -> None:
             pass
     except OSError:
         raise SettingError(f"nothing can be written in {path.parent}. Check its permissions and the disk.") from None
+
+
+@contextmanager
+def _unfinished(path: Path, *, is_private: bool) -> Iterator[tuple[BinaryIO, Path]]:
+    """A new file beside ``path`` under a name that nobody can foresee; it is gone at the end."""
+    _sweep(path)
+    mode = _FOR_ITS_OWNER if is_private else _FOR_ALL
+    while True:
+        unfinished = path.with_name(f".{path.name}.{os.urandom(_NAME_BYTES).hex()}{_ENDING}")
+        descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        if _hold(descriptor) and unfinished.exists():
+            break
+        os.close(descriptor)  # it was swept between its making and its lock
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file, unfinished
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes that were killed left of this file; one that is being written is locked."""
+    for left in path.parent.iterdir():
+        if left.name.startswith(f".{path.name}.") and left.name.endswith(_ENDING):
+            with suppress(OSError):
+                descriptor = os.open(left, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+                try:
+                    if _hold(descriptor):
+                        left.unlink()
+                finally:
+                    os.close(descriptor)
+
+
+def _hold(descriptor: int) -> bool:
+    """Lock an open file until it is closed, or return False if somebody else has."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks, on which an open file cannot be removed
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without such locks
+        return True
+    return True
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _named(unfinished: Path, path: Path, content: bytes, *, is_private: bool) -> bool:
+    with suppress(FileExistsError):
+        try:
+            os.link(unfinished, path)
+        except FileExistsError:
+            raise
+        except (OSError, NotImplementedError):  # a file system without links
+            _copied(path, content, is_private=is_private)
+        return True
+    return False
+
+
+def _copied(path: Path, content: bytes, *, is_private: bool) -> None:
+    """Write under the name itself. A crash in between leaves a file that is cut short, which readers refuse."""
+    mode = _FOR_ITS_OWNER if is_private else _FOR_ALL
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
+        file.write(content)
+        _sync(file)

@@ -300,12 +300,11 @@ STEPS = [
     (starting.Counter, "start"),
     (CounterFiles, "create"),
     (files, "write_state"),
-    (state_file.os, "replace"),
-    (state_file, "sync_folder"),
+    (state_file, "write_whole"),
     (CounterFiles, "complete"),
     (Ledger, "note_bins"),
     (files, "head_of"),
-    (files, "sync_folder"),
+    (files, "write_new"),
 ]
 
 

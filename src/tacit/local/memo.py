@@ -8,13 +8,13 @@ permanent bits again spends epsilon_infinity again.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._files import write_whole
 from tacit.errors import FormatError, SettingError
 from tacit.local.cells import checked_cells
 from tacit.local.memoized import LongitudinalRappor
@@ -147,7 +147,7 @@ class DeviceMemo:
             # in order of the cells, not of the days on which they were first held
             "permanent": {str(cell): self._rows[cell].tobytes().hex() for cell in sorted(self._rows)},
         }
-        _write_privately(self._path, json.dumps(content, indent=1).encode())
+        write_whole(self._path, json.dumps(content, indent=1).encode(), is_private=True)
 
 
 class FleetMemo:
@@ -189,21 +189,3 @@ class FleetMemo:
         self._rows = np.concatenate([self._rows, drawn])[order]
         permanent = self._rows[np.searchsorted(self._keys, keys)]
         return self.rappor.instantaneous(permanent, randomness=randomness)
-
-
-def _write_privately(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, readable by its owner alone, and return only when it is on the disk."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.unlink(missing_ok=True)
-    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
-    if hasattr(os, "O_DIRECTORY"):  # the name itself must survive a power cut
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

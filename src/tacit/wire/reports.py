@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._files import written_whole
 from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
 from tacit.wire.runs import are_runs
@@ -93,9 +93,8 @@ class ReportWriter:
             "n_reports": int(lengths.sum()),
         } | self._provenance.to_dict()
         packed = json.dumps(header, sort_keys=True).encode()
-        unfinished = Path(self._folder.name) / "reports"
         digest = hashlib.sha256()
-        with unfinished.open("wb") as file:
+        with written_whole(self._path) as file:
             for part in (
                 _MAGIC,
                 struct.pack("<I", len(packed)),
@@ -110,9 +109,6 @@ class ReportWriter:
                     file.write(part)
                     digest.update(part)
             file.write(digest.digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, self._path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from typing import Final
 
 import numpy as np
 
-from tacit._files import check_writable
+from tacit._files import check_writable, write_new
 from tacit.central.continual.counter import Counter, Rows
 from tacit.central.continual.history import History
 from tacit.central.continual.history_file import Labels, append, head_of, lines_of, read_text
 from tacit.central.continual.recording import record
-from tacit.central.continual.state_file import SavedState, read_state, sync_folder, write_state
+from tacit.central.continual.state_file import SavedState, read_state, write_state
 from tacit.central.continual.stream import Stream
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.privacy.ledger import Ledger
@@ -150,8 +150,7 @@ class CounterFiles:
         if not self.history_path.exists():
             if saved.state.position:
                 raise FormatError(f"there is no history at {self.history_path}. Restore it; nothing was counted.")
-            self.history_path.write_bytes(head_of(saved.counter.stream))
-            sync_folder(self.history_path)
+            write_new(self.history_path, head_of(saved.counter.stream))
         with _alone(self.history_path):
             saved = read_state(self.state_path)  # it may have moved on while waiting
             yield self._agreed(saved)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._files import write_whole
 from tacit._packing import unpack_array
 from tacit.central.continual.counter import Counter, CounterState
 from tacit.central.continual.stream import Stream
@@ -52,18 +52,7 @@ def write_state(path: Path, saved: SavedState) -> None:
         "latest": _packed(saved.latest),
     }
     text = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        # a part that a crash left may be readable to others: it is made anew
-        unfinished.unlink(missing_ok=True)
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-        sync_folder(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, text.encode(), is_private=True)
 
 
 def read_state(path: Path) -> SavedState:
@@ -89,17 +78,6 @@ def read_state(path: Path) -> SavedState:
             f"{path} is not the state of a counter, or is damaged. Restore it from a copy that is as new as the "
             "history; nothing was counted."
         ) from None
-
-
-def sync_folder(path: Path) -> None:
-    """See on the disk that a file has its name."""
-    if not hasattr(os, "O_DIRECTORY"):  # not on this system
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _packed(part: IntArray) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._files import written_whole
 from tacit.datasets.doubs.rows import COLUMNS, Columns
 from tacit.errors import SettingError
 
@@ -33,30 +34,27 @@ def write_rows(path: Path, columns: Columns, *, progress: Progress | None = None
     """Write the rows to ``path``, as its suffix says; the file appears whole or not at all."""
     check_path(path)
     write = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        write(unfinished, columns, progress or _ignore)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with written_whole(path) as file:
+        write(file, columns, progress or _ignore)
 
 
-def _write_csv(path: Path, columns: Columns, progress: Progress) -> None:
+def _write_csv(binary: BinaryIO, columns: Columns, progress: Progress) -> None:
     n_rows = len(columns["ID"])
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(COLUMNS) + "\n")
-        for start in range(0, n_rows, _BATCH_ROWS):
-            batch = {name: values[start : start + _BATCH_ROWS] for name, values in columns.items()}
-            fields = (
-                batch["ID"].tolist(),
-                written_dates(batch["SDate"]),
-                batch["Station"].tolist(),
-                batch["Town"].tolist(),
-                batch["Location"].tolist(),
-            )
-            # no name holds a comma or a quote; a location always holds a comma
-            file.writelines(map('%s,%s,%s,%s,"%s"\n'.__mod__, zip(*fields, strict=True)))
-            progress(start + len(batch["ID"]), n_rows)
+    file = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+    file.write(",".join(COLUMNS) + "\n")
+    for start in range(0, n_rows, _BATCH_ROWS):
+        batch = {name: values[start : start + _BATCH_ROWS] for name, values in columns.items()}
+        fields = (
+            batch["ID"].tolist(),
+            written_dates(batch["SDate"]),
+            batch["Station"].tolist(),
+            batch["Town"].tolist(),
+            batch["Location"].tolist(),
+        )
+        # no name holds a comma or a quote; a location always holds a comma
+        file.writelines(map('%s,%s,%s,%s,"%s"\n'.__mod__, zip(*fields, strict=True)))
+        progress(start + len(batch["ID"]), n_rows)
+    file.detach()  # all of it is written; closing is for whoever opened
 
 
 def written_dates(times: NDArray[np.datetime64]) -> list[str]:
@@ -69,13 +67,13 @@ def written_dates(times: NDArray[np.datetime64]) -> list[str]:
     return joined.replace("-", "/").replace("T", " ").split("\n")
 
 
-def _write_parquet(path: Path, columns: Columns, progress: Progress) -> None:
+def _write_parquet(binary: BinaryIO, columns: Columns, progress: Progress) -> None:
     pa = require("pyarrow", extra="events")
     parquet = require("pyarrow.parquet", extra="events")
     n_rows = len(columns["ID"])
     table: Any = pa.table({name: pa.array(columns[name]) for name in COLUMNS})
     table = table.replace_schema_metadata({METADATA_KEY: LABEL.encode()})
-    parquet.write_table(table, path)
+    parquet.write_table(table, binary)
     progress(n_rows, n_rows)
 
 
