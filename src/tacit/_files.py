@@ -35,6 +35,14 @@ def written_whole(path: Path, *, is_private: bool = False) -> Iterator[BinaryIO]
         sync_folder(path.parent)
 
 
+def write_note(path: Path, content: bytes) -> None:
+    """Write or replace a private file that saves time and may be lost: a power failure may leave anything there."""
+    with _unfinished(path, is_private=True) as (file, unfinished):
+        file.write(content)
+        file.close()
+        os.replace(unfinished, path)
+
+
 def write_new(path: Path, content: bytes, *, is_private: bool = False) -> bool:
     """Write a file unless the name is taken, and return whether it was free; two processes may try at once."""
     with _unfinished(path, is_private=is_private) as (file, unfinished):

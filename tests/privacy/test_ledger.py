@@ -126,7 +126,8 @@ def test_of_many_processes_at_once_exactly_one_may_randomize(ledger):
     running = [subprocess.Popen([sys.executable, "-c", ONE_TRY, ledger.path], stdout=subprocess.PIPE) for _ in range(8)]
     said = b"".join(process.communicate()[0] for process in running).split()
     assert sorted(said) == [b"done"] + [b"refused"] * 39
-    assert [path.name for path in ledger.path.parent.iterdir()] == ["ledger.sqlite"]
+    names = sorted(path.name for path in ledger.path.parent.iterdir())
+    assert names == ["ledger.sqlite", "ledger.sqlite.checked", "ledger.sqlite.key"]
 
 
 def test_the_key_differs_between_ledgers_and_lasts(made, tmp_path):

@@ -15,6 +15,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger_file import LedgerFile
 from tacit.privacy.unit import Unit
 
+FILES = ["ledger.sqlite", "ledger.sqlite.checked", "ledger.sqlite.key"]
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 FIRST_FORMAT = """
 CREATE TABLE about (format INTEGER NOT NULL, key BLOB NOT NULL);
@@ -92,8 +93,9 @@ def test_the_file_and_its_folder_are_for_their_owner_only(tmp_path):
     path = tmp_path / "new" / "folder" / "ledger.sqlite"
     spend(Ledger(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert [file.name for file in path.parent.iterdir()] == ["ledger.sqlite"]
+    assert sorted(file.name for file in path.parent.iterdir()) == FILES
 
 
 def test_a_file_system_without_links_will_do(path, monkeypatch):
@@ -119,7 +121,7 @@ class TestTheFirstFormat:
     def test_it_is_migrated_by_the_first_entry_and_keeps_what_it_knows(self, first_format):
         ledger = Ledger(first_format)
         ledger.set_budget("fires", epsilon=3.0)
-        assert format_of(first_format) == ledger_file.FORMAT == 3
+        assert format_of(first_format) == ledger_file.FORMAT == 4
         assert spend(ledger).prior_local_epsilon == 2.0
         assert ledger.key == bytes(32)
         assert len(ledger.history()) == 2
@@ -174,7 +176,8 @@ class TestFaults:
     def test_a_ledger_that_was_replaced_meanwhile_is_refused(self, path):
         ledger = Ledger(path)
         spend(ledger)
-        path.unlink()
+        for file in path.parent.iterdir():
+            file.unlink()
         spend(Ledger(path))
         with pytest.raises(FormatError, match="replaced meanwhile"):
             spend(ledger)
@@ -244,11 +247,11 @@ class TestFaults:
         ledger = Ledger(path)
         spend(ledger)
         connection = sqlite3.connect(path, isolation_level=None)
-        connection.execute("UPDATE about SET format = 4")
+        connection.execute("UPDATE about SET format = 99")
         connection.close()
         before = path.read_bytes()
         for use in (lambda: Ledger(path), lambda: spend(ledger), ledger.history):
-            with pytest.raises(FormatError, match="has format 4"):
+            with pytest.raises(FormatError, match="has format 99"):
                 use()
         assert path.read_bytes() == before
 
@@ -262,5 +265,5 @@ class TestFaults:
         paid = spend(ledger)
         key = paid.draw("first", b"counts")._key
         ledger.finish(paid)
-        assert [file.name for file in path.parent.iterdir()] == ["ledger.sqlite"]
+        assert sorted(file.name for file in path.parent.iterdir()) == FILES
         assert key not in path.read_bytes()

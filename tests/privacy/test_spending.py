@@ -391,7 +391,8 @@ time.sleep(60)
         assert all(key in content for key in keys)
         for one in paid:
             ledger.finish(one)
-        assert [path.name for path in ledger.path.parent.iterdir()] == ["ledger.sqlite"]
+        names = sorted(path.name for path in ledger.path.parent.iterdir())
+        assert names == ["ledger.sqlite", "ledger.sqlite.checked", "ledger.sqlite.key"]
         content = ledger.path.read_bytes()
         assert not any(key in content for key in keys)
 

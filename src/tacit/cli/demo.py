@@ -117,9 +117,9 @@ def demo(
 
 def _fresh_ledger(folder: Path) -> Ledger:
     """The demo makes its data anew each time and may spend on them each time; real data never come here."""
-    path = folder / "ledger.sqlite"
-    path.unlink(missing_ok=True)
-    return Ledger(path)
+    for old in folder.glob("ledger.sqlite*"):
+        old.unlink()
+    return Ledger(folder / "ledger.sqlite")
 
 
 def _truth(data: doubs.DoubsInterventions) -> int:

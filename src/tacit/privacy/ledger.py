@@ -55,6 +55,23 @@ class Ledger:
         """The key of the digests by which events are known."""
         return self._file.key
 
+    @property
+    def is_new(self) -> bool:
+        """Whether this object made the file: what was spent before is unknown."""
+        return self._file.is_new
+
+    @property
+    def head(self) -> str:
+        """The head of the chain as this object saw it last; empty before the first entry.
+
+        It stands for all entries up to now, and tells nothing of them: it may be published.
+        """
+        return self._file.head
+
+    def verify(self, heads: Iterable[str]) -> str:
+        """Refuse a ledger that does not hold these heads, and return its own: it is older than they are, or another."""
+        return self._file.verify(heads)
+
     def spend(
         self,
         *,

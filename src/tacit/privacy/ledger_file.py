@@ -1,61 +1,46 @@
-"""The ledger's SQLite file: made whole or not at all, migrated in place, and every fault of it a sentence."""
+"""The ledger's SQLite file: made whole or not at all, migrated in place, checked whole, and every fault a sentence."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tacit._files import make_folders, write_new
 from tacit.errors import FormatError
+from tacit.privacy import ledger_chain
+from tacit.privacy.ledger_chain import Broken, Chain
+from tacit.privacy.ledger_keys import CheckedFile, KeyFile, wipe
+from tacit.privacy.ledger_schema import CHAINED_SINCE, FORMAT, KEY_BYTES, about, create, has_sound_values, migrate
 
-FORMAT: Final = 3
-_KEY_BYTES: Final = 32
+__all__ = ["FORMAT", "LedgerFile"]
+
 _PATIENCE_SECONDS: Final = 60.0
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
 
-_FIRST_SCHEMA: Final = """
-CREATE TABLE about (format INTEGER NOT NULL, key BLOB NOT NULL);
-CREATE TABLE randomization (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, plan TEXT NOT NULL, private TEXT NOT NULL,
-    epsilon REAL NOT NULL, prior_epsilon REAL NOT NULL, n_events INTEGER NOT NULL);
-CREATE TABLE day (
-    randomization INTEGER NOT NULL REFERENCES randomization (id), day TEXT NOT NULL, digest BLOB NOT NULL);
-CREATE INDEX day_by_digest ON day (day, digest);
-"""
-_SECOND_SCHEMA: Final = """
-CREATE TABLE spend (
-    id INTEGER PRIMARY KEY, identifier TEXT NOT NULL UNIQUE, at TEXT NOT NULL, data_set TEXT NOT NULL,
-    release TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL, prior_epsilon REAL NOT NULL,
-    prior_rho REAL NOT NULL, prior_local_epsilon REAL NOT NULL, input BLOB NOT NULL, is_forever INTEGER NOT NULL,
-    finished_at TEXT);
-CREATE TABLE spend_key (spend INTEGER PRIMARY KEY REFERENCES spend (id), key BLOB NOT NULL);
-CREATE TABLE spend_day (spend INTEGER NOT NULL REFERENCES spend (id), day TEXT NOT NULL, digest BLOB NOT NULL);
-CREATE INDEX spend_day_by_day ON spend_day (day);
-CREATE INDEX spend_by_data_set ON spend (data_set);
-CREATE TABLE budget (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, epsilon REAL NOT NULL, rho REAL NOT NULL,
-    delta REAL NOT NULL, is_declared INTEGER NOT NULL);
-"""
-_THIRD_SCHEMA: Final = """
-ALTER TABLE spend ADD COLUMN drawn BLOB;
-ALTER TABLE spend ADD COLUMN unit TEXT NOT NULL DEFAULT 'event';
-ALTER TABLE spend ADD COLUMN most INTEGER NOT NULL DEFAULT 1;
-CREATE TABLE spend_bin (
-    spend INTEGER NOT NULL REFERENCES spend (id), bin INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (spend, bin));
-"""
-_SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA)
-
 
 class LedgerFile:
-    """One file. It is made by the first change, so that looking and dry runs leave nothing behind."""
+    """One file. It is made by the first change, so that looking and dry runs leave nothing behind.
+
+    Every row is checked against the chain before anything else is read (:mod:`tacit.privacy.ledger_chain`); a file
+    whose bytes are those that were checked last is taken as checked.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path: Final = Path(path)
+        self.key_file: Final = KeyFile(self.path)
+        self.is_new = False
+        """Whether this object made the file: earlier spending is unknown."""
+        self._checked_file: Final = CheckedFile(self.path)
         self._key: bytes | None = None
         self._was_there = False
+        self._chain: Chain | None = None
+        self._mark = b""
         if self._is_there():
             with self.snapshot():
                 pass
@@ -64,51 +49,97 @@ class LedgerFile:
     def key(self) -> bytes:
         """The key of the digests; for a file that is not there yet the one it will have."""
         if self._key is None:
-            self._key = os.urandom(_KEY_BYTES)
+            self._key = os.urandom(KEY_BYTES)
         return self._key
+
+    @property
+    def head(self) -> str:
+        """The head of the chain as this object saw it last; empty for a file that has none yet."""
+        return "" if self._chain is None else self._chain.head
+
+    def verify(self, heads: Iterable[str]) -> str:
+        """Check the file anew, refuse one that does not hold these heads, and return its own."""
+        with self.snapshot():
+            held = frozenset[str]() if self._chain is None else self._chain.heads
+        if missing := sorted(set(heads) - held):
+            raise FormatError(
+                f"{self.path} does not hold the head {missing[0]} that it was shown: it is older than that, or another "
+                "ledger. What was spent since is not in it. Use the ledger that paid for it, or restore the newest "
+                "copy with its key; nothing was spent."
+            )
+        return self.head
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run with the write lock held from the start: whoever reads the sums also writes them."""
         if not self._is_there():
             self._make()
-        with self._faults_explained(), self._connected("rw") as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")  # no log that would keep a wiped key
-            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA temp_store = MEMORY")
-            connection.execute("BEGIN IMMEDIATE")
-            _migrate(connection, self.path)
+        with self._faults_explained(), self._writing() as connection:
+            self._verify(connection)
+            found, _ = about(connection, self.path)
+            migrate(connection, self.path)
             self._check_key(connection)
+            chain_key = self.key_file.made() if found < CHAINED_SINCE else self.key_file.read()
+            if found < CHAINED_SINCE:
+                ledger_chain.begin(connection, chain_key)
             yield connection
+            chain = ledger_chain.append(connection, chain_key)
             connection.execute("COMMIT")
+            # the lock is held until the connection is closed: what is marked is what was written
+            self._chain, self._mark = chain, _mark(connection, chain_key)
+            self._checked_file.write(chain.head, self._mark)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Run on a copy in memory; whatever is done to it is forgotten, and the file is not touched."""
         with self._faults_explained(), _closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
             if self._is_there():
-                with self._connected("ro") as connection:
-                    connection.execute("BEGIN")
-                    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # waits for the lock
+                with self._reading() as connection:
+                    self._verify(connection)
                     connection.backup(copy)
-                _migrate(copy, self.path)
+                migrate(copy, self.path)
                 self._check_key(copy)
             else:
-                _create(copy, self._key or os.urandom(_KEY_BYTES))
+                create(copy, self._key or os.urandom(KEY_BYTES))
             yield copy
+
+    def _verify(self, connection: sqlite3.Connection) -> None:
+        """Check every row, unless the file's bytes are those that were checked last; refuse what is older than that."""
+        last_head, last_mark = self._checked_file.read()
+        found, _ = about(connection, self.path)
+        if found < CHAINED_SINCE:
+            if last_head:
+                raise FormatError(f"{self.path} {self._checked_file.too_old} Nothing was spent.")
+            if not has_sound_values(connection, found):
+                raise FormatError(f"{self.path} {_DAMAGED} Nothing was spent.")
+            self._chain = None
+            return
+        key = self.key_file.read()
+        try:
+            mark = _mark(connection, key)
+            is_checked = mark == self._mark or hmac.compare_digest(mark, last_mark)
+            chain = (ledger_chain.read if is_checked else ledger_chain.verify)(connection, key)
+        except Broken as problem:
+            raise FormatError(
+                f"{self.path} {problem}. Restore it from a copy, together with {self.key_file.path.name}; "
+                "nothing was spent."
+            ) from None
+        if last_head and last_head not in chain.heads:
+            raise FormatError(f"{self.path} {self._checked_file.too_old} Nothing was spent.")
+        self._chain, self._mark = chain, mark
 
     def _check_key(self, connection: sqlite3.Connection) -> None:
         """Digests made with another key than the file's would make known events new."""
-        _, found = _about(connection, self.path)
+        _, found = about(connection, self.path)
         if self._key is None:
             self._key = found
         elif self._key != found:
             raise FormatError(f"{self.path} was made or replaced meanwhile. Run again; nothing was spent.")
 
     def _is_there(self) -> bool:
-        """Whether there is a file; what cannot be a ledger, or was one a moment ago, is refused."""
+        """Whether there is a file; what cannot be a ledger, or was one before, is refused."""
         try:
+            was_used = self._checked_file.path.exists()
             size = self.path.stat().st_size if self.path.is_file() else -1
             is_there = size >= 0 or self.path.exists()
         except OSError:
@@ -122,31 +153,67 @@ class LedgerFile:
             )
         if self._was_there and not is_there:
             raise FormatError(f"{self.path} has disappeared meanwhile. Restore it from a copy; nothing was spent.")
+        if was_used and not is_there:
+            raise FormatError(
+                f"{self.path} has disappeared: the note {self._checked_file.path.name} says that it was there. Restore "
+                "it from a copy. If there is none, what was spent before is unknown; only to begin anew all the same, "
+                "delete the note. Nothing was spent."
+            )
         self._was_there = is_there
         return is_there
 
     def _make(self) -> None:
-        """Build the file beside its place and link it there whole; one that is there already stays."""
+        """Build the file and put it in its place whole; one that is there already stays."""
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished = self.path.with_name(f".{self.path.name}.{os.urandom(6).hex()}.part")
-            # it holds the key to its digests: for its owner only
-            os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            make_folders(self.path.parent)
+            chain_key = self.key_file.made()
+            with _closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+                create(connection, self._key or os.urandom(KEY_BYTES))
+                ledger_chain.begin(connection, chain_key)
+                ledger_chain.append(connection, chain_key)
+                # it holds the key to its digests: for its owner only
+                self.is_new = write_new(self.path, connection.serialize(), is_private=True)
         except OSError:
             raise FormatError(
                 f"the ledger {self.path} cannot be made. Check the path and its permissions; nothing was spent."
             ) from None
-        try:
-            with self._faults_explained(), _closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
-                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-                connection.execute("BEGIN IMMEDIATE")
-                _create(connection, self._key or os.urandom(_KEY_BYTES))
-                connection.execute("COMMIT")
-            _put_in_place(unfinished, self.path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        _sync_folder(self.path.parent)
         self._was_there = True
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection in a transaction, which nobody else can follow up before its journal is overwritten.
+
+        The journal holds pages as they were, and with them keys that were wiped.
+        """
+        with self._connected("rw") as connection:
+            connection.execute("PRAGMA journal_mode = PERSIST")  # no log, and a journal that is left for us
+            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("BEGIN IMMEDIATE")
+            # not earlier: two that wait for each other's read lock would wait for ever
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                wipe(self.path.with_name(f"{self.path.name}-journal"))
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection with the read lock; what a process that was killed left half written is undone first."""
+        try:
+            with self._connected("ro") as connection:
+                _take_read_lock(connection)
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode not in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
+                raise
+            with self._writing():
+                pass
+        with self._connected("ro") as connection:
+            _take_read_lock(connection)
+            yield connection
 
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
@@ -179,63 +246,14 @@ _FAULTS: Final = {
 }
 
 
-def _create(connection: sqlite3.Connection, key: bytes) -> None:
-    _run(connection, "".join(_SCHEMAS))
-    connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, key))
+def _take_read_lock(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a ledger of an earlier format to today's, within the transaction that is open."""
-    found, _ = _about(connection, path)
-    if 1 <= found < FORMAT:
-        _run(connection, "".join(_SCHEMAS[found:]))
-        connection.execute("UPDATE about SET format = ?", (FORMAT,))
-    elif found != FORMAT:
-        raise FormatError(
-            f"{path} has format {found}; this version reads up to {FORMAT}. Install a newer Tacit; nothing was spent."
-        )
-
-
-def _about(connection: sqlite3.Connection, path: Path) -> tuple[int, bytes]:
-    rows = connection.execute("SELECT format, key FROM about").fetchall()
-    if len(rows) != 1 or not isinstance(rows[0][1], bytes) or len(rows[0][1]) != _KEY_BYTES:
-        raise FormatError(f"{path} has lost its key. Restore it from a copy; nothing was spent.")
-    return rows[0][0], rows[0][1]
-
-
-def _run(connection: sqlite3.Connection, script: str) -> None:
-    for statement in script.split(";"):
-        connection.execute(statement)
-
-
-def _put_in_place(unfinished: Path, path: Path) -> None:
-    """Link a finished file to its name, unless the name is taken; two processes may try at once."""
-    with suppress(FileExistsError):
-        try:
-            os.link(unfinished, path)
-        except FileExistsError:
-            raise
-        except (OSError, NotImplementedError):
-            _copy_in_place(unfinished, path)
-
-
-def _copy_in_place(unfinished: Path, path: Path) -> None:
-    """For file systems without links. A crash in between leaves a file that is refused, not one taken for new."""
-    target = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(target, "wb") as file:
-        file.write(unfinished.read_bytes())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a power failure, where the system lets folders be synced."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _mark(connection: sqlite3.Connection, key: bytes) -> bytes:
+    """A MAC of the file's bytes. SQLite reads them: a second handle on the file would drop its locks."""
+    return hmac.digest(key, hashlib.sha256(connection.serialize()).digest(), hashlib.sha256)
 
 
 @contextmanager
