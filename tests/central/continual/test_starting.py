@@ -96,7 +96,7 @@ def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_publish
     while True:
         folder = tmp_path / f"at-{event}"
         folder.mkdir()
-        for name in ("visits.counter", "visits.history.csv", "ledger.sqlite"):
+        for name in ("visits.counter", "visits.history.csv", "ledger.sqlite", "ledger.sqlite.key"):
             shutil.copy(tmp_path / name, folder / name)
         was_killed = killed_at(event, lambda folder=folder: opened(folder).add(counts(6)[3:], first=3))
         n_published = read_history(folder / "visits.history.csv").n_bins
