@@ -166,10 +166,12 @@ def test_strict_reading_spends_nothing_on_a_file_with_bad_rows(tmp_path, ledger)
     assert done.bad_rows.n_rows == 1
 
 
-def test_events_that_cannot_be_counted_at_all_spend_nothing(tmp_path, ledger):
-    with pytest.raises(DataError, match="no event can be counted"):
-        randomized(pl.DataFrame({"day": ["2018-01-03"], "where": ["nowhere"]}), tmp_path / "a", ledger)
-    assert ledger.history() == []
+def test_a_file_of_no_reports_is_a_result_too(tmp_path, ledger):
+    done = randomized(pl.DataFrame({"day": ["2018-01-03"], "where": ["nowhere"]}), tmp_path / "a", ledger)
+    assert (done.n_reports, done.bad_rows.n_rows) == (0, 1)
+    tally = tally_reports([tmp_path / "a"], PLAN)
+    assert tally.n_reports == 0
+    assert (estimate_tally(tally, PLAN).values == 0).all()
 
 
 def test_real_reports_need_a_ledger_and_simulated_ones_spend_nothing(tmp_path):

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
+from tacit.central.mechanism import LARGEST_TOTAL
 from tacit.domain import Domain
-from tacit.errors import BadRows, DataError, SettingError
-from tacit.events import BadRowSummary, DayDigest, Events, Reason, TableNotes
+from tacit.errors import SettingError
+from tacit.events import BadRowSummary, DayDigest, Events, TableNotes
 from tacit.events.reading import Progress
 from tacit.privacy.unit import Unit
 from tacit.tally import ExactTally
@@ -21,8 +24,9 @@ class CountedEvents:
     """Exact counts, the keyed digest of each day for the ledger, and what became of the rows.
 
     All of it is for the curator: the mechanism sees the tally, the ledger the days, the screen the rest. ``n_events``
-    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day. ``table`` tells of
-    repeated rows and of periods without a row, in a table of counts.
+    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day. ``n_full_cells``
+    cells held more events than are counted in one. ``table`` tells of repeated rows and of periods without a row, in a
+    table of counts.
     """
 
     domain: Domain
@@ -31,6 +35,7 @@ class CountedEvents:
     n_events: int = field(repr=False)
     n_beyond: int = field(repr=False)
     n_rows_beyond: int = field(repr=False)
+    n_full_cells: int = field(repr=False)
     n_rows: int
     n_left_out: int
     bad_rows: BadRowSummary
@@ -43,8 +48,11 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
     ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where the
     unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.bounding`); the column of users
     must then be named, and only then: to name users and protect events would promise more than is kept. The time axis
-    must have an end, for the data may not decide which cells are published. A count that is missing, negative or not
-    whole refuses the table: where a row is many events, setting it aside would lose a day.
+    must have an end, for the data may not decide which cells are published.
+
+    Nothing is refused because of what rows hold (unless strict reading was asked for): a row that cannot be counted is
+    set aside by itself, no row at all counts as zeros, and a cell counts at most ``2**53 // n_cells`` events, so that
+    all cells together are exact as floats. Whether a release exists tells nothing, then, of any row.
 
     >>> import pyarrow as pa
     >>> from tacit.domain import PlaceAxis, TimeAxis
@@ -69,17 +77,14 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
         )
     digest = DayDigest(key, events.domain)
     counts = events.count(progress=progress, digest=digest, most_per_user_day=most)
-    _refuse_bad_counts(events.name, counts.bad_rows)
-    if not counts.n_counted:
-        raise DataError(
-            f"{events.name}: no event can be counted; {counts.bad_rows}. Nothing was spent. "
-            "Look into it with: tacit check"
-        )
+    most_in_a_cell = LARGEST_TOTAL // counts.domain.n_cells
+    tally = ExactTally(np.minimum(counts.counts, most_in_a_cell))
     return CountedEvents(
         domain=counts.domain,
-        tally=ExactTally(counts.counts),
+        tally=tally,
         days=digest.digests(),
-        n_events=counts.n_events,
+        n_events=int(tally.reveal().sum()),
+        n_full_cells=int(np.count_nonzero(counts.counts > most_in_a_cell)),
         n_beyond=counts.n_beyond,
         n_rows_beyond=counts.n_rows_beyond,
         n_rows=counts.n_rows,
@@ -87,16 +92,3 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
         bad_rows=counts.bad_rows,
         table=counts.table,
     )
-
-
-def _refuse_bad_counts(name: str, bad_rows: BadRowSummary) -> None:
-    reasons = [reason for reason in (Reason.NO_COUNT, Reason.BAD_COUNT) if reason in bad_rows.counts]
-    if reasons:
-        of_counts = BadRowSummary(
-            {reason: bad_rows.counts[reason] for reason in reasons},
-            {reason: bad_rows.first_rows[reason] for reason in reasons},
-        )
-        raise BadRows(
-            f"{name}: {of_counts}. Nothing was spent. "
-            "Correct the counts, or leave the rows out with a condition (where)."
-        )

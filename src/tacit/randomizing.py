@@ -105,11 +105,7 @@ def _within(events: Events, only: slice | None, progress: Progress | None) -> It
 
 
 def _check_size(events: Events, n_events: int) -> None:
-    if not n_events:
-        raise DataError(
-            f"{events.name}: no event can be counted; {events.bad_rows}. Nothing was spent. "
-            "Look into it with: tacit check"
-        )
+    """Refuse too many events. Their number is public, as is that there are none: a file without reports says so."""
     if n_events > _MOST_EVENTS:
         raise DataError(
             f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "

@@ -147,10 +147,10 @@ def test_settings_that_make_no_counter_are_refused_and_nothing_is_spent(tacit, b
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("--counts", "1,2"), 3),
-        (("--counts", "1,2,-3"), 3),
-        (("--counts", "1,2,x"), 3),
-        (("--counts", "1,2,2.5"), 3),
+        (("--counts", "1,2"), 2),
+        (("--counts", "1,2,-3"), 2),
+        (("--counts", "1,2,x"), 2),
+        (("--counts", "1,2,2.5"), 2),
         (("--counts", "1,2,3", "--to", "2025-01-02"), 2),
         ((), 2),
         (("visits.csv", "--counts", "1,2,3"), 2),
@@ -166,14 +166,14 @@ def test_counts_that_cannot_be_added_are_refused(tacit, branches, visits, words,
     assert (tmp_path / "visits.counter").read_bytes() == before
 
 
-def test_a_bad_count_in_a_table_refuses_the_table(tacit, branches, tmp_path):
+def test_a_bad_count_in_a_table_is_set_aside_by_itself(tacit, branches, tmp_path):
     started(tacit, branches)
     table = tmp_path / "table.csv"
     table.write_text("Date,Branch,N\n2025-01-01,Centre,5\n2025-01-01,Port,secret\n", encoding="utf-8")
     ran = tacit("counter", "add", "visits.counter", table, "--date", "2025-01-01", *COLUMNS, "--count", "N")
-    assert ran.code == 3
+    assert ran.code == 0, ran.err
     assert "secret" not in ran.err
-    assert "Nothing was counted" in ran.err
+    assert "1 row with a count that is not plainly a whole number of 0 or more (row 3)" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -188,15 +188,18 @@ def test_bytes_that_windows_leaves_out_do_not_crash(write: Write, count: Count) 
     assert count(write(data)).n_counted == 1
 
 
+@pytest.mark.parametrize("data", [b"SDate,Town\n", b"SDate,Town", b"SDate,Town\n\n,\n"])
+def test_a_file_of_column_names_alone_counts_nothing(write: Write, count: Count, data: bytes) -> None:
+    counts = count(write(data))
+    assert (counts.n_rows, counts.n_events) == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
         (b"", r"events\.csv is empty\. Export the events again"),
         (b"\n\r\n  \n", r"holds no text but blank lines\. Export"),
-        (b"SDate,Town\n", r"holds column names but no rows\. Export"),
-        (b"SDate,Town", r"holds column names but no rows\. Export"),
         (b"\xef\xbb\xbf", r"holds no text but blank lines"),
-        (b"SDate,Town\n\n,\n", r"holds column names but no rows"),
         (b"SDate,Town\n2018-01-01,Ornans\n2018-01-01,Orn\0ans\n", r"holds NUL bytes"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", r"holds NUL bytes: it is no CSV file"),
         (bytes(range(1, 256)) * 9, r"is not a text table"),

@@ -159,6 +159,13 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
 
 def _show(counted: CountedEvents) -> None:
     """What is exact and about the events: for this screen, never for the release; said before anything is paid."""
+    if not counted.n_events:
+        console.warn("For your eyes only: no event was counted. What is published is noise on zeros.")
+    if counted.n_full_cells:
+        console.warn(
+            f"For your eyes only: {console.counted(counted.n_full_cells, 'cell')} held more events than are counted in "
+            "one. Check the column of counts."
+        )
     if counted.n_beyond:
         console.say(
             f"For your eyes only: {console.counted(counted.n_beyond, 'event')} lay beyond the bound on a person's day "

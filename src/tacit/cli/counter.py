@@ -28,8 +28,8 @@ from tacit.cli.options import (
 )
 from tacit.cli.sources import domain_of, open_source, say_bad_rows
 from tacit.domain import Box
-from tacit.errors import BadRows, DataError, SettingError
-from tacit.events import DayDigest, Reason
+from tacit.errors import SettingError
+from tacit.events import DayDigest
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
@@ -275,12 +275,17 @@ def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, most: int
 
 
 def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
+    """The numbers as typed. What no count can be is a slip of the pen: it is refused as a setting, not as data."""
     try:
         rows = [[int(part) for part in row.split(",")] for row in counts]
     except ValueError:
-        raise DataError("--counts must be whole numbers with commas, such as 12,5,0. Nothing was counted.") from None
+        rows = [[-1]]
+    if any(number < 0 for row in rows for number in row):
+        raise SettingError(
+            "--counts must be whole numbers of 0 or more with commas, such as 12,5,0. Nothing was counted."
+        )
     if any(len(row) != stream.n_places for row in rows):
-        raise DataError(
+        raise SettingError(
             f"--counts must have a number for each of {console.counted(stream.n_places, 'place')}, in the order of the "
             "history's columns. Nothing was counted."
         )
@@ -307,8 +312,5 @@ def _counted(
         found = open_source(source, domain).count(
             progress=report, digest=digest, most_per_user_day=None if user is None else stream.unit.most
         )
-    wrong = [reason for reason in (Reason.NO_COUNT, Reason.BAD_COUNT) if reason in found.bad_rows.counts]
-    if wrong:  # where a row is many events, setting it aside would lose a day
-        raise BadRows(f"{found.bad_rows}. Nothing was counted. Correct the counts, or leave rows out with --where.")
     say_bad_rows(found.bad_rows)
     return found.counts[bins.start : bins.stop], digest.digests()

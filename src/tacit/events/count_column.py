@@ -11,16 +11,19 @@ from tacit._extras import require
 from tacit.events.arrays import is_text, text_of
 from tacit.events.badrows import Reason
 
-# sums of nine million such counts still fit into 64 bits
 MAX_COUNT: Final = 10**12
+"""What a row counts up to: more events than people ever lived are a misprint, and 2^22 such rows fit into 64 bits."""
+# 13 digits hold it; longer numbers are cut to it before they become 64-bit ones
+_DIGITS: Final = 13
 # 1,000 is a thousand to some and one to others: with exactly three digits after it a sign tells nothing
-_WHOLE: Final = r"^\+?(?P<whole>[0-9]{1,13})(?:[.,](?:0{0,2}|0{4,}))?$"
+_WHOLE: Final = r"^\+?(?P<whole>[0-9]+)(?:[.,](?:0{0,2}|0{4,}))?$"
 
 
 def read_counts(column: Any, *, decimal: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Read whole numbers of 0 or more, written or typed; the second array is a reason's code, 0 for a good row.
 
-    Once the decimal sign is known, the other one groups thousands.
+    Once the decimal sign is known, the other one groups thousands. A number above :data:`MAX_COUNT` counts as that: one
+    event more in a row must never make the whole row go away.
 
     >>> import pyarrow as pa
     >>> counts, reason = read_counts(pa.array(["3", "4,0", "2.5", "-1", "", "1,000"]))
@@ -36,7 +39,7 @@ def read_counts(column: Any, *, decimal: str | None = None) -> tuple[NDArray[np.
         text = pc.utf8_trim_whitespace(text_of(column))
         is_blank = pc.equal(pc.binary_length(text), 0)
         whole = pc.struct_field(pc.extract_regex(text, _WHOLE if decimal is None else _pattern(decimal)), ["whole"])
-        numbers = pc.cast(pc.replace_substring_regex(whole, "[.,]", ""), pa.int64())
+        numbers = _written_numbers(pa, pc, pc.replace_substring_regex(whole, "[.,]", ""))
     elif types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type):
         is_blank = column.is_null(nan_is_null=True)
         numbers = _whole_numbers(pa, pc, column)
@@ -45,20 +48,28 @@ def read_counts(column: Any, *, decimal: str | None = None) -> tuple[NDArray[np.
         numbers = pa.nulls(len(column), pa.int64())
     is_bad = numbers.is_null().to_numpy(zero_copy_only=False)
     counts: NDArray[np.int64] = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    reason[is_bad | (counts < 0) | (counts > MAX_COUNT)] = Reason.BAD_COUNT.code
+    reason[is_bad | (counts < 0)] = Reason.BAD_COUNT.code
     reason[is_blank.to_numpy(zero_copy_only=False)] = Reason.NO_COUNT.code
-    return counts, reason
+    return np.minimum(counts, MAX_COUNT), reason
 
 
 def _pattern(decimal: str) -> str:
     group = "," if decimal == "." else "."
-    return rf"^\+?(?P<whole>[0-9]{{1,13}}|[1-9][0-9]{{0,2}}(?:[{group}][0-9]{{3}}){{1,4}})(?:[{decimal}]0*)?$"
+    return rf"^\+?(?P<whole>[0-9]+|[1-9][0-9]{{0,2}}(?:[{group}][0-9]{{3}})+)(?:[{decimal}]0*)?$"
+
+
+def _written_numbers(pa: Any, pc: Any, digits: Any) -> Any:
+    """Digits as 64-bit integers, null where there are none; those too long for it are cut to the largest count."""
+    digits = pc.utf8_ltrim(digits, characters="0")
+    is_long = pc.greater(pc.binary_length(digits), _DIGITS)
+    short = pc.if_else(is_long, str(MAX_COUNT), pc.if_else(pc.equal(digits, ""), "0", digits))
+    return pc.cast(short, pa.int64())
 
 
 def _whole_numbers(pa: Any, pc: Any, column: Any) -> Any:
-    """Typed numbers as 64-bit integers, null where they are not whole or far too large."""
+    """Typed numbers as 64-bit integers, null where they are not whole or below 0."""
     if pa.types.is_signed_integer(column.type):
         return column.cast(pa.int64())
     values = column.cast(pa.float64(), safe=False)
-    fits = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), float(MAX_COUNT)))
-    return pc.if_else(fits, values, None).cast(pa.int64())
+    is_whole = pc.and_(pc.equal(values, pc.floor(values)), pc.and_(pc.is_finite(values), pc.greater_equal(values, 0)))
+    return pc.if_else(is_whole, pc.min_element_wise(values, float(MAX_COUNT)), None).cast(pa.int64())

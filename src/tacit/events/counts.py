@@ -17,6 +17,10 @@ from tacit.events.table_notes import TableNotes
 # 2 GiB of counts: days in 10,000 towns for 70 years, or a date far in the future on an axis without end
 _MAX_CELLS: Final = 1 << 28
 _FIRST_BINS: Final = 64
+MOST_IN_A_CELL: Final = 1 << 53
+"""What a cell counts up to, for whole numbers beyond it are not exact as floats; halved, half as many are counted."""
+# rows of 10^12 events each, added to a full cell, still fit into 64 bits: 2^22 * 10^12 + 2^53 < 2^63
+_ROWS_AT_ONCE: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +80,18 @@ class CountKeeper:
         return batch.time_bin * self._n_places + batch.place
 
     def add_units(self, cells: NDArray[np.int64], units: int | NDArray[np.int64]) -> None:
-        """Add so many events to each of the cells."""
-        np.add.at(self._counts, cells, units)
+        """Add so many events to each of the cells; a cell that is full stays as it is.
+
+        What a cell holds is the smaller of the sum and :data:`MOST_IN_A_CELL`, in any order of the rows: one event more
+        or less changes it by at most one, and no row can make the sum overflow.
+        """
+        if isinstance(units, int):
+            np.add.at(self._counts, cells, units)
+            return
+        for start in range(0, len(cells), _ROWS_AT_ONCE):
+            some = cells[start : start + _ROWS_AT_ONCE]
+            np.add.at(self._counts, some, units[start : start + _ROWS_AT_ONCE])
+            self._counts[some] = np.minimum(self._counts[some], MOST_IN_A_CELL)
 
     def finish(self, *, n_rows: int, n_left_out: int, bad_rows: BadRowSummary) -> EventCounts:
         """The counts, cut after the last event where the axis has no end."""

@@ -93,8 +93,6 @@ class Reading(Generic[Made]):
                 if progress is not None:
                     progress(piece.done, self._source.total)
         self._refuse_strays(borne=0)
-        if not self.n_rows:
-            raise UnreadableFile(f"{self._source.name} holds column names but no rows. Export the events again.")
 
     def _work(self, piece: Piece) -> tuple[Piece, RawTable, Made | None]:
         table = piece.load()

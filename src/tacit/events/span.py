@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.domain import TimeAxis
 from tacit.domain.zone import zone_info
-from tacit.errors import DataError
+from tacit.errors import DataError, UnreadableFile
 from tacit.events.date_format import DateForm
 from tacit.events.dates import GOOD, ReadDates, read_dates
 from tacit.events.interpret import wall_clock
@@ -82,6 +82,8 @@ def scan_span(
         n_implausible += n_good - len(clock)
         if len(clock):
             ends = [min([*ends, clock.min()]), max([*ends, clock.max()])]
+    if not reading.n_rows:
+        raise UnreadableFile(f"{opened.name} holds column names but no rows. Export the events again.")
     if not ends:
         which = "between 1900 and 2199" if n_dated else "that can be read"
         raise DataError(f"{opened.name}: no row has a date {which}. Name another column as time, or give date_format.")

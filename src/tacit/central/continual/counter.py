@@ -25,6 +25,8 @@ Counts = int | Sequence[int] | NDArray[Any]
 Rows = Sequence[Sequence[int]] | NDArray[Any]
 
 LARGEST_COUNT: Final = 1_000_000_000
+"""What a bin of one place counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
+on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
 _LARGEST_TOTAL: Final = 1 << 61
 _BINS_AT_ONCE: Final = 4096
 USUAL_DELTA: Final = 1e-6
@@ -179,11 +181,12 @@ def _whole(rows: NDArray[Any], position: int) -> IntArray:
         except (TypeError, ValueError):
             raise DataError("counts must be numbers; some are not. Nothing was counted.") from None
     with np.errstate(invalid="ignore"):
-        bad = ~((rows >= 0) & (rows <= LARGEST_COUNT) & (rows == np.floor(rows)))  # written so that NaN fails too
+        bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))  # written so that NaN fails too
     if bad.any():
         bins, places = np.nonzero(bad)
         raise DataError(
-            f"counts must be whole numbers from 0 to {LARGEST_COUNT:,}; {bad.sum()} of {bad.size} are not, the first "
-            f"in bin {position + bins[0]}, place {places[0]}. Nothing was counted."
+            f"counts must be whole numbers of 0 or more; {bad.sum()} of {bad.size} are not, the first in bin "
+            f"{position + bins[0]}, place {places[0]}. Nothing was counted."
         )
-    return rows.astype(np.int64)
+    counts: IntArray = np.minimum(rows, LARGEST_COUNT).astype(np.int64)
+    return counts
