@@ -88,9 +88,7 @@ def _subjects(settings: Mapping[str, Any]) -> dict[str, Callable[[Randomness], A
         return _published(answers_of_counter(stream, randomness=source), source)
 
     def nodes(source: Randomness) -> Audit:
-        measured = nodes_of_plan(tree, randomness=source)
-        assert measured is not None
-        return audit_nodes(measured, epsilon=1.0, n_runs=n_runs, randomness=source, **common)
+        return audit_nodes(nodes_of_plan(tree, randomness=source), n_runs=n_runs, randomness=source, **common)
 
     def _published(curated: Any, source: Randomness) -> Audit:
         return audit_many(curated.build, epsilon=1.0, counts=curated.n_bins, n_runs=n_runs, randomness=source, **common)

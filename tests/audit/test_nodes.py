@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from small_worlds import days_and_places
 from tacit.audit import audit_nodes, audit_plan
+from tacit.audit.claims import Claim
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan
 from tacit.audit.nodes import MeasuredNodes, separate_bins
 from tacit.audit.verdicts import Verdict
@@ -17,14 +20,15 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
+from tacit.stream_laws import Epochs, FusedTree, KaryTree, RefinedTree
 from tacit.tally import ExactTally
 
 SURE = 1 - 1e-9
 
 
-def stream(cost):
+def stream(cost, law=None):
     domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
-    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32).stream
+    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32, law=law).stream
 
 
 def subjects(seed):
@@ -36,11 +40,36 @@ def subjects(seed):
         days_and_places(64, 1), epsilon=1.0, mechanism="tree", fan_outs=(8, 8), unit="user-day", most=3
     )
     towns = central_plan_for(places, epsilon=1.0, mechanism="place tree")
-    return {
-        "tree": nodes_of_plan(tree, randomness=source),
-        "user-day": nodes_of_plan(per_day, randomness=source),
-        "place tree": nodes_of_plan(towns, randomness=source),
-        "counter": nodes_of_counter(stream(Cost.pure(1.0)), randomness=source),
+    plans = {"tree": tree, "user-day": per_day, "place tree": towns}
+    streams = {
+        "counter": stream(Cost.pure(1.0)),
+        "refined counter": stream(Cost.pure(1.0), RefinedTree(32, Cost.pure(1.0), (4,))),
+        "fused counter": stream(Cost.pure(1.0), FusedTree(32, Cost.pure(1.0), (8,))),
+        "epochs": stream(Cost.pure(1.0), Epochs(4, Cost.pure(1.0), ((), (4,), (4,)))),
+    }
+    plans |= {"flat": central_plan_for(days_and_places(16, 1), epsilon=0.2, mechanism="flat")}
+    nodes = {name: nodes_of_plan(plan, randomness=source) for name, plan in plans.items()}
+    return nodes | {name: nodes_of_counter(one, randomness=source) for name, one in streams.items()}
+
+
+def gaussian_subjects(seed):
+    source, days = SeededRandomness(seed), days_and_places(64, 1)
+    plans = {
+        "flat": central_plan_for(days, epsilon=1.0, delta=1e-6, mechanism="flat"),
+        "flat, little noise": central_plan_for(days, rho=2.0, delta=1e-6, mechanism="flat"),
+        "tree": central_plan_for(days, rho=0.5, delta=1e-6, mechanism="tree", fan_outs=(8, 8)),
+        "user-day": central_plan_for(
+            days, rho=0.1, delta=1e-6, mechanism="tree", fan_outs=(8, 8), unit="user-day", most=3
+        ),
+    }
+    laws = {
+        "buffered root": None,
+        "binary counter": KaryTree.binary(8, Cost.zcdp(0.1)),
+        "refined counter": RefinedTree(32, Cost.zcdp(0.1), (4,)),
+    }
+    nodes = {name: nodes_of_plan(plan, randomness=source) for name, plan in plans.items()}
+    return nodes | {
+        name: nodes_of_counter(stream(Cost.zcdp(0.1), law), randomness=source) for name, law in laws.items()
     }
 
 
@@ -49,17 +78,46 @@ def test_the_bound_comes_near_epsilon_and_a_smaller_claim_is_refuted(name, seed)
     """The claim is nine tenths of the truth; neither fails by bad luck more than once in 1e6."""
     nodes = subjects(seed)[name]
     settings = {"n_runs": 300_000, "confidence": 1 - 1e-6, "randomness": SeededRandomness(seed)}
-    audit = audit_nodes(nodes, epsilon=1.0, **settings)
-    assert 0.9 < audit.lower_bound <= 1.0
+    audit = audit_nodes(nodes, **settings)
+    assert 0.9 < audit.lower_bound / audit.claimed <= 1.0
     assert audit.verdict is Verdict.NOT_REFUTED
-    assert audit_nodes(nodes, epsilon=0.9, **settings).is_refuted
+    smaller = replace(nodes, claim=Claim.of(epsilon=0.9 * nodes.claim.value))
+    assert audit_nodes(smaller, **settings).is_refuted
+
+
+@pytest.mark.parametrize("name", gaussian_subjects(0))
+def test_the_bound_comes_near_rho_and_noise_a_tenth_too_small_is_refuted(name, seed):
+    """A standard deviation of 0.9 is a rho of 1 / 0.81; neither fails by bad luck more than once in 1e6."""
+    nodes = gaussian_subjects(seed)[name]
+    settings = {"n_runs": 300_000, "confidence": 0.99, "randomness": SeededRandomness(seed)}
+    audit = audit_nodes(nodes, **settings | {"confidence": 1 - 1e-6})
+    assert 0.8 < audit.lower_bound / audit.claimed <= 1.0
+    assert audit.measure == "rho"
+    smaller = replace(nodes, claim=Claim.of(rho=0.81 * nodes.claim.value))
+    assert audit_nodes(smaller, **settings).is_refuted
+
+
+def test_right_gaussian_nodes_are_refuted_no_more_often_than_the_rate(seed):
+    """Of 80 audits at an error rate of 10 %; fails by bad luck once in 1e9."""
+    nodes, coins = gaussian_subjects(seed)["tree"], SeededRandomness(seed)
+    audits = [audit_nodes(nodes, n_runs=2_000, confidence=0.9, randomness=coins) for _ in range(80)]
+    assert sum(audit.is_refuted for audit in audits) <= stats.binom.isf(1e-9, 80, 0.1)
+
+
+def test_of_a_long_tree_the_lower_levels_are_looked_at_with_their_part_of_the_claim():
+    nodes = gaussian_subjects(1)["tree"]
+    below = nodes.beneath()
+    assert below is not None
+    assert below.claim.value == pytest.approx(0.25)
+    assert len(separate_bins(below)[0]) == 64  # every leaf by itself
+    assert below.beneath() is None
 
 
 def test_right_nodes_are_refuted_no_more_often_than_the_rate(seed):
     """Of 80 audits at an error rate of 10 %; fails by bad luck once in 1e9."""
     nodes = subjects(seed)["tree"]
     coins = SeededRandomness(seed)
-    audits = [audit_nodes(nodes, epsilon=1.0, n_runs=600, confidence=0.9, randomness=coins) for _ in range(80)]
+    audits = [audit_nodes(nodes, n_runs=600, confidence=0.9, randomness=coins) for _ in range(80)]
     assert sum(audit.is_refuted for audit in audits) <= stats.binom.isf(1e-9, 80, 0.1)
 
 
@@ -74,8 +132,8 @@ def test_noise_that_forgets_a_level_is_refuted(seed):
         sums = exactly(tables)
         return sums + rng.geometric(1 - np.exp(-1.0), sums.shape) - rng.geometric(1 - np.exp(-1.0), sums.shape)
 
-    nodes = MeasuredNodes(build, exactly, np.full(6, 0.5), 4, 1)
-    audit = audit_nodes(nodes, epsilon=1.0, n_runs=20_000, confidence=SURE, randomness=SeededRandomness(seed))
+    nodes = MeasuredNodes(build, exactly, np.full(6, 0.5), 4, 1, Claim.of(epsilon=1.0))
+    audit = audit_nodes(nodes, n_runs=20_000, confidence=SURE, randomness=SeededRandomness(seed))
     assert audit.is_refuted
     assert audit.lower_bound <= 2.0
 
@@ -85,10 +143,9 @@ def test_bins_that_are_guessed_together_share_no_node(seed):
         for lot in separate_bins(nodes):
             single = np.zeros((len(lot), nodes.n_bins), np.int64)
             single[np.arange(len(lot)), lot] = 1
-            held = (nodes.exactly(single) > 0) & (nodes.rates > 0)
+            held = (nodes.exactly(single) > 0) & (nodes.precisions > 0)
             assert held.sum(axis=0).max() == 1
-            rates = held @ nodes.rates * nodes.unit
-            assert np.allclose(rates, 1.0)  # all of epsilon
+            assert np.allclose(nodes.telling(nodes.unit * nodes.exactly(single)), nodes.claim.value)  # all of epsilon
 
 
 def test_nodes_are_those_that_a_release_is_fused_from():
@@ -102,13 +159,6 @@ def test_nodes_are_those_that_a_release_is_fused_from():
     design = mechanism.hierarchy.sum_leaves(np.eye(16)) * np.sqrt(weights)[:, None]
     fitted = np.linalg.lstsq(design, nodes * np.sqrt(weights)[:, None], rcond=None)[0]
     assert np.allclose(fitted, release.values)
-
-
-def test_flat_tables_and_gaussian_noise_have_no_nodes_to_audit():
-    days = days_and_places(16, 1)
-    assert nodes_of_plan(central_plan_for(days, epsilon=1.0, mechanism="flat")) is None
-    assert nodes_of_plan(central_plan_for(days, epsilon=1.0, delta=1e-6, mechanism="tree", fan_outs=(4, 4))) is None
-    assert nodes_of_counter(stream(Cost.zcdp(0.5))) is None
 
 
 def test_a_trees_plan_has_its_nodes_audited(seed):

@@ -10,6 +10,7 @@ from experiments.audits.broken import PerBitUnary, Rappor, SeedLeftIn, ThesisOra
 from scipy import stats
 
 from tacit.audit import audit_mechanism, audit_randomizer, audit_repeated_reports, audit_repeating_noise
+from tacit.audit.claims import Claim
 from tacit.audit.pairs import likely_pairs, pairs_of
 from tacit.audit.randomizers import audit_reports_of, from_files
 from tacit.audit.supports import outcomes
@@ -26,6 +27,8 @@ SURE = 1 - 1e-9
 """A right mechanism is refuted once in 1e9 runs of a test."""
 F = 2 / (1 + math.exp(1.1))
 """RAPPOR's f at epsilon 2.2."""
+
+CLAIM = Claim.of(epsilon=1.0)
 
 
 def test_the_thesis_oracle_is_refuted_and_its_real_epsilon_found(seed):
@@ -163,13 +166,15 @@ def test_all_pairs_are_tried_where_there_are_few_and_the_likeliest_where_there_a
         return np.where(numbers == 3, 1, np.where(numbers == 11, 2, 0))[:, None]
 
     for n_values, n_pairs in ((2, 1), (7, 21)):
-        pairs, n_spent = likely_pairs(n_values, reports_of, [Wholes()], n_runs=10_000, confidence=0.99)
+        pairs, n_spent = likely_pairs(n_values, reports_of, [Wholes()], claim=CLAIM, n_runs=10_000, confidence=0.99)
         assert (len(pairs), n_spent) == (n_pairs, 0)
-    pairs, n_spent = likely_pairs(17, reports_of, [Wholes()], n_runs=100_000, confidence=0.99)
+    pairs, n_spent = likely_pairs(17, reports_of, [Wholes()], claim=CLAIM, n_runs=100_000, confidence=0.99)
     assert len(pairs) == 8
     assert n_spent <= 6_000
     assert all({3, 11} & set(pair) for pair in pairs)
-    many, _ = likely_pairs(100, lambda numbers: numbers[:, None], [Wholes()], n_runs=100_000, confidence=0.99)
+    many, _ = likely_pairs(
+        100, lambda numbers: numbers[:, None], [Wholes()], claim=CLAIM, n_runs=100_000, confidence=0.99
+    )
     assert set(pairs_of(100)[:10]) < set(many)
 
 

@@ -10,7 +10,8 @@ and :func:`audit_answers` for any function from counts to published answers.
 
 from tacit.audit.answers import audit_answers, audit_many, audit_reconstruction, audit_repeats
 from tacit.audit.averaging import averaged, is_redrawn, share_identified
-from tacit.audit.bounds import epsilon_of_events, epsilon_of_guesses, lower_limit, upper_limit
+from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
+from tacit.audit.claims import Claim
 from tacit.audit.commands import Command
 from tacit.audit.dependence import audit_dependence, noise_rank
 from tacit.audit.floating_point import audit_floating_point, is_reachable
@@ -32,10 +33,12 @@ from tacit.audit.verdicts import Audit, Verdict
 __all__ = [
     "AUDITS",
     "Audit",
+    "Claim",
     "Command",
     "Contest",
     "MeasuredNodes",
     "Reconstruction",
+    "TradeOff",
     "Verdict",
     "View",
     "audit_answers",
@@ -55,7 +58,6 @@ __all__ = [
     "audit_reports_function",
     "audit_reports_of",
     "averaged",
-    "epsilon_of_events",
     "epsilon_of_guesses",
     "is_reachable",
     "is_redrawn",

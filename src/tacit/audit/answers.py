@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from tacit._validate import check_at_least
 from tacit.audit.averaging import averaged, is_redrawn
+from tacit.audit.claims import Claim
 from tacit.audit.games import BoolArray, Contest, FloatArray, IntArray, Progress, View, play_game, tossed
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Telling, as_numbers, finite, views_of_answers
@@ -34,17 +35,18 @@ _CELLS_AT_ONCE: Final = 1 << 23
 def audit_answers(
     build: Build,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     counts: int | ArrayLike,
     unit: int = 1,
     delta: float = 0.0,
+    rho: float | None = None,
     times: int = 1,
     n_runs: int = DEFAULT_RUNS,
     confidence: float = 0.99,
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Bound the epsilon of published answers from below.
+    """Bound the epsilon of published answers from below, or their ``rho`` where that is claimed.
 
     ``counts`` are true counts to start from, or the number of bins; ``unit`` is what one protected unit adds to a bin
     at most. With ``times`` above 1, ``build`` gives a function, which is asked as often, and the mean is looked at.
@@ -64,6 +66,7 @@ def audit_answers(
         counts=counts,
         unit=unit,
         delta=delta,
+        rho=rho,
         n_runs=n_runs,
         confidence=confidence,
         randomness=randomness,
@@ -76,10 +79,11 @@ def audit_answers(
 def audit_many(
     build: BuildMany,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     counts: int | ArrayLike,
     unit: int = 1,
     delta: float = 0.0,
+    rho: float | None = None,
     n_runs: int = DEFAULT_RUNS,
     confidence: float = 0.99,
     randomness: Randomness | None = None,
@@ -90,11 +94,13 @@ def audit_many(
 ) -> Audit:
     """The same for a function that makes many runs at once."""
     views = views or views_of_answers()
+    groups = Claim.of(epsilon=epsilon, delta=delta, rho=rho).groups
     return play_game(
         name,
-        neighbors(build, start_of(counts), unit, views),
+        neighbors(build, start_of(counts), unit, views, groups=groups),
         epsilon=epsilon,
         delta=delta,
+        rho=rho,
         n_runs=n_runs,
         confidence=confidence,
         randomness=randomness,
@@ -106,10 +112,11 @@ def audit_many(
 def audit_repeats(
     build: Build,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     counts: int | ArrayLike,
     unit: int = 1,
     delta: float = 0.0,
+    rho: float | None = None,
     times: int = 256,
     n_runs: int = 1_000,
     confidence: float = 0.99,
@@ -125,13 +132,16 @@ def audit_repeats(
         raise SettingError("build must give a function to ask, so that the same question can be asked twice.")
     if not is_redrawn(ask):
         said = ("the same question asked twice has the same answer",)
-        return Audit("the same question twice", epsilon, delta, 0.0, confidence, 2, 0, 0, said, is_specific=True)
+        claim = Claim.of(epsilon=epsilon, delta=delta, rho=rho)
+        name = "the same question twice"
+        return Audit(name, claim.value, delta, 0.0, confidence, 2, 0, 0, said, True, claim.measure)
     return audit_answers(
         build,
         epsilon=epsilon,
         counts=counts,
         unit=unit,
         delta=delta,
+        rho=rho,
         times=times,
         n_runs=n_runs,
         confidence=confidence,
@@ -187,22 +197,34 @@ def audit_reconstruction(
 
 
 def neighbors(
-    build: BuildMany, start: IntArray, unit: int, views: Sequence[View], bins: Sequence[int] = ()
+    build: BuildMany,
+    start: IntArray,
+    unit: int,
+    views: Sequence[View],
+    bins: Sequence[int] = (),
+    groups: Sequence[int] = (1,),
 ) -> list[Contest]:
-    """A unit more or not, in each of these bins: the middle one, the last and the first unless others are named."""
+    """A unit more or not, in each of these bins: the middle one, the last and the first unless others are named.
+
+    With ``groups``, so many units at once, too.
+    """
     check_at_least(1, unit=unit)
 
-    def player(bin: int) -> Callable[[BoolArray], FloatArray]:
+    def player(bin: int, added: int) -> Callable[[BoolArray], FloatArray]:
         def play(coins: BoolArray) -> FloatArray:
             tables = np.tile(start, (len(coins), 1))
-            tables[:, bin] += unit * coins
+            tables[:, bin] += added * coins
             return as_numbers(build(tables))
 
         return play
 
     bins = bins or list(dict.fromkeys([start.size // 2, start.size - 1, 0]))
     n_at_once = max(1, _CELLS_AT_ONCE // start.size)
-    return [Contest(f"{unit} more in bin {bin} or not", player(bin), views, n_at_once) for bin in bins]
+    return [
+        Contest(f"{group * unit} more in bin {bin} or not", player(bin, group * unit), views, n_at_once, group)
+        for group in groups
+        for bin in bins
+    ]
 
 
 def many_of(build: Build, times: int = 1) -> BuildMany:

@@ -16,22 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit.answers import Build, BuildMany
-from tacit.audit.games import FloatArray, IntArray
+from tacit.audit.claims import Claim
 from tacit.audit.nodes import MeasuredNodes
+from tacit.audit.rules import FloatArray, IntArray
 from tacit.central.continual.counter import Counter
+from tacit.central.continual.node_noise import NodeDraws
 from tacit.central.continual.stream import Stream
 from tacit.central.table import central_mechanism_of
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.noise.node_laws import DiscreteLaplace
+from tacit.noise.node_laws import DiscreteLaplace, NodeLaw
 from tacit.plan import Plan
+from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import Randomness, SecureRandomness
-from tacit.stream_laws import NestedTree
+from tacit.stream_laws import BufferedRoot, Epochs, FusedTree, NestedTree, NodeNoise, RefinedTree
 from tacit.tally import ExactTally
 
 LONGEST: Final = 512
 """Bins of a counter that are looked at."""
 
+_FEW_DAYS: Final = 8
+_FEW_BINS: Final = 32
+_MOST_ANSWERS: Final = 256
+"""Of one release whose noise is looked at for dependence: twice as many take eight times as long."""
 _CELLS_AT_ONCE: Final = 1 << 22
 _MOST_WORLDS: Final = 1 << 12
 _SEED_BITS: Final = np.uint64(2)
@@ -63,11 +70,13 @@ def answers_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cura
     return CuratedAnswers(_in_pieces(build, n_bins), n_bins, plan.most)
 
 
-def answers_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> CuratedAnswers:
+def answers_of_counter(
+    stream: Stream, *, randomness: Randomness | None = None, longest: int = LONGEST
+) -> CuratedAnswers:
     """A counter's totals of one place, bin after bin, from the start on."""
     source = SecureRandomness() if randomness is None else randomness
     law, unit = stream.law, stream.unit
-    n_bins = min(stream.n_bins, LONGEST)
+    n_bins = min(stream.n_bins, longest)
 
     def build(tables: IntArray) -> FloatArray:
         domain = Domain(stream.domain.time, _worlds(len(tables)))
@@ -79,14 +88,58 @@ def answers_of_counter(stream: Stream, *, randomness: Randomness | None = None) 
     return CuratedAnswers(_in_pieces(build, n_bins), n_bins, unit.sensitivity)
 
 
-def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes | None:
-    """The noisy nodes of a tree with Laplace noise; none of a flat table, which publishes its own."""
+def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> CuratedAnswers:
+    """Whole releases, one for each run, of several places (or days): what their noise shares shows in one of them."""
+    source = SecureRandomness() if randomness is None else randomness
+    is_over_time = central_mechanism_of(plan).axis == "time"
+    if plan.mechanism == "flat":  # every cell is by itself: a few days are as good as all
+        n_days = min(plan.domain.shape[0], _FEW_DAYS)
+        last = np.datetime64("2000-01-01") + n_days - 1
+        plan = replace(plan, domain=Domain(TimeAxis.between("2000-01-01", str(last)), plan.domain.place))
+    n_bins = plan.domain.shape[0] if is_over_time else plan.domain.shape[1]
+    n_others = max(2, _MOST_ANSWERS // n_bins)
+    small = _widened(plan, n_others, is_over_time)
+    mechanism = central_mechanism_of(small)
+
+    def build(tables: IntArray) -> FloatArray:
+        runs = [
+            mechanism.release(
+                ExactTally(table.reshape(small.domain.shape)),
+                small,
+                spend=Spend.simulation(mechanism.cost, seed=_seed(source)),
+            )
+            for table in tables
+        ]
+        return np.array([run.values.reshape(-1) for run in runs])
+
+    return CuratedAnswers(build, n_bins * n_others, plan.most)
+
+
+def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> CuratedAnswers:
+    """Whole counters, one for each run, of several places."""
+    source = SecureRandomness() if randomness is None else randomness
+    law = stream.law
+    n_bins = min(stream.n_bins, _FEW_BINS)
+    n_places = max(2, _MOST_ANSWERS // n_bins)
+    domain = Domain(stream.domain.time, _worlds(n_places))
+
+    def build(tables: IntArray) -> FloatArray:
+        runs = []
+        for table in tables:
+            spend = Spend.simulation(law.cost, seed=_seed(source))
+            counter = Counter.start(spend, domain, law=law, unit=stream.unit)
+            _, totals = counter.steps(counter.begin(), table.reshape(n_bins, n_places))
+            runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / law.grid)
+        return np.array(runs)
+
+    return CuratedAnswers(build, n_bins * n_places, stream.unit.sensitivity)
+
+
+def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes:
+    """The noisy nodes of a flat table or a tree: all that a release is made of."""
     source = SecureRandomness() if randomness is None else randomness
     mechanism = central_mechanism_of(plan)
-    if not mechanism.cost.is_pure or sum(law is not None for law in mechanism.laws) < 2:
-        return None
     tree, is_over_time = mechanism.hierarchy, mechanism.axis == "time"
-    rates = [law.rate if isinstance(law, DiscreteLaplace) else 0 for law in mechanism.laws]
 
     def build(tables: IntArray) -> FloatArray:
         wide = _widened(plan, len(tables), is_over_time)
@@ -98,20 +151,34 @@ def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Measur
         leaves = tables.T if mechanism.order is None else tables.T[mechanism.order]
         return tree.sum_leaves(leaves).T
 
+    precisions = np.array([_precision(law) for law in mechanism.laws])
     return MeasuredNodes(
         _in_pieces(build, tree.n_leaves),
         exactly,
-        np.repeat(np.array(rates, np.float64), tree.level_sizes),
+        np.repeat(precisions, tree.level_sizes),
         tree.n_leaves,
         plan.most,
+        _claim(mechanism.cost),
+        np.repeat(np.arange(tree.n_levels), tree.level_sizes),
     )
 
 
-def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> MeasuredNodes | None:
-    """The noisy nodes that a counter's totals add up, got back from them by subtraction; none of other laws."""
+def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> MeasuredNodes:
+    """The noisy nodes that a counter's totals are made of.
+
+    Those of nested trees are differences of totals, and those of a buffered root are what its encoder makes of them.
+    What refined and fused trees publish does not give their nodes back; there the noise is drawn as the engine draws
+    it, and the counts of the nodes are added.
+    """
     law = stream.law
-    if not isinstance(law, NestedTree) or law.node_noise.is_gaussian:
-        return None
+    if isinstance(law, NestedTree):
+        return _nested_nodes(stream, law, randomness)
+    if isinstance(law, BufferedRoot):
+        return _encoded_nodes(stream, law, randomness)
+    return _drawn_nodes(stream, randomness)
+
+
+def _nested_nodes(stream: Stream, law: NestedTree, randomness: Randomness | None) -> MeasuredNodes:
     published = answers_of_counter(stream, randomness=randomness)
     numbers = np.arange(1, published.n_bins + 1)
     bases = numbers - law.spans(numbers)
@@ -124,10 +191,74 @@ def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) ->
     return MeasuredNodes(
         lambda tables: apart(published.build(tables)),
         lambda tables: apart(np.cumsum(tables, axis=1)),
-        np.full(published.n_bins, float(law.node_noise.parameter)),
+        np.full(published.n_bins, _node_precision(law.node_noise)),
         published.n_bins,
         published.unit,
+        _claim(law.cost),
     )
+
+
+def _encoded_nodes(stream: Stream, law: BufferedRoot, randomness: Randomness | None) -> MeasuredNodes:
+    """The independent noises of a buffered root, with what counts add to them: the encoder of what was published.
+
+    Within the bins that are looked at, no more can be told than the law of as many bins costs with this noise.
+    """
+    published = answers_of_counter(stream, randomness=randomness, longest=_FEW_BINS)
+    n_bins = published.n_bins
+    decays, weights = law.exponentials.decays, law.exponentials.weights
+    coefficients = np.append(1.0, np.power(1 - decays, np.arange(n_bins - 1)[:, None]) @ weights)
+    lags = np.arange(n_bins)[:, None] - np.arange(n_bins)
+    encoder = np.where(lags >= 0, coefficients[np.abs(lags)], 0.0)
+    seen = replace(law, horizon=n_bins).squared_sensitivity / (2 * law.node_noise.parameter)
+    return MeasuredNodes(
+        lambda tables: np.diff(published.build(tables), axis=1, prepend=0.0) @ encoder.T,
+        lambda tables: tables @ encoder.T,
+        np.full(n_bins, 1 / law.variance),
+        n_bins,
+        published.unit,
+        Claim.of(rho=min(law.cost.rho, float(seen))),
+    )
+
+
+def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes:
+    source = SecureRandomness() if randomness is None else randomness
+    law = stream.law
+    # of several epochs, the longest whose bins are all looked at
+    trees = law.trees if isinstance(law, Epochs) else (law,)
+    section, tree = max((place, one) for place, one in enumerate(trees) if place == 0 or one.horizon <= LONGEST)
+    assert isinstance(tree, RefinedTree | FusedTree)
+    n_bins = min(tree.horizon, LONGEST) // tree.sizes[-1] * tree.sizes[-1] or tree.sizes[-1]
+    n_nodes = sum(n_bins // size for size in tree.sizes)
+
+    def exactly(tables: IntArray) -> IntArray:
+        return np.column_stack([tables.reshape(len(tables), -1, size).sum(axis=2) for size in tree.sizes])
+
+    def build(tables: IntArray) -> FloatArray:
+        draws = NodeDraws(source.words(4).astype("<u8").tobytes(), len(tables))
+        return (exactly(tables) + draws.take(tree.node_noise, section, 0, n_nodes).T).astype(np.float64)
+
+    return MeasuredNodes(
+        _in_pieces(build, n_nodes),
+        exactly,
+        np.full(n_nodes, _node_precision(tree.node_noise)),
+        n_bins,
+        stream.unit.sensitivity,
+        _claim(law.cost),
+    )
+
+
+def _precision(law: NodeLaw | None) -> float:
+    if law is None:
+        return 0.0
+    return float(law.rate) if isinstance(law, DiscreteLaplace) else 1 / law.variance
+
+
+def _node_precision(noise: NodeNoise) -> float:
+    return 1 / noise.variance if noise.is_gaussian else float(noise.parameter)
+
+
+def _claim(cost: Cost) -> Claim:
+    return Claim.of(rho=cost.rho) if cost.rho else Claim.of(epsilon=cost.epsilon)
 
 
 def _widened(plan: Plan, n_runs: int, is_over_time: bool) -> Plan:

@@ -1,26 +1,35 @@
-r"""Noise that cancels: where noise is linearly dependent, some combination of answers has none.
+r"""Noise that is not independent: what other answers say of the noise of one, and combinations that have none.
 
 Let K be the combinations in which the noise of repeated builds on the same counts cancels. If :math:`K y` changes when
 a unit is added, it tells the two inputs apart with certainty, whatever epsilon was claimed. If it does not change, as
 in answers that were made consistent (a parent is the sum of its children), the combination says nothing of the counts
 and does no harm. That is why the rank alone refutes nothing, and the game below is played.
+
+Noise that two places or two bins share need not cancel altogether. An answer less the best linear guess of its noise
+from the answers that a unit leaves alone has less noise than the answer, and is looked at too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.audit.answers import BuildMany, neighbors, start_of
+from tacit.audit.claims import Claim
 from tacit.audit.games import BoolArray, FloatArray, IntArray, Progress, play_game
 from tacit.audit.reconstruction import noiseless_combinations
 from tacit.audit.verdicts import Audit
-from tacit.audit.views import as_numbers, finite
+from tacit.audit.views import as_numbers, by_quantiles, finite, gap_order, mean_gaps
 from tacit.randomness import Randomness
+
+_SURELY: Final = 4.0
+"""Standard errors beyond which an answer is taken to move with the unit."""
+_MOST_HELPERS: Final = 8
+"""Answers that may speak of another's noise: one is enough where noise is shared; more blur what they say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +69,9 @@ def noise_rank(build: BuildMany, counts: int | ArrayLike, *, n_builds: int | Non
 def audit_dependence(
     build: BuildMany,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
     counts: int | ArrayLike,
     unit: int = 1,
     n_builds: int | None = None,
@@ -69,16 +80,25 @@ def audit_dependence(
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Look for combinations of answers in which the noise cancels and the counts do not."""
+    """Tell a unit apart by what other answers of the same run say of the noise of its own.
+
+    Looked at are combinations of answers in which the noise cancels and the counts do not, and the answer that tells
+    most less what the answers correlated with it say. Every run must be a build of its own.
+    """
     start = start_of(counts)
     found = noise_rank(build, start, n_builds=n_builds)
     said = (f"the noise of {found.n_answers:,} answer{'s' * (found.n_answers > 1)} has rank {found.rank:,}",)
-    if not len(found.combinations):
-        return Audit("dependent noise", epsilon, 0.0, 0.0, confidence, found.n_builds, 0, 0, said, is_specific=True)
+    groups = Claim.of(epsilon=epsilon, delta=delta, rho=rho).groups
+    contests = neighbors(build, start, unit, [_Unmasked()], groups=groups)
+    if len(found.combinations):
+        exposed = [_most_exposed(build, start, unit, found)]
+        contests = [*neighbors(build, start, unit, [_Residual(found)], exposed), *contests]
     return play_game(
         "dependent noise",
-        neighbors(build, start, unit, [_Residual(found)], [_most_exposed(build, start, unit, found)]),
+        contests,
         epsilon=epsilon,
+        delta=delta,
+        rho=rho,
         n_runs=n_runs,
         confidence=confidence,
         randomness=randomness,
@@ -111,3 +131,33 @@ class _Residual:
             return np.asarray(np.abs(residual).max(axis=1) > 1e-7 * size, np.int64)
 
         return reduce
+
+
+@dataclass(frozen=True, slots=True)
+class _Unmasked:
+    """The answer that tells most, less what the answers whose noise is correlated with its own say of it."""
+
+    name: str = "an answer less what others say of its noise"
+
+    def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
+        answers = finite(as_numbers(observed))
+        target = gap_order(answers, coins)[0]
+        noise = answers.copy()
+        for side in (coins, ~coins):
+            noise[side] -= answers[side].mean(axis=0) if side.any() else 0.0
+        spread = np.maximum(np.sqrt((noise**2).mean(axis=0)), 1e-9 * (1 + np.abs(answers).max(axis=0)))
+        correlation = np.abs((noise / spread).T @ (noise[:, target] / spread[target])) / len(noise)
+        # an answer with a gap of its own must not take the target's away
+        gap, error = mean_gaps(answers, coins)
+        correlation[np.abs(gap) > _SURELY * error] = 0.0
+        correlation[target] = 0.0
+        helpers = np.argsort(-correlation, kind="stable")[: min(_MOST_HELPERS, answers.shape[1] - 1)]
+        inputs = noise[:, helpers]
+        ridge = 1e-9 * float((inputs**2).sum() + 1.0) * np.eye(helpers.size)
+        weights = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ noise[:, target])
+
+        def unmasked(outputs: Any) -> FloatArray:
+            table = finite(as_numbers(outputs))
+            return np.asarray(table[:, target] - table[:, helpers] @ weights, np.float64)
+
+        return by_quantiles(unmasked, observed)

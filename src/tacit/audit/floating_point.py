@@ -70,7 +70,8 @@ def lowest_bits(outputs: ArrayLike) -> IntArray:
 def audit_floating_point(
     build: BuildMany,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    rho: float | None = None,
     n_bins: int = 1,
     unit: int = 1,
     scales: Sequence[float] = (),
@@ -81,18 +82,20 @@ def audit_floating_point(
 ) -> Audit:
     """Look for outputs that one of two neighbouring counts cannot have led to, by their last bits.
 
-    ``scales`` of the noise are tried beside unit / epsilon.
+    ``scales`` of the noise are tried beside unit / epsilon where an epsilon is claimed.
     """
     start = np.zeros(n_bins, np.int64)
     some = as_numbers(build(np.tile(start, (64, 1))))
     is_whole = bool((some == np.rint(some)).all())
     views: list[View] = [_LowestBits()]
     if not is_whole:
-        views += [_Reachable(0.0, float(unit), scale) for scale in dict.fromkeys([unit / epsilon, *scales])]
+        tried = dict.fromkeys([*([] if epsilon is None else [unit / epsilon]), *scales])
+        views += [_Reachable(0.0, float(unit), scale) for scale in tried]
     return play_game(
         "floating-point noise",
         neighbors(build, start, unit, views),
         epsilon=epsilon,
+        rho=rho,
         n_runs=n_runs,
         confidence=confidence,
         randomness=randomness,

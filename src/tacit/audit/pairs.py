@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.games import View, promised
+from tacit.audit.claims import Claim
+from tacit.audit.rules import View, best_rule
 
 MOST_PAIRS: Final = 24
 _MOST_VALUES: Final = 24
@@ -37,6 +38,7 @@ def likely_pairs(
     reports_of: Callable[[NDArray[np.int64]], NDArray[Any]],
     views: Sequence[View],
     *,
+    claim: Claim,
     n_runs: int,
     confidence: float,
 ) -> tuple[list[tuple[int, int]], int]:
@@ -57,7 +59,10 @@ def likely_pairs(
 
     def worth(one: int, other: int) -> float:
         learned, judged = (np.concatenate([reports[one, half::2], reports[other, half::2]]) for half in (0, 1))
-        return promised(views, (learned, coins), (judged, coins), n_runs=n_runs, error=1 - confidence)
+        best = best_rule(
+            views, (learned, coins), (judged, coins), claim=claim, group=1, n_runs=n_runs, error=1 - confidence
+        )
+        return best.worth
 
     order = sorted(combinations(range(some.size), 2), key=lambda pair: -worth(*pair))
     best = [(int(some[one]), int(some[other])) for one, other in order[:_KEPT]]

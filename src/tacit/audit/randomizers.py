@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import check_at_least, check_share
+from tacit.audit.claims import Claim
 from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, Progress, View, play_game
 from tacit.audit.pairs import likely_pairs, pairs_of
 from tacit.audit.report_tables import ReportTables
@@ -124,13 +125,18 @@ def audit_randomizer(
     tables = _tabled(randomize)
     # every value has its turn here already, so that what fails for one of them fails at once
     looks = views or views_of(tables(np.resize(np.array(held), max(_TRIED, min(len(held), _MOST_TRIED)))))
-    n_spent = 0
+    n_spent, claim = 0, Claim.of(epsilon=epsilon, delta=delta)
     if pairs is None:
         check_at_least(FEWEST_RUNS, n_runs=n_reports)
         check_share(confidence=confidence)
         picked = np.array(held)
         chosen, n_spent = likely_pairs(
-            len(held), lambda numbers: tables(picked[numbers]), looks, n_runs=n_reports, confidence=confidence
+            len(held),
+            lambda numbers: tables(picked[numbers]),
+            looks,
+            claim=claim,
+            n_runs=n_reports,
+            confidence=confidence,
         )
         pairs = [(held[first], held[second]) for first, second in chosen]
     contests = [

@@ -17,6 +17,7 @@ from tacit.audit.answers import (
     many_of,
     start_of,
 )
+from tacit.audit.claims import Claim
 from tacit.audit.curators import (
     CuratedAnswers,
     answers_of_counter,
@@ -24,6 +25,8 @@ from tacit.audit.curators import (
     ask_again_of_plan,
     nodes_of_counter,
     nodes_of_plan,
+    releases_of_plan,
+    runs_of_counter,
 )
 from tacit.audit.dependence import audit_dependence
 from tacit.audit.floating_point import audit_floating_point
@@ -43,7 +46,6 @@ from tacit.errors import SettingError
 from tacit.local.memoized import LongitudinalRappor
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
-from tacit.privacy.cost import Cost
 from tacit.randomness import Randomness, SecureRandomness
 
 AUDITS: Final[Mapping[str, str]] = {
@@ -62,7 +64,6 @@ AUDITS: Final[Mapping[str, str]] = {
 DEFAULT_CURATOR_RUNS: Final = 100_000
 _MOST_CELLS: Final = 40_000_000
 _MOST_SOLVED: Final = 1_000
-_DELTA: Final = 1e-6
 
 _Step = Callable[[float], Audit]
 
@@ -87,17 +88,17 @@ def audit_plan(
     """
     source = SecureRandomness() if randomness is None else randomness
     if plan.is_central:
-        curated = answers_of_plan(plan, randomness=source)
+        nodes = nodes_of_plan(plan, randomness=source)
         return _curated(
-            curated,
-            ask_again_of_plan(plan, randomness=source),
-            plan.epsilon,
-            plan.delta,
+            answers_of_plan(plan, randomness=source),
+            nodes.claim,
             n_runs,
             confidence,
             source,
             progress,
-            nodes=nodes_of_plan(plan, randomness=source),
+            again=ask_again_of_plan(plan, randomness=source),
+            nodes=nodes,
+            whole=releases_of_plan(plan, randomness=source),
         )
     mechanism = mechanism_of(plan)
     n_reports = DEFAULT_REPORTS if n_runs is None else n_runs
@@ -128,11 +129,17 @@ def audit_counter(
 ) -> tuple[Audit, ...]:
     """Audit a counter of ours, known by its public side."""
     source = SecureRandomness() if randomness is None else randomness
-    cost: Cost = stream.law.cost
-    delta = 0.0 if cost.is_pure else _DELTA
-    curated = answers_of_counter(stream, randomness=source)
-    nodes = nodes_of_counter(stream, randomness=source)
-    return _curated(curated, None, cost.epsilon_at(delta), delta, n_runs, confidence, source, progress, nodes=nodes)
+    cost = stream.law.cost
+    return _curated(
+        answers_of_counter(stream, randomness=source),
+        Claim.of(rho=cost.rho) if cost.rho else Claim.of(epsilon=cost.epsilon),
+        n_runs,
+        confidence,
+        source,
+        progress,
+        nodes=nodes_of_counter(stream, randomness=source),
+        whole=runs_of_counter(stream, randomness=source),
+    )
 
 
 def audit_reports_function(
@@ -179,7 +186,8 @@ def audit_reports_function(
 def audit_answers_function(
     build: Build | BuildMany,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    rho: float | None = None,
     counts: int | ArrayLike,
     unit: int = 1,
     delta: float = 0.0,
@@ -194,87 +202,80 @@ def audit_answers_function(
     A function that gives a function is asked twice.
     """
     source = SecureRandomness() if randomness is None else randomness
+    claim = Claim.of(epsilon=epsilon, delta=delta, rho=rho)
     start = start_of(counts)
     again = None if is_many or not callable(build(start.copy())) else build
     curated = CuratedAnswers(build if is_many else many_of(build), start.size, unit)
-    return _curated(curated, again, epsilon, delta, n_runs, confidence, source, progress, start)
+    return _curated(curated, claim, n_runs, confidence, source, progress, again=again, start=start)
 
 
 def _curated(
     curated: CuratedAnswers,
-    again: Build | None,
-    epsilon: float,
-    delta: float,
+    claim: Claim,
     n_runs: int | None,
     confidence: float,
     source: Randomness,
     progress: Progress | None,
+    *,
+    again: Build | None = None,
     start: NDArray[np.int64] | None = None,
     nodes: MeasuredNodes | None = None,
+    whole: CuratedAnswers | None = None,
 ) -> tuple[Audit, ...]:
+    """All audits of what a curator publishes; ``whole`` releases, if places are the runs of ``curated``."""
     asked = n_runs
     build, n_bins, unit = curated.build, curated.n_bins, curated.unit
     if n_runs is None:
         n_runs = max(FEWEST_RUNS, min(DEFAULT_CURATOR_RUNS, _MOST_CELLS // n_bins))
     some = max(FEWEST_RUNS, min(n_runs, 20_000, _MOST_CELLS // 4 // n_bins))
     counts: ArrayLike = n_bins if start is None else start
+    common: dict[str, Any] = {"randomness": source, "progress": progress}
 
     def answers(sure: float) -> Audit:
-        return audit_many(
-            build,
-            epsilon=epsilon,
-            delta=delta,
-            counts=counts,
-            unit=unit,
-            n_runs=n_runs,
-            confidence=sure,
-            randomness=source,
-            progress=progress,
-        )
+        return audit_many(build, **claim.settings, counts=counts, unit=unit, n_runs=n_runs, confidence=sure, **common)
 
     def measured(sure: float) -> Audit:
         assert nodes is not None
-        return audit_nodes(nodes, epsilon=epsilon, n_runs=asked, confidence=sure, randomness=source, progress=progress)
+        return audit_nodes(nodes, n_runs=asked, confidence=sure, **common)
 
     def dependence(sure: float) -> Audit:
         n_fewer = max(FEWEST_RUNS, min(some, 2_000))
-        return audit_dependence(
-            build, epsilon=epsilon, counts=counts, unit=unit, n_runs=n_fewer, confidence=sure, randomness=source
-        )
+        settings: dict[str, Any] = {"n_runs": n_fewer, "confidence": sure, **claim.settings}
+        if whole is not None:
+            return audit_dependence(whole.build, counts=whole.n_bins, unit=unit, **settings, **common)
+        return audit_dependence(build, counts=counts, unit=unit, **settings, **common)
 
     def reconstruction(sure: float) -> Audit:
         n_builds = max(8, min(some, 2 * FEWEST_RUNS))
         return audit_reconstruction(
-            build, epsilon=epsilon, n_bins=n_bins, unit=unit, n_builds=n_builds, confidence=sure, randomness=source
+            build, epsilon=claim.value, n_bins=n_bins, unit=unit, n_builds=n_builds, confidence=sure, randomness=source
         )
 
     def floating_point(sure: float) -> Audit:
+        settings: dict[str, Any] = {claim.measure: claim.value}
         return audit_floating_point(
-            build, epsilon=epsilon, n_bins=n_bins, unit=unit, n_runs=some, confidence=sure, randomness=source
+            build, **settings, n_bins=n_bins, unit=unit, n_runs=some, confidence=sure, randomness=source
         )
 
     def twice(sure: float) -> Audit:
         assert again is not None
         n_fewer = max(FEWEST_RUNS, min(n_runs, 1_000))
         return audit_repeats(
-            again,
-            epsilon=epsilon,
-            delta=delta,
-            counts=counts,
-            unit=unit,
-            n_runs=n_fewer,
-            confidence=sure,
-            randomness=source,
-            progress=progress,
+            again, **claim.settings, counts=counts, unit=unit, n_runs=n_fewer, confidence=sure, **common
         )
 
+    n_answers = n_bins if whole is None else whole.n_bins
     steps: list[_Step] = [answers]
     if nodes is not None:
         steps.append(measured)
     if again is not None:
         steps.append(twice)
-    if not delta:  # the others' guesses bound a pure epsilon
-        steps += [*([dependence, reconstruction] if n_bins <= _MOST_SOLVED else []), floating_point]
+    if n_answers <= _MOST_SOLVED:
+        steps.append(dependence)
+    if claim.is_pure and n_bins <= _MOST_SOLVED:  # guesses of one table depend on each other
+        steps.append(reconstruction)
+    if not claim.delta:
+        steps.append(floating_point)
     return _together(steps, confidence)
 
 

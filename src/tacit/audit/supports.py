@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.games import BoolArray, IntArray
+from tacit.audit.rules import BoolArray, IntArray
 from tacit.local.bloom import bloom_positions
 from tacit.local.hadamard import HadamardResponse
 from tacit.local.hashing import LocalHashing

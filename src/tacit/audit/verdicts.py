@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A claimed epsilon, and a lower bound that exceeds the true one with probability 1 - confidence at most.
+    """A claimed epsilon or rho, and a lower bound that exceeds the true one with probability 1 - confidence at most.
 
     ``n_runs`` is how often the mechanism ran in all; the bound comes from the ``n_guesses`` that were made in the runs
     kept for the test, of which ``n_correct`` were right. ``found`` says how inputs were told apart. An audit that
@@ -41,6 +41,7 @@ class Audit:
     n_correct: int
     found: tuple[str, ...] = ()
     is_specific: bool = False
+    measure: str = "epsilon"
 
     @property
     def is_refuted(self) -> bool:
@@ -55,22 +56,23 @@ class Audit:
 
     @property
     def bound_text(self) -> str:
-        """The bound with three digits, never more than was found."""
-        return f"{math.floor(self.lower_bound * 1000) / 1000:.3f}"
+        """The bound with three decimals, more for a small claim; never more than was found."""
+        decimals = max(3, 2 - math.floor(math.log10(self.claimed))) if self.claimed > 0 else 3
+        return f"{math.floor(self.lower_bound * 10**decimals) / 10**decimals:.{decimals}f}"
 
     def sentence(self) -> str:
         """All of it in a line."""
         delta = f" at delta {self.delta:g}" if self.delta else ""
         return (
-            f"{self.name}: claimed epsilon {self.claimed:.4g}{delta}, found at least {self.bound_text} with confidence "
-            f"{self.confidence:.4g} in {self.n_runs:,} runs: {self.verdict}"
+            f"{self.name}: claimed {self.measure} {self.claimed:.4g}{delta}, found at least {self.bound_text} with "
+            f"confidence {self.confidence:.4g} in {self.n_runs:,} runs: {self.verdict}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "audit": self.name,
-            "claimed_epsilon": self.claimed,
+            f"claimed_{self.measure}": self.claimed,
             "delta": self.delta,
             "lower_bound": self.lower_bound,
             "confidence": self.confidence,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.games import BoolArray, FloatArray, IntArray, View
+from tacit.audit.rules import BoolArray, FloatArray, IntArray, View
 
 _MOST_OUTCOMES: Final = 1 << 16
 _MOST_VALUES: Final = 256
@@ -95,7 +95,7 @@ class LaplaceLikelihood:
 
     def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
         answers = finite(as_numbers(observed))
-        gap, error = _gaps(answers, coins)
+        gap, error = mean_gaps(answers, coins)
         kept = np.flatnonzero(np.abs(gap) > 4 * error)
         center = np.median(answers[~coins], axis=0) if (~coins).any() else answers[0]
         spread = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)
@@ -198,13 +198,13 @@ def finite(table: FloatArray) -> FloatArray:
 
 def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
     """Answers in the order of how surely they differ between the two inputs: in the mean, or in being no number."""
-    gap, error = _gaps(finite(answers), coins)
-    odd_gap, odd_error = _gaps((~np.isfinite(answers)).astype(np.float64), coins)
+    gap, error = mean_gaps(finite(answers), coins)
+    odd_gap, odd_error = mean_gaps((~np.isfinite(answers)).astype(np.float64), coins)
     surely = np.maximum(np.abs(gap) / error, np.abs(odd_gap) / odd_error)
     return [int(column) for column in np.argsort(-surely, kind="stable")]
 
 
-def _gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, FloatArray]:
+def mean_gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, FloatArray]:
     """How much the mean of every answer differs between the two inputs, and the standard error of that."""
     n_heads, n_tails = int(coins.sum()), int((~coins).sum())
     if not (n_heads and n_tails):

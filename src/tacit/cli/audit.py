@@ -67,6 +67,7 @@ class ClaimOptions:
 
     epsilon: Annotated[float | None, typer.Option(help="The claimed epsilon.")] = None
     delta: Annotated[float, typer.Option(help="The claimed delta.")] = 0.0
+    rho: Annotated[float | None, typer.Option(help="The claimed rho of zCDP, in place of epsilon and delta.")] = None
     values: Annotated[
         str | None,
         typer.Option(help="It takes values: how many (17 for 0 to 16), or which (north,south).", metavar="VALUES"),
@@ -131,7 +132,9 @@ def _audited(
     if subject.plan is not None:
         _check_unclaimed(claim)
         return _audited_plan(Plan.read(subject.plan), subject, runs, source, settings)
-    if claim.epsilon is None:
+    if claim.rho is not None and (claim.values is not None or claim.epsilon is not None or claim.delta):
+        raise SettingError("--rho is the whole claim, of answers from --counts. Leave the others out.")
+    if claim.epsilon is None and claim.rho is None:
         found = None if subject.function is None else plug_in_named(subject.function)
         if not is_local_randomizer(found):
             raise SettingError("an audit needs the claimed epsilon. Add: --epsilon 1")
@@ -188,11 +191,11 @@ def _audited_command(
     _check_taken(claim)
     if claim.each:
         raise SettingError("--each is for functions; a command reads a value a line anyway. Leave it out.")
-    assert claim.epsilon is not None
     settings |= {"epsilon": claim.epsilon, "delta": claim.delta}
     if claim.counts is not None:
         return audit_answers_function(
             command.answers,
+            rho=claim.rho,
             counts=claim.counts,
             unit=claim.unit,
             n_runs=runs or _SLOW_RUNS,
@@ -214,7 +217,7 @@ def _audited_function(name: str, claim: ClaimOptions, runs: int | None, settings
     settings |= {"epsilon": claim.epsilon, "delta": claim.delta}
     if claim.counts is not None:
         return audit_answers_function(
-            function, counts=claim.counts, unit=claim.unit, n_runs=runs or _SLOW_RUNS, **settings
+            function, rho=claim.rho, counts=claim.counts, unit=claim.unit, n_runs=runs or _SLOW_RUNS, **settings
         )
     randomize = one_by_one(function) if claim.each else function
     n_runs = runs or (_SLOW_RUNS if claim.each else _FUNCTION_RUNS)
@@ -246,7 +249,9 @@ def _say(found: Sequence[Audit], confidence: float) -> None:
     rows = [
         [
             one.name,
-            f"{one.claimed:.4g}" + (f" (delta {one.delta:g})" if one.delta else ""),
+            ("rho " if one.measure == "rho" else "")
+            + f"{one.claimed:.4g}"
+            + (f" (delta {one.delta:g})" if one.delta else ""),
             one.bound_text,
             f"{100 * one.confidence:.4g} %",
             f"{one.n_runs:,}",
