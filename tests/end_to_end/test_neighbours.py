@@ -93,7 +93,8 @@ class World:
         """Run commands on a file of these rows, in a folder of its own."""
         here = self._folder / str(next(self._numbers))
         here.mkdir()
-        shutil.copy(self._ledger, here / "ledger.sqlite")
+        for path in self._ledger.parent.glob(f"{self._ledger.name}*"):  # with its key
+            shutil.copy(path, here / path.name.replace(self._ledger.name, "ledger.sqlite"))
         (here / "events.csv").write_bytes(b"\n".join([HEADER, *rows]) + b"\n")
         if plan is not None:
             plan.write(here / "plan.toml")
@@ -104,9 +105,9 @@ class World:
             ran = self._tacit(*command)
             seen.codes.append(ran.code)
             self.screen = ran.out + ran.err
-        seen.files = sorted(path.name for path in here.iterdir())
+        seen.files = sorted(path.name for path in here.iterdir() if not path.name.startswith("ledger."))
         for path in here.iterdir():
-            if path.name not in ("events.csv", "ledger.sqlite", "plan.toml"):
+            if not path.name.startswith("ledger.") and path.name not in ("events.csv", "plan.toml"):
                 seen.text |= public_text(path)
         return seen
 
@@ -149,6 +150,7 @@ def release_text(name: str, release: Release) -> dict[str, str]:
 
 
 def same(first: Seen, second: Seen) -> None:
+    assert set(first.codes) == {0}
     assert first.codes == second.codes
     assert first.files == second.files
     assert first.text == second.text
@@ -197,7 +199,6 @@ few_runs = settings(max_examples=8, suppress_health_check=[HealthCheck.function_
 def test_a_curators_release_is_the_same_to_the_public_for_neighbouring_tables(world, kind, tables):
     plan, command = CURATORS[kind]
     first, second = (world.see(rows, command, plan=PLANS[plan]) for rows in tables)
-    assert first.codes == [0]
     same(first, second)
 
 
@@ -215,7 +216,6 @@ def test_a_table_without_rows_is_released_as_noise_on_zeros(world):
         ("query", "release.parquet"),
     )
     nothing = world.see([], *commands, plan=PLANS["event"])
-    assert nothing.codes == [0, 0, 0, 0]
     something = world.see(GOOD, *commands, plan=PLANS["event"])
     for seen in (nothing, something):
         del seen.text["release.html"]  # it shows the noise; that there is one is what can be compared
@@ -227,7 +227,6 @@ def test_a_table_without_rows_is_released_as_noise_on_zeros(world):
 def test_a_counter_is_the_same_to_the_public_for_neighbouring_tables(world, tmp_path, tables):
     (tmp_path / "places.csv").write_text("place\nplace 0\nplace 1\n")
     first, second = (world.see(rows, *COUNTER) for rows in tables)
-    assert first.codes == [0, 0, 0]
     same(first, second)
 
 
@@ -246,5 +245,5 @@ def test_strict_reading_refuses_before_anything_is_spent_and_only_if_asked_to(wo
     before = Ledger(tmp_path / "first.sqlite").history()
     seen = world.see([ODD["no count"]], (*COUNT, "--count", "n", "--strict"), plan=PLANS["event"])
     assert (seen.codes, seen.text) == ([3], {})
-    assert seen.files == ["events.csv", "ledger.sqlite", "plan.toml"]
+    assert seen.files == ["events.csv", "plan.toml"]
     assert Ledger(Path("ledger.sqlite")).history() == before
