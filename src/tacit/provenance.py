@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tacit.errors import PlanMismatch, SettingError
+from tacit.privacy.heads import heads_from_dict, heads_to_dict
 
 MOST_EPSILON: Final = 500.0
 
@@ -16,7 +17,8 @@ class Provenance:
     """Which plan, whether a known seed was used, and what the same events had cost before.
 
     The label survives adding, files and every step: one simulated part makes the whole a simulation, and the
-    largest prior epsilon among the parts is the whole's.
+    largest prior epsilon among the parts is the whole's. ``ledger_heads`` are the heads of the ledgers that paid
+    (:meth:`tacit.privacy.ledger.Ledger.verify`); simulations have none.
 
     >>> real, simulated = Provenance("a"), Provenance("a", is_simulation=True)
     >>> (real + simulated).is_simulation
@@ -26,6 +28,7 @@ class Provenance:
     plan_id: str
     is_simulation: bool = False
     prior_epsilon: float = 0.0
+    ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
@@ -44,6 +47,7 @@ class Provenance:
             self.plan_id,
             self.is_simulation or other.is_simulation,
             max(self.prior_epsilon, other.prior_epsilon),
+            tuple(sorted({*self.ledger_heads, *other.ledger_heads})),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,11 +55,11 @@ class Provenance:
             "plan": self.plan_id,
             "is_simulation": self.is_simulation,
             "prior_epsilon": self.prior_epsilon,
-        }
+        } | heads_to_dict(self.ledger_heads)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
         label, prior = content["is_simulation"], content["prior_epsilon"]
         if not isinstance(label, bool) or isinstance(prior, bool) or not isinstance(prior, (int, float)):
             raise TypeError("provenance")
-        return cls(str(content["plan"]), label, float(prior))
+        return cls(str(content["plan"]), label, float(prior), heads_from_dict(content))

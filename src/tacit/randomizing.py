@@ -79,9 +79,10 @@ def randomize_events(
             n_events=n_events,
             again=again,
         ).prior_epsilon
+    heads = () if ledger is None else (ledger.head,)
     digest_again = DayDigest(key, events.domain)
     try:
-        with RandomizingWriter(path, plan, randomness=randomness, prior_epsilon=prior) as writer:
+        with RandomizingWriter(path, plan, randomness=randomness, prior_epsilon=prior, ledger_heads=heads) as writer:
             for batch in _within(events, only, progress):
                 digest_again.update(batch)
                 for times, places in _pieces(batch):

@@ -226,7 +226,8 @@ def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | N
     for cells in _events(series.counts):
         reports = mechanism.randomize(cells, randomness=randomness)
         statistics += mechanism.statistics(reports, np.array([len(cells)]))
-    provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior)
+    heads = () if ledger is None else (ledger.head,)
+    provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior, heads)
     tally = Tally(provenance, statistics, np.array([n_reports]))
     return RangeCounts(plan, mechanism.estimate(tally, plan, plan.domain))
 

@@ -105,6 +105,8 @@ def count(
     former = None if revises is None else Release.read(revises)
     if former is not None:  # refused before anything is spent
         check_replaceable(former, agreed, is_simulation=seed is not None)
+        if book is not None:
+            book.verify(former.unbiased.provenance.ledger_heads)
     if agreed.domain.time.n_bins is not None:
         agreed_rules.check_within(agreed.domain.time)
     if by is not None:

@@ -22,6 +22,10 @@ class LedgerNoise:
     def is_simulation(self) -> bool:
         return False
 
+    @property
+    def head(self) -> str:
+        return self.file.head
+
     def draw(self, release: str, input_digest: bytes) -> KeyedRandomness:
         """The words of the key from the first on, for the release that was paid for and for the first input only."""
         with self.file.transaction() as connection:

@@ -21,6 +21,10 @@ class NoiseSource(Protocol):
     def is_simulation(self) -> bool:
         """Whether whoever knows the seed knows every word."""
 
+    @property
+    def head(self) -> str:
+        """The head of the ledger that was paid; empty for a simulation."""
+
     def draw(self, release: str, input_digest: bytes) -> Randomness:
         """The words from the first on, or a refusal."""
 
@@ -79,6 +83,11 @@ class Spend:
         return self.source.draw(release, input_digest)
 
     @property
+    def ledger_heads(self) -> tuple[str, ...]:
+        """The head of the ledger as it stands now, by which it is known to have paid; none for a simulation."""
+        return (self.source.head,) if self.source is not None and self.source.head else ()
+
+    @property
     def is_dry_run(self) -> bool:
         return self.source is None
 
@@ -123,6 +132,10 @@ class SimulatedNoise:
     @property
     def is_simulation(self) -> bool:
         return True
+
+    @property
+    def head(self) -> str:
+        return ""
 
     def draw(self, release: str, input_digest: bytes) -> SeededRandomness:
         if self._is_finished:

@@ -22,11 +22,19 @@ class RandomizingWriter:
     :func:`tacit.randomizing.randomize_events` does both.
     """
 
-    def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        plan: Plan,
+        *,
+        randomness: Randomness,
+        prior_epsilon: float = 0.0,
+        ledger_heads: tuple[str, ...] = (),
+    ) -> None:
         self._plan = plan
         self._mechanism = mechanism_of(plan)
         self._randomness = randomness
-        label = Provenance(plan.fingerprint, randomness.is_simulation, prior_epsilon)
+        label = Provenance(plan.fingerprint, randomness.is_simulation, prior_epsilon, ledger_heads)
         self._writer = ReportWriter(path, label, self._mechanism.report_bytes)
 
     def add(self, time_bins: NDArray[np.int64], places: NDArray[np.integer]) -> None:

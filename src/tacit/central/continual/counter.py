@@ -94,7 +94,9 @@ class Counter:
             raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
         check_statable(law.cost, spend.prior)
         key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
-        stream = Stream(law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior)
+        stream = Stream(
+            law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior, spend.ledger_heads
+        )
         return cls(stream, key)
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -79,7 +80,7 @@ class CounterFiles:
     def complete(self) -> Stream:
         """Finish what an interrupted start left: the spend first, then the head of the history."""
         saved = read_state(self.state_path)
-        ledger = self._check_ledger(saved.counter.stream)
+        ledger = self._check_ledger(saved.counter.stream, saved.ledger_heads)
         if ledger is not None:
             ledger.note_bins(saved.spend, {})
         with self._opened():
@@ -126,7 +127,7 @@ class CounterFiles:
             if first is not None:
                 _check_turn(counter.stream, first, state.position)
             rows = counter.check(state, counts)
-            ledger = self._check_ledger(counter.stream)
+            ledger = self._check_ledger(counter.stream, saved.ledger_heads)
             published = [_nothing(counter.stream)]
             for start in range(0, len(rows), _BINS_A_RECORD):
                 position, some = state.position, rows[start : start + _BINS_A_RECORD]
@@ -134,7 +135,7 @@ class CounterFiles:
                 if ledger is not None:
                     record(ledger, saved.spend, counter.stream, position, some, days)
                 lines, check = lines_of(self._labels_of(counter.stream), position, totals, check)
-                saved = SavedState(counter, state, totals, saved.spend)
+                saved = SavedState(counter, state, totals, saved.spend, () if ledger is None else (ledger.head,))
                 self._seen = None  # until both files are known to be written
                 write_state(self.state_path, saved)
                 append(self.history_path, lines, at=n_bytes)
@@ -160,7 +161,7 @@ class CounterFiles:
             last, n_bytes, check = self._seen
             is_same = last.counter.stream.identity == saved.counter.stream.identity
             if is_same and last.state.position == saved.state.position and n_bytes == self.history_path.stat().st_size:
-                return SavedState(last.counter, saved.state, saved.latest, saved.spend), n_bytes, check
+                return replace(saved, counter=last.counter), n_bytes, check
         if saved.state.position == 0:
             self._restore_head(saved.counter.stream)
         text = read_text(self.history_path)
@@ -197,7 +198,8 @@ class CounterFiles:
             append(self.history_path, lines, at=text.n_bytes)
         return saved, text.n_bytes + len(lines), check
 
-    def _check_ledger(self, stream: Stream) -> Ledger | None:
+    def _check_ledger(self, stream: Stream, heads: tuple[str, ...] = ()) -> Ledger | None:
+        """The ledger that paid, which holds these heads and the counter's own; none for a simulation."""
         if stream.is_simulation:
             return None
         if self.ledger is None:
@@ -205,6 +207,7 @@ class CounterFiles:
                 "a counter must tell the ledger that it was paid from what it counts. Give that ledger; "
                 "nothing was counted."
             )
+        self.ledger.verify([*stream.ledger_heads, *heads])
         return self.ledger
 
     def _restore_head(self, stream: Stream) -> None:

@@ -145,5 +145,6 @@ class History:
                 self.plan(delta=delta).fingerprint,
                 self.stream.is_simulation,
                 prior.epsilon_at(delta) if prior.rho else prior.epsilon,
+                self.stream.ledger_heads,
             ),
         )

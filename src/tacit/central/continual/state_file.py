@@ -17,6 +17,7 @@ from tacit._packing import unpack_array
 from tacit.central.continual.counter import Counter, CounterState
 from tacit.central.continual.stream import Stream
 from tacit.errors import FormatError, TacitError
+from tacit.privacy.heads import heads_from_dict, heads_to_dict
 from tacit.stream_laws import IntArray
 
 FORMAT: Final = 1
@@ -26,13 +27,14 @@ FORMAT: Final = 1
 class SavedState:
     """A counter, its state, and the totals of the last bins that were published, to complete the history with.
 
-    ``spend`` is the ledger's name for what was paid.
+    ``spend`` is the ledger's name for what was paid, ``ledger_heads`` its head when the last bins were noted.
     """
 
     counter: Counter
     state: CounterState
     latest: IntArray
     spend: str
+    ledger_heads: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"SavedState({self.counter.stream.identity}, {self.state.position} bins, values withheld)"
@@ -50,7 +52,7 @@ def write_state(path: Path, saved: SavedState) -> None:
         "position": saved.state.position,
         "memory": {name: _packed(part) for name, part in saved.state.memory.items()},
         "latest": _packed(saved.latest),
-    }
+    } | heads_to_dict(saved.ledger_heads)
     text = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
     write_whole(path, text.encode(), is_private=True)
 
@@ -68,7 +70,8 @@ def read_state(path: Path) -> SavedState:
         counter = Counter(Stream.from_dict(content["stream"]), bytes.fromhex(content["key"]))
         memory = {str(name): unpack_array(part).astype(np.int64) for name, part in content["memory"].items()}
         state = CounterState(counter.stream.identity, int(content["position"]), memory)
-        return SavedState(counter, state, unpack_array(content["latest"]).astype(np.int64), str(content["spend"]))
+        latest = unpack_array(content["latest"]).astype(np.int64)
+        return SavedState(counter, state, latest, str(content["spend"]), heads_from_dict(content))
     except FileNotFoundError:
         raise FormatError(f"there is no counter at {path}. Start one with: tacit counter start") from None
     except FormatError:

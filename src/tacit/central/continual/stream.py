@@ -11,6 +11,7 @@ from typing import Any
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.privacy.cost import Cost
+from tacit.privacy.heads import heads_from_dict, heads_to_dict
 from tacit.privacy.unit import Unit
 from tacit.stream_laws import StreamLaw, stream_law_from_dict
 
@@ -20,7 +21,8 @@ class Stream:
     """The public side of a counter; it stands at the head of the published history.
 
     ``identity`` tells one counter from another: no two that draw different noise share it. ``prior`` is what earlier
-    releases of the same events had cost when the counter was started.
+    releases of the same events had cost when the counter was started. ``ledger_heads`` is the head of the ledger that
+    paid.
     """
 
     law: StreamLaw
@@ -29,6 +31,7 @@ class Stream:
     identity: str
     is_simulation: bool = False
     prior: Cost = field(default_factory=Cost)
+    ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.domain.time.n_bins is not None and self.domain.time.n_bins > self.law.horizon:
@@ -64,7 +67,7 @@ class Stream:
             "unit": self.unit.to_dict(),
             "is_simulation": self.is_simulation,
             "prior": self.prior.to_dict(),
-        }
+        } | heads_to_dict(self.ledger_heads)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Stream:
@@ -78,6 +81,7 @@ class Stream:
                 identity=content["identity"],
                 is_simulation=content["is_simulation"],
                 prior=Cost.from_dict(content["prior"]),
+                ledger_heads=heads_from_dict(content),
             )
         except (KeyError, TypeError, ValueError, AttributeError, TacitError):
             raise FormatError("the description of the counter is damaged. Restore the file from a copy.") from None
