@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+from dotted import resolved
 from tacit.central.table import CENTRAL_MECHANISMS
 from tacit.mechanisms import MECHANISMS
 from tacit.stream_laws import STREAM_LAWS
@@ -30,20 +30,6 @@ def rows() -> dict[str, tuple[str, list[str]]]:
     text = (PROOFS / "README.md").read_text(encoding="utf-8")
     found = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([^)]+)\) \| ([^|]+) \|$", text, re.MULTILINE)
     return {entry: (page, re.findall(r"`([^`]+)`", functions)) for entry, page, functions in found}
-
-
-def resolved(name: str) -> object:
-    """What a dotted name stands for: a module, and attributes of it."""
-    parts = name.split(".")
-    for n_parts in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(parts[:n_parts]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[n_parts:]:
-            found = getattr(found, part)
-        return found
-    raise AttributeError(name)
 
 
 PAGES = sorted({PROOFS / page for page, _ in rows().values()})

@@ -1,0 +1,838 @@
+"""The table of planted faults: each a mistake that somebody could make, where it is planted, and what must find it.
+
+The full names of functions stand here and nowhere else in the suite; a function that is renamed is renamed here.
+``python tools/table_of_faults.py`` writes the table with its times into the documentation.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from faults import refuters as by
+from faults.planting import Fault
+from tacit.local.randomized_response import RandomizedResponse
+from tacit.local.subset import SubsetSelection
+from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.randomness import SeededRandomness
+from tacit.randomness.bernoulli import COIN
+
+Plant = Callable[[Any], Any]
+
+
+def property_of(change: Callable[[Any, Any], Any]) -> Plant:
+    """A property whose value is changed: ``change(self, right value)``."""
+    return lambda right: property(lambda self: change(self, right.__get__(self)))
+
+
+def result_of(change: Callable[[Any], Any]) -> Plant:
+    """A function whose result is changed."""
+    return lambda right: lambda *args, **settings: change(right(*args, **settings))
+
+
+def nothing(right: Any) -> Any:
+    """A function that does nothing."""
+    return lambda *args, **settings: None
+
+
+# ---- how local randomizers go wrong
+
+
+def _true_bits(reports: np.ndarray, cells: np.ndarray, column: np.ndarray, *, sets_only: bool) -> np.ndarray:
+    """Reports whose bit of a column is what it truly is, or is set where it is."""
+    rows, lane = np.arange(len(cells)), np.uint8(1) << (column % 8).astype(np.uint8)
+    is_true = column == cells
+    kept = reports[rows, column // 8] | np.where(is_true, lane, 0).astype(np.uint8)
+    reports[rows, column // 8] = kept if sets_only else np.where(is_true, kept, kept & ~lane)
+    return reports
+
+
+def _last_bit_as_it_is(right: Any) -> Any:
+    def randomize(self, cells, *, randomness):
+        reports = right(self, cells, randomness=randomness)
+        return _true_bits(reports, cells, np.full(len(cells), self.n_cells - 1), sets_only=False)
+
+    return randomize
+
+
+def _true_bit_never_cleared(right: Any) -> Any:
+    def randomize(self, cells, *, randomness):
+        return _true_bits(right(self, cells, randomness=randomness), cells, np.asarray(cells), sets_only=True)
+
+    return randomize
+
+
+def _with(change: Callable[[Any], Any]) -> Plant:
+    """A randomizer that randomizes as another one, and states what it stated."""
+    return lambda right: lambda self, cells, *, randomness: right(change(self), cells, randomness=randomness)
+
+
+def _truth_drawn_again(response: RandomizedResponse) -> RandomizedResponse:
+    """Keeps with probability p, and then draws from all cells, the true one among them."""
+    return RandomizedResponse(response.n_cells, int(response.p * COIN))
+
+
+def _thirsty(right: Any) -> Any:
+    def randomize(self, cells, *, randomness):
+        reports = right(self, cells, randomness=randomness)
+        if len(cells) and cells[0] == 0:
+            randomness.words(1)
+        return reports
+
+    return randomize
+
+
+def _longer_for_the_last_cell(right: Any) -> Any:
+    def randomize(self, cells, *, randomness):
+        reports = right(self, cells, randomness=randomness)
+        is_last = len(cells) and np.all(np.asarray(cells) == self.n_cells - 1)
+        return np.pad(reports, ((0, 0), (0, 1))) if is_last else reports
+
+    return randomize
+
+
+def _level_by_value(right: Any) -> Any:
+    """Values of the upper half answer for the levels with the chances the other way round."""
+
+    def randomize(self, cells, *, randomness):
+        other = replace(self, chances=self.chances[::-1])
+        upper = np.asarray(cells) >= self.n_cells // 2
+        reports = right(self, cells, randomness=randomness) if not upper.all() else None
+        if upper.any():
+            turned = right(other, cells, randomness=randomness)
+            reports = turned if reports is None else np.where(upper[:, None], turned, reports)
+        return reports
+
+    return randomize
+
+
+def _leaves_as_they_are(right: Any) -> Any:
+    """Reports of the last level name the true leaf: what the others add hides nothing."""
+
+    def randomize(self, cells, *, randomness):
+        reports = right(self, cells, randomness=randomness)
+        last, oracle = len(self.oracles), self.oracles[-1]
+        rows = np.flatnonzero(reports[:, 0] == last)
+        nodes = self.hierarchy.nodes_of(np.asarray(cells)[rows], last)
+        sure = SubsetSelection(oracle.n_cells, oracle.size, COIN - 1)
+        reports[rows, 1 : 1 + oracle.report_bytes] = sure.randomize(nodes, randomness=randomness)
+        return reports
+
+    return randomize
+
+
+def _one_coin_for_all(right: Any) -> Any:
+    def bernoulli_bits(n_bits, threshold, randomness):
+        coins = right(n_bits, threshold, randomness)
+        if n_bits:
+            coins[:] = COIN - 1 if coins[0] & np.uint64(1) else 0
+            coins[-1] &= np.uint64((COIN - 1) >> (-n_bits % 64))
+        return coins
+
+    return bernoulli_bits
+
+
+def _at_most_the_threshold(right: Any) -> Any:
+    return lambda words, threshold, heads: right(words, threshold + 1, heads)
+
+
+def _digits_left_out(right: Any) -> Any:
+    """Coins that five digits leave open are tails: a threshold cut off after the second round."""
+    return lambda threshold: tuple((digits, 0 if i else rest) for i, (digits, rest) in enumerate(right(threshold)))
+
+
+def _uneven(right: Any) -> Any:
+    """Lanes modulo the limit: the smaller values are a little likelier."""
+
+    def integers_below(limits, n_rows, randomness):
+        words = randomness.words(n_rows * len(limits)) & np.uint64(0xFFFF)
+        return (words.reshape(n_rows, -1) % np.array(limits, np.uint64)).astype(np.uint16)
+
+    return integers_below
+
+
+def _ties_are_heads(right: Any) -> Any:
+    def coins(words, keep, randomness):
+        return (words >> np.uint64(48)) <= np.uint64(keep >> 48)
+
+    return coins
+
+
+def _truth_remembered(right: Any) -> Any:
+    def permanent_bits(self, cells, *, randomness):
+        return right(replace(self, permanent=0), cells, randomness=randomness)
+
+    return permanent_bits
+
+
+def _drawn_again(right: Any) -> Any:
+    def remembered(self, cell, randomness):
+        self._rows.pop(cell, None)
+        return right(self, cell, randomness)
+
+    return remembered
+
+
+def _remembered_late(right: Any) -> Any:
+    """A memo that is saved after the report was made, so that a power cut draws its bits again."""
+
+    def report(self, cell, *, randomness):
+        save, type(self)._save = type(self)._save, lambda memo: None
+        try:
+            made = right(self, cell, randomness=randomness)
+        finally:
+            type(self)._save = save
+        self._save()
+        return made
+
+    return report
+
+
+# ---- how noise goes wrong
+
+
+def _gaussian(factor: Fraction) -> Plant:
+    return lambda right: (
+        lambda self, count, *, randomness: right(
+            DiscreteGaussian(self.parameter * factor), count, randomness=randomness
+        )
+    )
+
+
+def _laplace(factor: Fraction) -> Plant:
+    return lambda right: (
+        lambda self, count, *, randomness: right(DiscreteLaplace(self.rate * factor), count, randomness=randomness)
+    )
+
+
+def _nodes(change: Callable[[Any, np.ndarray, np.ndarray], np.ndarray]) -> Plant:
+    """Noisy nodes that are changed, given the tree, the exact nodes and the noisy ones."""
+
+    def plant(right: Any) -> Any:
+        def noisy_nodes(self, counts, plan, *, spend):
+            noisy = right(self, counts, plan, spend=spend)
+            leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
+            exact = self.hierarchy.sum_leaves(leaves if self.order is None else leaves[self.order])
+            return change(self, exact, noisy)
+
+        return noisy_nodes
+
+    return plant
+
+
+def _level_without_noise(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    here = tree.hierarchy.level_slice(1)
+    noisy[here] = exact[here]
+    return noisy
+
+
+def _first_child_has_its_parents_noise(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    above, below = tree.hierarchy.level_slice(1), tree.hierarchy.level_slice(2)
+    noise = noisy - exact
+    fan_out = (below.stop - below.start) // (above.stop - above.start)
+    noisy[below.start : below.stop : fan_out] = exact[below.start : below.stop : fan_out] + noise[above]
+    return noisy
+
+
+def _root_left_in(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    noisy[tree.hierarchy.level_slice(0)] = exact[tree.hierarchy.level_slice(0)]
+    return noisy
+
+
+def _noise_of_one_place(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    return exact + (noisy - exact)[:, :1]
+
+
+def _every_level_pays_alone(tree: Any, laws: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(law and tree._law(Fraction(1)) for law in laws)
+
+
+def _unit_of_one(tree: Any, laws: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(law and law.scaled(Fraction(tree.sensitivity)) for law in laws)
+
+
+def _fresh_words(right: Any) -> Any:
+    def draw(self, release, input_digest):
+        right(self, release, input_digest)
+        return SeededRandomness(int.from_bytes(os.urandom(7), "little"))
+
+    return draw
+
+
+def _repeated_chunk(right: Any) -> Any:
+    def discrete_laplace(count, rate, *, randomness):
+        return np.resize(right(min(count, 1 << 16), rate, randomness=randomness), count)
+
+    return discrete_laplace
+
+
+def _negative_zero_kept(right: Any) -> Any:
+    def propose(self, out, kernels, randomness):
+        rejected = right(self, out, kernels, randomness)
+        rejected[out == 0] = False
+        return rejected
+
+    return propose
+
+
+# ---- how counters, ledgers and files go wrong
+
+
+def _one_section(right: Any) -> Any:
+    return lambda self, noise, section, first, stop: right(self, noise, 0, first, stop)
+
+
+def _places_alike(right: Any) -> Any:
+    def take(self, noise, section, first, stop):
+        drawn = right(self, noise, section, first, stop)
+        return np.repeat(drawn[:, :1], drawn.shape[1], axis=1)
+
+    return take
+
+
+def _key_of_its_own(right: Any) -> Any:
+    return lambda self, key, n_places: right(self, os.urandom(32), n_places)
+
+
+def _setting(**changed: Any) -> Plant:
+    """A function that is called with other settings."""
+    return lambda right: lambda *args, **settings: right(*args, **(settings | changed))
+
+
+def _first_prior_for_ever(right: Any) -> Any:
+    first: list[Any] = []
+
+    def sealed(**settings):
+        first.append(settings["prior"])
+        return right(**(settings | {"prior": first[0]}))
+
+    return sealed
+
+
+def _key_kept(right: Any) -> Any:
+    """The release counts as written, and its key stays where it is."""
+
+    def finish(self, spend):
+        with self._file.transaction() as connection:
+            connection.execute("UPDATE spend SET finished_at = 'now' WHERE identifier = ?", (spend.identifier,))
+
+    return finish
+
+
+def _any_input(right: Any) -> Any:
+    return lambda self, release, input_digest: right(self, release, b"counts")
+
+
+def _unsorted(right: Any) -> Any:
+    return lambda bins, reports: np.argsort(bins, kind="stable")
+
+
+def _one_more(right: Any) -> Any:
+    return lambda self, most, keeper: right(self, most + 1, keeper)
+
+
+def _counted_once(right: Any) -> Any:
+    def add_units(self, cells, units):
+        self._counts[cells] += units
+
+    return add_units
+
+
+def _day_forgotten(right: Any) -> Any:
+    return lambda self, users, days: right(self, users, np.zeros_like(days))
+
+
+FAULTS: tuple[Fault, ...] = (
+    # oracles
+    Fault(
+        "RAPPOR leaves the last bit as it is",
+        "tacit.local.unary.UnaryEncoding.randomize",
+        _last_bit_as_it_is,
+        by.audit_of_devices("unary"),
+        "tests/local/test_unary.py",
+    ),
+    Fault(
+        "RAPPOR never clears the true bit",
+        "tacit.local.unary.UnaryEncoding.randomize",
+        _true_bit_never_cleared,
+        by.audit_of_devices("unary"),
+        "tests/local/test_unary.py",
+    ),
+    Fault(
+        "randomized response keeps with p and then draws the truth again",
+        "tacit.local.randomized_response.RandomizedResponse.randomize",
+        _with(_truth_drawn_again),
+        by.audit_of_devices("response"),
+        "tests/local/test_randomized_response.py",
+    ),
+    Fault(
+        "randomized response keeps 1 % more often",
+        "tacit.local.randomized_response.RandomizedResponse.randomize",
+        _with(lambda one: RandomizedResponse(one.n_cells, one.keep + one.keep // 100)),
+        by.driven_words_of("response"),
+        "tests/contract/test_driven_words.py",
+    ),
+    Fault(
+        "subset selection includes the truth 2^-64 more often",
+        "tacit.local.subset.SubsetSelection.randomize",
+        _with(lambda one: SubsetSelection(one.n_cells, one.size, one.include + 1)),
+        by.driven_words_of("subset"),
+        "tests/contract/test_driven_words.py",
+    ),
+    Fault(
+        "Hadamard response always favours the truth",
+        "tacit.local.hadamard.HadamardResponse.randomize",
+        _with(lambda one: replace(one, keep=COIN - 1)),
+        by.audit_of_devices("hadamard"),
+        "tests/local/test_hadamard.py",
+    ),
+    Fault(
+        "optimized unary encoding sets the other bits half as often",
+        "tacit.local.unary.UnaryEncoding.randomize",
+        _with(lambda one: replace(one, zeros=one.zeros // 2)),
+        by.audit_of_devices("optimized unary"),
+        "tests/local/test_unary.py",
+    ),
+    Fault(
+        "Hadamard response states half of its epsilon",
+        "tacit.local.hadamard.HadamardResponse.epsilon",
+        property_of(lambda self, epsilon: epsilon / 2),
+        by.contract_of("hadamard"),
+        "tests/local/test_hadamard.py",
+    ),
+    Fault(
+        "epsilon is rounded down",
+        "tacit.local.randomized_response.log_of_ratio",
+        result_of(lambda epsilon: math.nextafter(epsilon, 0)),
+        by.exact_epsilon,
+        "tests/contract/test_every_mechanism.py",
+    ),
+    Fault(
+        "a threshold is rounded towards less noise",
+        "tacit.local.hadamard.logistic_threshold",
+        result_of(lambda threshold: threshold - 1),
+        by.exact_epsilon,
+        "tests/local/test_hadamard.py",
+    ),
+    Fault(
+        "a hashed report's coin is heads where its first digits are open",
+        "tacit.local.hashing._coins",
+        _ties_are_heads,
+        by.driven_words_of("binary hashing"),
+        "tests/local/test_hashing.py",
+    ),
+    Fault(
+        "the level of a hierarchical report depends on the value",
+        "tacit.local.hierarchical.HierarchicalHistogram.randomize",
+        _level_by_value,
+        by.driven_words_of("hierarchical"),
+        "tests/local/test_hierarchical.py",
+    ),
+    Fault(
+        "the leaves of a hierarchical histogram have no noise",
+        "tacit.local.hierarchical.HierarchicalHistogram.randomize",
+        _leaves_as_they_are,
+        by.audit_of_devices("hierarchical"),
+        "tests/local/test_hierarchical.py",
+    ),
+    Fault(
+        "a value draws more words than another",
+        "tacit.local.hadamard.HadamardResponse.randomize",
+        _thirsty,
+        by.contract_of("hadamard"),
+        "tests/contract/test_every_mechanism.py",
+    ),
+    Fault(
+        "a report is longer for one value",
+        "tacit.local.hadamard.HadamardResponse.randomize",
+        _longer_for_the_last_cell,
+        by.contract_of("hadamard"),
+        "tests/contract/test_every_mechanism.py",
+    ),
+    # coins and integers
+    Fault(
+        "a coin is heads at its threshold too",
+        "tacit.randomness.bernoulli._compare",
+        _at_most_the_threshold,
+        by.driven_words_of("unary"),
+        "tests/randomness/test_bernoulli.py",
+    ),
+    Fault(
+        "coins tossed by digits leave out the last digits",
+        "tacit.randomness.bernoulli._rounds_of",
+        _digits_left_out,
+        by.reference_of("unary"),
+        "tests/randomness/test_bernoulli.py",
+    ),
+    Fault(
+        "one coin serves a whole batch",
+        "tacit.local.randomized_response.bernoulli_bits",
+        _one_coin_for_all,
+        by.reference_of("response"),
+        "tests/contract/test_driven_words.py",
+    ),
+    Fault(
+        "integers are uneven by one lane in 65,536",
+        "tacit.local.randomized_response.integers_below",
+        _uneven,
+        by.driven_words_of("response"),
+        "tests/contract/test_driven_words.py",
+    ),
+    # devices that remember
+    Fault(
+        "permanent bits are the truth",
+        "tacit.local.memoized.LongitudinalRappor.permanent_bits",
+        _truth_remembered,
+        by.audit_of_devices("longitudinal"),
+        "tests/local/test_memoized.py",
+    ),
+    Fault(
+        "a device draws its permanent bits for every report",
+        "tacit.local.memo.DeviceMemo._remembered",
+        _drawn_again,
+        by.memo_survives,
+        "tests/local/test_memoized.py",
+    ),
+    Fault(
+        "a device saves its permanent bits after the report",
+        "tacit.local.memo.DeviceMemo.report",
+        _remembered_late,
+        by.memo_survives,
+        "tests/local/test_memoized.py",
+    ),
+    # sources of words
+    Fault(
+        "secure words have a key left in the code",
+        "tacit.randomness.source.SecureRandomness._rekey",
+        lambda right: _fixed_key,
+        by.sources,
+        "tests/randomness/test_source.py",
+    ),
+    Fault(
+        "a keyed source forgets its position",
+        "tacit.randomness.source.KeyedRandomness.__init__",
+        lambda right: lambda self, key, position=0: right(self, key, 0),
+        by.sources,
+        "tests/randomness/test_source.py",
+    ),
+    Fault(
+        "seeded words pass for secure ones",
+        "tacit.randomness.source.SeededRandomness.is_simulation",
+        property_of(lambda self, label: False),
+        by.sources,
+        "tests/randomness/test_source.py",
+    ),
+    # noise
+    Fault(
+        "Laplace noise is 10 % low",
+        "tacit.noise.node_laws.DiscreteLaplace.draw",
+        _laplace(Fraction(10, 9)),
+        by.flat,
+        "tests/audit/test_nodes.py",
+    ),
+    Fault(
+        "Laplace noise is never negative",
+        "tacit.noise.node_laws.DiscreteLaplace.draw",
+        result_of(np.abs),
+        by.flat,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "Laplace noise repeats after 65,536 values",
+        "tacit.noise.node_laws.discrete_laplace",
+        _repeated_chunk,
+        by.draws,
+        "tests/faults",
+    ),
+    Fault(
+        "Gaussian noise is 10 % low",
+        "tacit.noise.node_laws.DiscreteGaussian.draw",
+        _gaussian(Fraction(81, 100)),
+        by.draws,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "large Gaussian noise is zero twice as often",
+        "tacit.randomness.gaussian._Blocked._propose",
+        _negative_zero_kept,
+        by.draws,
+        "tests/randomness/test_gaussian.py",
+    ),
+    # trees
+    Fault(
+        "a level of a tree has no noise",
+        "tacit.central.tree.NoisyTree.noisy_nodes",
+        _nodes(_level_without_noise),
+        by.tree,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "a first child has its parent's noise",
+        "tacit.central.tree.NoisyTree.noisy_nodes",
+        _nodes(_first_child_has_its_parents_noise),
+        by.independent,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "all places of a release have the same noise",
+        "tacit.central.tree.NoisyTree.noisy_nodes",
+        _nodes(_noise_of_one_place),
+        by.independent,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "a release is paid with less than it costs",
+        "tacit.central.tree.check_release",
+        nothing,
+        by.price,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "anybody can make a spend",
+        "tacit.privacy.spend.Spend.__post_init__",
+        nothing,
+        by.price,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "every level of a tree spends the whole epsilon",
+        "tacit.central.tree.NoisyTree.laws",
+        property_of(_every_level_pays_alone),
+        by.tree,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "a person's day is paid as one event",
+        "tacit.central.tree.NoisyTree.laws",
+        property_of(_unit_of_one),
+        by.tree_of_days,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "an exact sum stays in a node that is not measured",
+        "tacit.central.tree.NoisyTree.noisy_nodes",
+        _nodes(_root_left_in),
+        by.unmeasured,
+        "tests/central/test_tree.py",
+    ),
+    Fault(
+        "noise is drawn anew when a release is asked for again",
+        "tacit.privacy.spend.SimulatedNoise.draw",
+        _fresh_words,
+        by.independent,
+        "tests/privacy/test_spending.py",
+    ),
+    # counters
+    Fault(
+        "a counter forgets that a count stands in several nodes",
+        "tacit.stream_laws.law.NodeNoise.of",
+        lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=1, most=most),
+        by.counter_events,
+        "tests/stream_laws/test_laws.py",
+    ),
+    Fault(
+        "a counter forgets that a person's day is several counts",
+        "tacit.stream_laws.law.NodeNoise.of",
+        lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=levels),
+        by.counter_days,
+        "tests/stream_laws/test_laws.py",
+    ),
+    Fault(
+        "a counter draws other noise after a restart",
+        "tacit.central.continual.node_noise.NodeDraws.__init__",
+        _key_of_its_own,
+        by.restart,
+        "tests/central/continual/test_engines.py",
+    ),
+    Fault(
+        "two epochs of a counter have the same noise",
+        "tacit.central.continual.node_noise.NodeDraws.take",
+        _one_section,
+        by.own_noise,
+        "tests/central/continual/test_engines.py",
+    ),
+    Fault(
+        "all places of a counter have the same noise",
+        "tacit.central.continual.node_noise.NodeDraws.take",
+        _places_alike,
+        by.own_noise,
+        "tests/central/continual/test_engines.py",
+    ),
+    # the ledger
+    Fault(
+        "a price is not written down before noise is drawn",
+        "tacit.privacy.ledger._write",
+        nothing,
+        by.paid_first,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "a spend forgets what was spent before",
+        "tacit.privacy.ledger.sealed",
+        _first_prior_for_ever,
+        by.budget,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "a budget binds nobody",
+        "tacit.privacy.ledger.check_admitted",
+        nothing,
+        by.budget,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "events are not known again",
+        "tacit.privacy.ledger.touched",
+        lambda right: lambda connection, data_set, days: [],
+        by.randomized_once,
+        "tests/privacy/test_ledger.py",
+    ),
+    Fault(
+        "two runs hide each other's coordinates",
+        "tacit.privacy.ledger._check_hidden",
+        nothing,
+        by.randomized_once,
+        "tests/privacy/test_ledger.py",
+    ),
+    Fault(
+        "a person's day is promised after releases for events",
+        "tacit.privacy.ledger.check_unit",
+        nothing,
+        by.units,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "a key is not wiped",
+        "tacit.privacy.ledger.Ledger.finish",
+        _key_kept,
+        by.key,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "the same noise is drawn for other counts",
+        "tacit.privacy.ledger_noise.LedgerNoise.draw",
+        _any_input,
+        by.key,
+        "tests/privacy/test_spending.py",
+    ),
+    # statements, releases and files
+    Fault(
+        "statements round down",
+        "tacit.rounding.round_up",
+        lambda right: lambda value, digits: math.floor(value * 10.0**digits) / 10.0**digits,
+        by.rounding,
+        "tests/release/test_release.py",
+    ),
+    Fault(
+        "the cheapest day counts",
+        "tacit.privacy.cost.Cost.parallel",
+        lambda right: lambda cls, *costs: cls(min((c.epsilon for c in costs), default=0.0), 0.0),
+        by.costs,
+        "tests/privacy/test_cost.py",
+    ),
+    Fault(
+        "two releases at one price count once",
+        "tacit.privacy.cost.Cost.sum",
+        lambda right: lambda cls, costs: right(cls, set(costs)),
+        by.costs,
+        "tests/privacy/test_cost.py",
+    ),
+    Fault(
+        "rho is converted to 1 % too small an epsilon",
+        "tacit.privacy.cost.epsilon_of_rho",
+        result_of(lambda epsilon: 0.99 * epsilon),
+        by.costs,
+        "tests/privacy/test_cost.py",
+    ),
+    Fault(
+        "a sum of tallies loses the label of a simulation",
+        "tacit.provenance.Provenance.__add__",
+        lambda right: lambda self, other: right(self, other).__class__(self.plan_id, False, other.prior_epsilon),
+        by.label,
+        "tests/end_to_end/test_simulation_label.py",
+    ),
+    Fault(
+        "a report file loses what was spent before",
+        "tacit.provenance.Provenance.to_dict",
+        result_of(lambda content: content | {"prior_epsilon": 0.0}),
+        by.label,
+        "tests/wire/test_reports.py",
+    ),
+    Fault(
+        "a message tells the order of events",
+        "tacit.wire.message.sorting_order",
+        _unsorted,
+        by.order,
+        "tests/wire/test_message.py",
+    ),
+    Fault(
+        "a report file tells the order of events",
+        "tacit.wire.spool.sorting_order",
+        _unsorted,
+        by.order,
+        "tests/wire/test_reports.py",
+    ),
+    Fault(
+        "a suppressed value stays in the file",
+        "tacit.release.release.without_cells",
+        lambda right: lambda estimate, cells: estimate,
+        by.suppressed,
+        "tests/release/test_rules.py",
+    ),
+    Fault(
+        "the noise model remembers suppressed values",
+        "tacit.release.hiding._evened",
+        lambda right: lambda counts, cells: counts,
+        by.suppressed,
+        "tests/release/test_rules.py",
+    ),
+    # events
+    Fault(
+        "one event more than the bound is counted of a person's day",
+        "tacit.events.bounding.UserDayBound.__init__",
+        _one_more,
+        by.user_days,
+        "tests/events/test_bounding.py",
+    ),
+    Fault(
+        "a person's days are bounded together",
+        "tacit.events.user_days.UserDayHash.hashes",
+        _day_forgotten,
+        by.user_days,
+        "tests/events/test_bounding.py",
+    ),
+    Fault(
+        "rows of one cell are counted once in a batch",
+        "tacit.events.counts.CountKeeper.add_units",
+        _counted_once,
+        by.rows,
+        "tests/events/test_counts.py",
+    ),
+    # shuffling
+    Fault(
+        "the bound of shuffling is stated where it does not hold",
+        "tacit.privacy.shuffling.closed_form",
+        lambda right: lambda epsilon, n_reports, *, delta: right(epsilon, n_reports, delta=delta) or epsilon / 2,
+        by.shuffling,
+        "tests/privacy/test_shuffling.py",
+    ),
+    Fault(
+        "all others are taken to send even draws",
+        "tacit.privacy.shuffling._ResponseLaw._ranges",
+        lambda right: lambda self, n, share: right(self, n, 1 - 1e-12),
+        by.shuffling,
+        "tests/privacy/test_shuffling.py",
+    ),
+)
+
+
+def _fixed_key(self: Any) -> None:
+    from tacit.randomness.source import _Keystream
+
+    self._stream, self._pid, self._used_bytes = _Keystream(bytes(32)), os.getpid(), 0

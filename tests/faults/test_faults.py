@@ -1,0 +1,32 @@
+"""Every planted fault is found by what must find it, at default settings; without a fault nothing is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.planting import Setting, planted
+from faults.table import FAULTS
+
+
+@pytest.fixture
+def setting(seed, tmp_path) -> Setting:
+    return Setting(seed, tmp_path)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found(fault, setting):
+    with planted(fault):
+        assert fault.refuter.find(setting)
+
+
+REFUTERS = {fault.refuter.name: fault.refuter for fault in FAULTS}
+
+
+@pytest.mark.parametrize("refuter", REFUTERS.values(), ids=lambda refuter: refuter.name)
+def test_without_a_fault_nothing_is_found(refuter, setting):
+    """The twin of every row; fails by bad luck once in 1e9."""
+    assert not refuter.find(setting.surely())
+
+
+def test_there_are_forty_faults_at_least_and_each_has_a_name_of_its_own():
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
