@@ -182,6 +182,10 @@ def _check_draws(setting: Setting) -> None:
     for number, law in enumerate(_LAWS.values()):
         drawn = law.draw(200_000, randomness=SeededRandomness(setting.seed + number))
         assert not np.array_equal(drawn[:60_000], drawn[65_536 : 65_536 + 60_000]), "noise repeats"
+        many = law.draw(1_000_000, randomness=SeededRandomness(setting.seed + number + 10)).astype(float)
+        error = math.sqrt((law.excess_kurtosis + 2) / many.size)
+        # beyond seven standard errors lies less than 1e-11 of a normal law
+        assert abs((many**2).mean() / law.variance - 1) < 7 * error, "the variance is another one than stated"
         sd = math.sqrt(law.variance)
         reach = math.ceil(12 * sd)
         values = np.arange(-reach, reach + 1)
@@ -201,11 +205,10 @@ draws = checked("frequencies of noise", _check_draws)
 
 def audit_of_curator(name: str, **settings: object) -> Refuter:
     """The audit of a curator's plan, at its default number of runs."""
-    bins = 64 if name.startswith("tree") else 16
 
     def find(setting: Setting) -> bool:
         options = {"epsilon": EPSILON, "mechanism": "flat"} | settings
-        plan = central_plan_for(days_and_places(bins, 3), **options)  # type: ignore[arg-type]
+        plan = central_plan_for(days_and_places(16, 3), **options)  # type: ignore[arg-type]
         source = SeededRandomness(setting.seed)
         return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
 
@@ -214,8 +217,8 @@ def audit_of_curator(name: str, **settings: object) -> Refuter:
 
 flat = audit_of_curator("flat counts")
 flat_gaussian = audit_of_curator("flat counts, Gaussian", epsilon=None, rho=0.5, delta=1e-6)
-tree = audit_of_curator("tree", mechanism="tree", fan_outs=(4, 4, 4))
-tree_of_days = audit_of_curator("tree of user-days", mechanism="tree", fan_outs=(8, 8), unit="user-day", most=3)
+tree = audit_of_curator("tree", mechanism="tree", fan_outs=(4, 4))
+tree_of_days = audit_of_curator("tree of user-days", mechanism="tree", fan_outs=(4, 4), unit="user-day", most=3)
 
 
 def _check_unmeasured(setting: Setting) -> None:
@@ -269,7 +272,7 @@ def audit_of_counter(name: str, cost: Cost, *, unit: Unit | None = None) -> Refu
     def find(setting: Setting) -> bool:
         domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
         spend = Spend.simulation(cost, seed=1)
-        stream = Counter.start(spend, domain, horizon=32, unit=unit or Unit()).stream
+        stream = Counter.start(spend, domain, horizon=8, unit=unit or Unit()).stream
         source = SeededRandomness(setting.seed)
         return _is_refuted(audit_counter(stream, confidence=setting.confidence, randomness=source))
 
@@ -277,6 +280,7 @@ def audit_of_counter(name: str, cost: Cost, *, unit: Unit | None = None) -> Refu
 
 
 counter_events = audit_of_counter("events", Cost.pure(EPSILON))
+counter_gaussian = audit_of_counter("Gaussian noise", Cost.zcdp(0.5))
 counter_days = audit_of_counter("user-days", Cost.pure(EPSILON), unit=Unit.user_day(most=3))
 
 

@@ -554,8 +554,22 @@ FAULTS: tuple[Fault, ...] = (
         "Gaussian noise is 10 % low",
         "tacit.noise.node_laws.DiscreteGaussian.draw",
         _gaussian(Fraction(81, 100)),
+        by.flat_gaussian,
+        "tests/audit/test_nodes.py",
+    ),
+    Fault(
+        "Gaussian noise has half of its standard deviation",
+        "tacit.noise.node_laws.DiscreteGaussian.draw",
+        _gaussian(Fraction(1, 4)),
+        by.flat_gaussian,
+        "tests/audit/test_nodes.py",
+    ),
+    Fault(
+        "Gaussian noise has 2 % too little variance",
+        "tacit.noise.node_laws.DiscreteGaussian.draw",
+        _gaussian(Fraction(98, 100)),
         by.draws,
-        "tests/central/test_tree.py",
+        "tests/faults",
     ),
     Fault(
         "large Gaussian noise is zero twice as often",
@@ -642,6 +656,15 @@ FAULTS: tuple[Fault, ...] = (
         lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=levels),
         by.counter_days,
         "tests/stream_laws/test_laws.py",
+    ),
+    Fault(
+        "a counter's Gaussian noise is 10 % low",
+        "tacit.central.continual.node_noise.discrete_gaussian",
+        lambda right: (
+            lambda count, variance, *, randomness: right(count, variance * Fraction(81, 100), randomness=randomness)
+        ),
+        by.counter_gaussian,
+        "tests/audit/test_nodes.py",
     ),
     Fault(
         "a counter draws other noise after a restart",
