@@ -16,6 +16,10 @@ SURE = 1 - 1e-9
 """The confidence at which what has no fault is looked at: it is refuted once in 1e9 runs."""
 
 
+ALONE = "this suite alone"
+"""Stands for the tests of a fault that nothing else was seen to find."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a refuter is given: a seed, an empty folder, and how sure it must be (as the audits, by default)."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from faults import refuters as by
-from faults.planting import Fault
+from faults.planting import ALONE, Fault
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.subset import SubsetSelection
 from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
@@ -504,7 +504,7 @@ FAULTS: tuple[Fault, ...] = (
         "tacit.local.memo.DeviceMemo.report",
         _remembered_late,
         by.memo_survives,
-        "tests/local/test_memoized.py",
+        ALONE,
     ),
     # sources of words
     Fault(
@@ -548,7 +548,7 @@ FAULTS: tuple[Fault, ...] = (
         "tacit.noise.node_laws.discrete_laplace",
         _repeated_chunk,
         by.draws,
-        "tests/faults",
+        ALONE,
     ),
     Fault(
         "Gaussian noise is 10 % low",
@@ -569,7 +569,7 @@ FAULTS: tuple[Fault, ...] = (
         "tacit.noise.node_laws.DiscreteGaussian.draw",
         _gaussian(Fraction(98, 100)),
         by.draws,
-        "tests/faults",
+        ALONE,
     ),
     Fault(
         "large Gaussian noise is zero twice as often",
@@ -633,7 +633,7 @@ FAULTS: tuple[Fault, ...] = (
         "tacit.central.tree.NoisyTree.noisy_nodes",
         _nodes(_root_left_in),
         by.unmeasured,
-        "tests/central/test_tree.py",
+        ALONE,
     ),
     Fault(
         "noise is drawn anew when a release is asked for again",
