@@ -10,13 +10,14 @@ and :func:`audit_answers` for any function from counts to published answers.
 
 from tacit.audit.answers import audit_answers, audit_many, audit_reconstruction, audit_repeats
 from tacit.audit.averaging import averaged, is_redrawn, share_identified
+from tacit.audit.batches import audit_shared_coins
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
 from tacit.audit.claims import Claim
 from tacit.audit.commands import Command
 from tacit.audit.dependence import audit_dependence, noise_rank
 from tacit.audit.floating_point import audit_floating_point, is_reachable
 from tacit.audit.games import Contest, View, play_game
-from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.memoized import audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import audit_mechanism, audit_randomizer, audit_repeating_noise, audit_reports_of
 from tacit.audit.reconstruction import (
@@ -27,7 +28,14 @@ from tacit.audit.reconstruction import (
     reconstruct_exactly,
     reconstruct_through_dependence,
 )
-from tacit.audit.suites import AUDITS, audit_answers_function, audit_counter, audit_plan, audit_reports_function
+from tacit.audit.suites import (
+    AUDITS,
+    audit_answers_function,
+    audit_counter,
+    audit_local,
+    audit_plan,
+    audit_reports_function,
+)
 from tacit.audit.verdicts import Audit, Verdict
 
 __all__ = [
@@ -46,8 +54,10 @@ __all__ = [
     "audit_counter",
     "audit_dependence",
     "audit_floating_point",
+    "audit_local",
     "audit_many",
     "audit_mechanism",
+    "audit_memo",
     "audit_nodes",
     "audit_plan",
     "audit_randomizer",
@@ -57,6 +67,7 @@ __all__ = [
     "audit_repeats",
     "audit_reports_function",
     "audit_reports_of",
+    "audit_shared_coins",
     "averaged",
     "epsilon_of_guesses",
     "is_reachable",

@@ -28,6 +28,8 @@ from tacit.randomness import Randomness
 
 _SURELY: Final = 4.0
 """Standard errors beyond which an answer is taken to move with the unit."""
+_MOST_RANKED: Final = 1_000
+"""Bins up to which the rank of the noise is found: it takes more builds than answers, and their cube in steps."""
 _MOST_HELPERS: Final = 8
 """Answers that may speak of another's noise: one is enough where noise is shared; more blur what they say."""
 
@@ -86,13 +88,14 @@ def audit_dependence(
     most less what the answers correlated with it say. Every run must be a build of its own.
     """
     start = start_of(counts)
-    found = noise_rank(build, start, n_builds=n_builds)
-    said = (f"the noise of {found.n_answers:,} answer{'s' * (found.n_answers > 1)} has rank {found.rank:,}",)
     groups = Claim.of(epsilon=epsilon, delta=delta, rho=rho).groups
-    contests = neighbors(build, start, unit, [_Unmasked()], groups=groups)
-    if len(found.combinations):
-        exposed = [_most_exposed(build, start, unit, found)]
-        contests = [*neighbors(build, start, unit, [_Residual(found)], exposed), *contests]
+    contests, said = neighbors(build, start, unit, [_Unmasked()], groups=groups), ""
+    if start.size <= _MOST_RANKED or n_builds is not None:
+        found = noise_rank(build, start, n_builds=n_builds)
+        said = f"the noise of {found.n_answers:,} answer{'s' * (found.n_answers > 1)} has rank {found.rank:,}"
+        if len(found.combinations):
+            exposed = [_most_exposed(build, start, unit, found)]
+            contests = [*neighbors(build, start, unit, [_Residual(found)], exposed), *contests]
     return play_game(
         "dependent noise",
         contests,
@@ -103,7 +106,7 @@ def audit_dependence(
         confidence=confidence,
         randomness=randomness,
         progress=progress,
-        found=said,
+        found=(said,) if said else (),
         is_specific=True,
     )
 

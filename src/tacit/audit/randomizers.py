@@ -122,7 +122,7 @@ def audit_randomizer(
     """
     held = list(range(values)) if isinstance(values, int) else list(values)
     check_at_least(2, values=len(held))
-    tables = _tabled(randomize)
+    tables = report_tables(randomize)
     # every value has its turn here already, so that what fails for one of them fails at once
     looks = views or views_of(tables(np.resize(np.array(held), max(_TRIED, min(len(held), _MOST_TRIED)))))
     n_spent, claim = 0, Claim.of(epsilon=epsilon, delta=delta)
@@ -173,7 +173,7 @@ def audit_repeating_noise(
     held = list(range(values)) if isinstance(values, int) else list(values)
     check_at_least(2, values=len(held))
     first, second = held[0], held[-1]
-    tables = _tabled(randomize)
+    tables = report_tables(randomize)
 
     def play(coins: BoolArray) -> NDArray[np.int64]:
         three = [tables(_picked(first, second, bits)) for bits in (coins, coins & False, coins | True)]
@@ -239,8 +239,8 @@ def _checked(reports: NDArray[Any], n_values: int) -> NDArray[Any]:
     return reports
 
 
-def _tabled(randomize: Randomize) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """The same, with reports as tables of one form."""
+def report_tables(randomize: Randomize) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The same function, with reports as tables of one form."""
     tables = ReportTables()
     return lambda values: _checked(tables.of(randomize(values)), len(values))
 

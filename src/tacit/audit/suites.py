@@ -17,6 +17,7 @@ from tacit.audit.answers import (
     many_of,
     start_of,
 )
+from tacit.audit.batches import DEFAULT_BATCH, audit_shared_coins
 from tacit.audit.claims import Claim
 from tacit.audit.curators import (
     CuratedAnswers,
@@ -31,7 +32,7 @@ from tacit.audit.curators import (
 from tacit.audit.dependence import audit_dependence
 from tacit.audit.floating_point import audit_floating_point
 from tacit.audit.games import FEWEST_RUNS, Progress
-from tacit.audit.memoized import audit_repeated_reports
+from tacit.audit.memoized import DEFAULT_DEVICES, audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import (
     DEFAULT_REPORTS,
@@ -44,18 +45,21 @@ from tacit.audit.verdicts import Audit
 from tacit.central.continual.stream import Stream
 from tacit.errors import SettingError
 from tacit.local.memoized import LongitudinalRappor
+from tacit.local.randomizer import LocalRandomizer
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness
 
 AUDITS: Final[Mapping[str, str]] = {
     "local randomizer": "two values are told apart by one report",
+    "shared coins": "two values are told apart by a report and that of a known event of the same batch",
     "repeated reports": "two values are told apart by many reports of a device that remembers",
+    "remembered answers": "a device draws permanent bits again, or shares them between values or devices",
     "repeating noise": "the noise of a run is known from another run of the same code",
     "published answers": "one unit more or less is told from what a curator publishes",
     "noisy nodes": "one unit more or less is told from the noisy sums that a tree is made of",
     "the same question twice": "noise is drawn anew at every question, and averages out",
-    "dependent noise": "a combination of answers has no noise, and the counts are in it",
+    "dependent noise": "answers share noise, so that others tell one's own or a combination has none",
     "reconstruction": "all counts are estimated from one table of answers",
     "floating-point noise": "the last bits of an answer tell which count they belong to",
 }
@@ -63,6 +67,7 @@ AUDITS: Final[Mapping[str, str]] = {
 
 DEFAULT_CURATOR_RUNS: Final = 100_000
 _MOST_CELLS: Final = 40_000_000
+_MOST_SHARED: Final = 40_000
 _MOST_SOLVED: Final = 1_000
 
 _Step = Callable[[float], Audit]
@@ -82,9 +87,9 @@ def audit_plan(
     >>> from tacit.mechanisms import plan_for
     >>> from tacit.randomness import SeededRandomness
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
-    >>> (audit,) = audit_plan(plan_for(domain, epsilon=2.2), n_runs=100_000, randomness=SeededRandomness(1))
-    >>> str(audit.verdict)
-    'not refuted'
+    >>> audits = audit_plan(plan_for(domain, epsilon=2.2), n_runs=100_000, randomness=SeededRandomness(1))
+    >>> [audit.name for audit in audits], {str(audit.verdict) for audit in audits}
+    (['local randomizer', 'shared coins'], {'not refuted'})
     """
     source = SecureRandomness() if randomness is None else randomness
     if plan.is_central:
@@ -100,12 +105,36 @@ def audit_plan(
             nodes=nodes,
             whole=releases_of_plan(plan, randomness=source),
         )
-    mechanism = mechanism_of(plan)
+    return audit_local(
+        mechanism_of(plan),
+        epsilon=plan.epsilon,
+        n_runs=n_runs,
+        confidence=confidence,
+        randomness=source,
+        progress=progress,
+    )
+
+
+def audit_local(
+    mechanism: LocalRandomizer,
+    *,
+    epsilon: float | None = None,
+    n_runs: int | None = None,
+    confidence: float = 0.99,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+) -> tuple[Audit, ...]:
+    """Audit a randomizer of ours, or a plug-in with our protocol: one report, those of one batch, those of one device.
+
+    Its own epsilon is the claim unless another is given.
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    claimed = mechanism.epsilon if epsilon is None else epsilon
     n_reports = DEFAULT_REPORTS if n_runs is None else n_runs
 
     def one_report(sure: float) -> Audit:
         return audit_mechanism(
-            mechanism, epsilon=plan.epsilon, n_reports=n_reports, confidence=sure, randomness=source, progress=progress
+            mechanism, epsilon=claimed, n_reports=n_reports, confidence=sure, randomness=source, progress=progress
         )
 
     def many_reports(sure: float) -> Audit:
@@ -115,8 +144,26 @@ def audit_plan(
             mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress
         )
 
+    def shared(sure: float) -> Audit:
+        return audit_shared_coins(
+            lambda cells: mechanism.randomize(cells, randomness=source),
+            epsilon=claimed,
+            values=mechanism.n_cells,
+            randomizer=mechanism,
+            n_reports=max(FEWEST_RUNS, min(n_reports, _MOST_SHARED)),
+            confidence=sure,
+            randomness=source,
+            progress=progress,
+        )
+
+    def remembered(sure: float) -> Audit:
+        assert isinstance(mechanism, LongitudinalRappor)
+        n_devices = max(FEWEST_RUNS, min(n_reports // 30, DEFAULT_DEVICES))
+        return audit_memo(mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress)
+
     has_memo = isinstance(mechanism, LongitudinalRappor) and mechanism.permanent > 0
-    return _together([one_report, many_reports] if has_memo else [one_report], confidence)
+    steps: list[_Step] = [one_report, shared]
+    return _together([*steps, many_reports, remembered] if has_memo else steps, confidence)
 
 
 def audit_counter(
@@ -149,11 +196,12 @@ def audit_reports_function(
     values: int | Sequence[Any],
     delta: float = 0.0,
     n_runs: int = DEFAULT_REPORTS,
+    batch: int = DEFAULT_BATCH,
     confidence: float = 0.99,
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> tuple[Audit, ...]:
-    """Audit any function from values to reports."""
+    """Audit any function from values to reports; ``batch`` values go into one call where shared coins are sought."""
     source = SecureRandomness() if randomness is None else randomness
 
     def one_report(sure: float) -> Audit:
@@ -180,7 +228,21 @@ def audit_reports_function(
             randomness=source,
         )
 
-    return _together([one_report, repeating], confidence)
+    def shared(sure: float) -> Audit:
+        return audit_shared_coins(
+            randomize,
+            epsilon=epsilon,
+            values=values,
+            n_reports=max(FEWEST_RUNS, min(n_runs, _MOST_SHARED)),
+            batch=batch,
+            confidence=sure,
+            randomness=source,
+            progress=progress,
+        )
+
+    steps: list[_Step] = [one_report, repeating]
+    # what is guessed in one call depends on each other if coins are shared, which a delta does not allow for
+    return _together([*steps, shared] if not delta else steps, confidence)
 
 
 def audit_answers_function(
@@ -239,11 +301,12 @@ def _curated(
         return audit_nodes(nodes, n_runs=asked, confidence=sure, **common)
 
     def dependence(sure: float) -> Audit:
-        n_fewer = max(FEWEST_RUNS, min(some, 2_000))
-        settings: dict[str, Any] = {"n_runs": n_fewer, "confidence": sure, **claim.settings}
-        if whole is not None:
-            return audit_dependence(whole.build, counts=whole.n_bins, unit=unit, **settings, **common)
-        return audit_dependence(build, counts=counts, unit=unit, **settings, **common)
+        one = curated if whole is None else whole
+        n_fewer = max(FEWEST_RUNS, min(some, 2_000, _MOST_CELLS // 10 // one.n_bins))
+        start = counts if whole is None else whole.n_bins
+        return audit_dependence(
+            one.build, **claim.settings, counts=start, unit=unit, n_runs=n_fewer, confidence=sure, **common
+        )
 
     def reconstruction(sure: float) -> Audit:
         n_builds = max(8, min(some, 2 * FEWEST_RUNS))
@@ -264,14 +327,12 @@ def _curated(
             again, **claim.settings, counts=counts, unit=unit, n_runs=n_fewer, confidence=sure, **common
         )
 
-    n_answers = n_bins if whole is None else whole.n_bins
     steps: list[_Step] = [answers]
     if nodes is not None:
         steps.append(measured)
     if again is not None:
         steps.append(twice)
-    if n_answers <= _MOST_SOLVED:
-        steps.append(dependence)
+    steps.append(dependence)
     if claim.is_pure and n_bins <= _MOST_SOLVED:  # guesses of one table depend on each other
         steps.append(reconstruction)
     if not claim.delta:

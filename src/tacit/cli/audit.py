@@ -15,8 +15,15 @@ import typer
 from tacit.audit.commands import Command
 from tacit.audit.games import Progress
 from tacit.audit.plug_ins import guarded, is_local_randomizer, one_by_one, plug_in_named
-from tacit.audit.randomizers import audit_mechanism, audit_reports_of, from_files
-from tacit.audit.suites import AUDITS, audit_answers_function, audit_counter, audit_plan, audit_reports_function
+from tacit.audit.randomizers import audit_reports_of, from_files
+from tacit.audit.suites import (
+    AUDITS,
+    audit_answers_function,
+    audit_counter,
+    audit_local,
+    audit_plan,
+    audit_reports_function,
+)
 from tacit.audit.verdicts import Audit
 from tacit.central.continual.history_file import read_history
 from tacit.cli import console
@@ -28,6 +35,8 @@ from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.wire import ReportFile
 
 _COMMAND_RUNS: Final = 200_000
+_COMMAND_BATCH: Final = 1_000
+"""Lines that a command reads at a time where shared coins are looked for: it starts anew for each batch."""
 _SLOW_RUNS: Final = 20_000
 _FUNCTION_RUNS: Final = 1_000_000
 
@@ -203,7 +212,9 @@ def _audited_command(
             **settings,
         )
     values = _values(claim)
-    return audit_reports_function(command.randomize, values=values, n_runs=runs or _COMMAND_RUNS, **settings)
+    return audit_reports_function(
+        command.randomize, values=values, n_runs=runs or _COMMAND_RUNS, batch=_COMMAND_BATCH, **settings
+    )
 
 
 def _audited_function(name: str, claim: ClaimOptions, runs: int | None, settings: dict[str, Any]) -> Sequence[Audit]:
@@ -211,7 +222,7 @@ def _audited_function(name: str, claim: ClaimOptions, runs: int | None, settings
     if is_local_randomizer(found):
         if replace(claim, epsilon=None) != ClaimOptions():
             raise SettingError("a randomizer object knows its values and has no delta. Leave all but --epsilon out.")
-        return [audit_mechanism(found, epsilon=claim.epsilon, n_reports=runs or _FUNCTION_RUNS, **settings)]
+        return audit_local(found, epsilon=claim.epsilon, n_runs=runs, **settings)
     _check_taken(claim)
     function = guarded(found, name)
     settings |= {"epsilon": claim.epsilon, "delta": claim.delta}

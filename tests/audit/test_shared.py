@@ -1,0 +1,244 @@
+"""Noise shared by places, coins shared by a batch, and memos with faults are refuted; ours are not.
+
+The planted faults change the code of ours, so that the audits run through the code that releases.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from small_worlds import days_and_places
+from tacit.audit import (
+    audit_counter,
+    audit_dependence,
+    audit_local,
+    audit_memo,
+    audit_plan,
+    audit_reports_function,
+    audit_shared_coins,
+)
+from tacit.audit.curators import releases_of_plan, runs_of_counter
+from tacit.audit.verdicts import Verdict
+from tacit.central.continual import Counter
+from tacit.central.continual.node_noise import NodeDraws
+from tacit.central.table import central_plan_for
+from tacit.central.tree import NoisyTree
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.local.memo import DeviceMemo
+from tacit.local.memoized import LongitudinalRappor
+from tacit.mechanisms import MECHANISMS
+from tacit.privacy.cost import Cost
+from tacit.privacy.spend import Spend
+from tacit.randomness import SecureRandomness, SeededRandomness
+
+SURE = 1 - 1e-9
+PLANS = {
+    "flat": {"epsilon": 1.0, "mechanism": "flat"},
+    "flat, small epsilon": {"epsilon": 0.1, "mechanism": "flat"},
+    "flat, Gaussian": {"rho": 0.1, "delta": 1e-6, "mechanism": "flat"},
+    "tree": {"epsilon": 1.0, "mechanism": "tree", "fan_outs": (4, 4)},
+    "tree, Gaussian": {"rho": 0.5, "delta": 1e-6, "mechanism": "tree", "fan_outs": (4, 4)},
+}
+
+
+@pytest.fixture
+def noise_of_the_first_place(monkeypatch):
+    """Every place gets the noise of the first."""
+    right = NoisyTree.noisy_nodes
+
+    def shared(self, counts, plan, *, spend):
+        noisy = right(self, counts, plan, spend=spend)
+        exact = self.hierarchy.sum_leaves(counts.reveal())
+        return exact + (noisy - exact)[:, :1]
+
+    return lambda: monkeypatch.setattr(NoisyTree, "noisy_nodes", shared)
+
+
+def dependence_of(plan, seed, **settings):
+    curated = releases_of_plan(plan, randomness=SeededRandomness(seed))
+    claim = {"rho": plan.rho} if plan.rho else {"epsilon": plan.epsilon}
+    return audit_dependence(curated.build, counts=curated.n_bins, unit=curated.unit, **claim, **settings)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_noise_that_places_share_is_refuted(name, seed, noise_of_the_first_place):
+    plan = central_plan_for(days_and_places(16, 3), **PLANS[name])
+    settings = {"n_runs": 600, "randomness": SeededRandomness(seed)}
+    right = dependence_of(plan, seed, **settings, confidence=SURE)
+    assert right.verdict is Verdict.NOT_REFUTED
+    noise_of_the_first_place()
+    assert dependence_of(plan, seed, **settings, confidence=0.999).is_refuted
+
+
+def test_noise_that_places_share_in_part_is_refuted(seed):
+    """Half of the variance of each place's noise is common to both: nothing cancels, and yet it helps."""
+    rng = np.random.default_rng(seed)
+
+    def build(tables):
+        own, common = (rng.normal(0, 4, (len(tables), n)) for n in (tables.shape[1], 1))
+        return tables + (0.2 * own + common)
+
+    audit = audit_dependence(build, rho=1 / (2 * 4**2), counts=6, n_runs=4_000, randomness=SeededRandomness(seed))
+    assert audit.is_refuted
+    assert "others say of its noise" in audit.found[-1]
+
+
+def test_a_plan_whose_places_share_noise_is_refuted_by_the_audits_of_the_command(seed, noise_of_the_first_place):
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0, mechanism="flat")
+    noise_of_the_first_place()
+    found = {audit.name: audit for audit in audit_plan(plan, n_runs=2_000, randomness=SeededRandomness(seed))}
+    assert found["dependent noise"].is_refuted
+
+
+@pytest.mark.parametrize("cost", [Cost.pure(1.0), Cost.zcdp(0.1)])
+def test_noise_that_the_places_of_a_counter_share_is_refuted(cost, seed, monkeypatch):
+    domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
+    stream = Counter.start(Spend.simulation(cost, seed=1), domain, horizon=8).stream
+    curated = runs_of_counter(stream, randomness=SeededRandomness(seed))
+    claim = {"rho": cost.rho} if cost.rho else {"epsilon": cost.epsilon}
+    settings = {"counts": curated.n_bins, "n_runs": 500, "randomness": SeededRandomness(seed), **claim}
+    assert not audit_dependence(curated.build, **settings, confidence=SURE).is_refuted
+    right = NodeDraws.take
+    monkeypatch.setattr(NodeDraws, "take", lambda *given: right(*given)[:, :1].repeat(given[0].n_places, axis=1))
+    assert audit_dependence(curated.build, **settings, confidence=0.999).is_refuted
+
+
+def test_a_counters_noise_a_tenth_too_small_is_refuted_by_the_audits_of_the_command(seed, monkeypatch):
+    domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
+    stream = Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), domain, horizon=16).stream
+    right = NodeDraws.take
+
+    def smaller(self, noise, *where):
+        return right(self, type(noise)(noise.is_gaussian, noise.parameter * 10 / 9), *where)
+
+    monkeypatch.setattr(NodeDraws, "take", smaller)
+    found = {audit.name: audit for audit in audit_counter(stream, n_runs=150_000, randomness=SeededRandomness(seed))}
+    assert found["noisy nodes"].is_refuted
+
+
+class OneCoin:
+    """The words of one report, the same for every report of a call."""
+
+    is_simulation = True
+
+    def __init__(self, words):
+        self._words, self._at = words, 0
+
+    def words(self, count):
+        out = np.empty(count, np.uint64)
+        self.fill(out)
+        return out
+
+    def fill(self, out):
+        taken = np.arange(self._at, self._at + out.size) % self._words.size
+        out[...] = self._words[taken]
+        self._at += out.size
+
+
+@pytest.mark.parametrize("name", ["unary", "response", "subset", "hadamard", "hashing", "hierarchical"])
+def test_coins_that_a_batch_shares_are_refuted(name, seed):
+    mechanism, coins = MECHANISMS[name].from_epsilon(1.0, 9), SeededRandomness(seed)
+
+    def one_for_all(cells):
+        words = coins.words(64)
+        return np.concatenate([mechanism.randomize(cells[i : i + 1], randomness=OneCoin(words)) for i in range(16)])
+
+    settings = {"epsilon": 1.0, "values": 9, "randomizer": mechanism, "batch": 16, "n_reports": 3_000}
+    right = audit_shared_coins(
+        lambda cells: mechanism.randomize(cells, randomness=coins),
+        **settings,
+        confidence=SURE,
+        randomness=SeededRandomness(seed + 1),
+    )
+    assert right.verdict is Verdict.NOT_REFUTED
+    assert audit_shared_coins(one_for_all, **settings, randomness=SeededRandomness(seed + 1)).is_refuted
+
+
+@pytest.mark.parametrize("n_together", [2, 8, 64])
+def test_coins_shared_by_some_of_a_batch_are_refuted_where_nothing_is_known_of_reports(n_together, seed):
+    """Randomized response of words, whose keep-coin serves so many neighbours."""
+    rng = np.random.default_rng(seed)
+
+    def randomize(values):
+        keep = np.repeat(rng.random(-(-len(values) // n_together)) < 0.7, n_together)[: len(values)]
+        return [value if kept else rng.choice(["a", "b", "c"]) for value, kept in zip(values, keep, strict=True)]
+
+    audits = audit_reports_function(
+        randomize, epsilon=2.2, values=["a", "b", "c"], n_runs=20_000, randomness=SeededRandomness(seed)
+    )
+    assert [audit.name for audit in audits] == ["local randomizer", "repeating noise", "shared coins"]
+    assert audits[-1].is_refuted
+
+
+def test_our_randomizers_share_no_coins_under_the_audits_of_the_command(seed):
+    mechanism = MECHANISMS["longitudinal"].from_epsilon(1.0, 5)
+    audits = audit_local(mechanism, n_runs=6_000, confidence=SURE, randomness=SeededRandomness(seed))
+    names = ["local randomizer", "shared coins", "repeated reports", "remembered answers"]
+    assert [audit.name for audit in audits] == names
+    assert not any(audit.is_refuted for audit in audits)
+
+
+RAPPOR = LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=9)
+SOURCE = SecureRandomness()
+
+
+def redraws():
+    return lambda cell: DeviceMemo(RAPPOR).report(cell, randomness=SOURCE)
+
+
+def one_mask_for_all_values():
+    """The same permanent coins around every value: two values' bits together give both away."""
+    without = LongitudinalRappor(RAPPOR.n_cells, 0, RAPPOR.ones, RAPPOR.zeros)
+    zero, mask = (one.permanent_bits(np.array([0]), randomness=SOURCE) for one in (without, RAPPOR))
+
+    def report(cell):
+        true = without.permanent_bits(np.array([cell]), randomness=SOURCE)
+        return RAPPOR.instantaneous(true ^ zero ^ mask, randomness=SOURCE)[0]
+
+    return report
+
+
+def one_memo_for_all_devices():
+    memo = DeviceMemo(RAPPOR)
+    return lambda: lambda cell: memo.report(cell, randomness=SOURCE)
+
+
+def forgets_while_another_value_is_held():
+    held = {"cell": -1, "memo": DeviceMemo(RAPPOR)}
+
+    def report(cell):
+        if held["cell"] != cell:
+            held.update(cell=cell, memo=DeviceMemo(RAPPOR))
+        return held["memo"].report(cell, randomness=SOURCE)
+
+    return report
+
+
+@pytest.mark.parametrize(
+    "device", [redraws, one_mask_for_all_values, one_memo_for_all_devices(), forgets_while_another_value_is_held]
+)
+def test_a_memo_with_a_fault_is_refuted(device, seed):
+    assert audit_memo(RAPPOR, device=device, n_devices=3_000, randomness=SeededRandomness(seed)).is_refuted
+
+
+def test_the_memo_of_a_device_is_not_refuted(seed):
+    audit = audit_memo(RAPPOR, n_devices=800, confidence=SURE, randomness=SeededRandomness(seed))
+    assert audit.verdict is Verdict.NOT_REFUTED
+    assert audit.lower_bound > 0.3 * RAPPOR.epsilon_infinity
+
+
+def test_a_memo_keeps_a_row_of_its_own_for_every_value(seed):
+    """A row that was drawn for another value would make reports of the wrong one; fails by bad luck once in 1e9."""
+    rappor, source = LongitudinalRappor.from_epsilon(epsilon=2.0, n_cells=3), SeededRandomness(seed)
+    counts = np.zeros(8, np.int64)
+    for _ in range(2_000):
+        memo = DeviceMemo(rappor)
+        memo.report(0, randomness=source)
+        counts[memo.report(2, randomness=source)[0]] += 1
+    chances = [float(chance) for chance in rappor.channel()[2]]
+    assert all(
+        stats.binom.sf(count - 1, 2_000, chance) > 1e-9 / 16 and stats.binom.cdf(count, 2_000, chance) > 1e-9 / 16
+        for count, chance in zip(counts, chances, strict=True)
+    )
