@@ -57,7 +57,7 @@ AUDITS: Final[Mapping[str, str]] = {
     "remembered answers": "a device draws permanent bits again, or shares them between values or devices",
     "repeating noise": "the noise of a run is known from another run of the same code",
     "published answers": "one unit more or less is told from what a curator publishes",
-    "noisy nodes": "one unit more or less is told from the noisy sums that a tree is made of",
+    "noisy nodes": "one unit more or less is told from the noisy sums that a release is made of",
     "the same question twice": "noise is drawn anew at every question, and averages out",
     "dependent noise": "answers share noise, so that others tell one's own or a combination has none",
     "reconstruction": "all counts are estimated from one table of answers",
