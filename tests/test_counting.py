@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,10 +17,9 @@ from tacit.errors import SettingError
 from tacit.events import BadRowSummary, EventColumns, Reason, open_events
 from tacit.events import counts as counts_module
 from tacit.mechanisms import plan_for
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, Randomization
 from tacit.privacy.unit import Unit
 from tacit.randomizing import randomize_events
-from tacit.randomness import SecureRandomness
 from tacit.tally import ExactTally
 
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["north", "south", "west"]))
@@ -65,37 +62,28 @@ def test_a_users_day_is_bounded():
     assert done.n_beyond == done.n_rows_beyond == 500 - n_user_days
 
 
-class ListeningLedger:
-    """Agrees to everything, and keeps the digests it was told."""
-
-    key = KEY
-
-    def __init__(self) -> None:
-        self.told: list[dict[str, bytes]] = []
-
-    def __getattr__(self, _name: str) -> Callable[..., SimpleNamespace]:
-        def record(**entry: Any) -> SimpleNamespace:
-            self.told.append(entry["days"])
-            return SimpleNamespace(prior_epsilon=0.0)
-
-        return record
-
-
 @pytest.mark.parametrize("step", ["hour", "day", "week", "month"])
-def test_the_ledger_knows_events_that_were_randomized_as_the_same(tmp_path, step):
-    table, ledger = frame(), ListeningLedger()
+def test_the_ledger_knows_events_that_were_randomized_as_the_same(tmp_path, monkeypatch, step):
+    table, ledger, told = frame(), Ledger(tmp_path / "ledger.sqlite"), []
+    record = Ledger.record_randomization
+
+    def listened(self: Ledger, **entry: Any) -> Randomization:
+        told.append(entry["days"])
+        return record(self, **entry)
+
+    monkeypatch.setattr(Ledger, "key", KEY)
+    monkeypatch.setattr(Ledger, "record_randomization", listened)
     randomize_events(
         open_events(table, columns=COLUMNS, domain=DOMAIN),
         plan_for(DOMAIN, epsilon=1.0),
         tmp_path / "a",
-        randomness=SecureRandomness(),
-        ledger=cast(Ledger, ledger),
+        ledger=ledger,
         data_set="events",
     )
     axis = TimeAxis.between("2018-01-01", "2018-01-10" if step in ("hour", "day") else "2018-01-31", step)
     domain = Domain(axis, DOMAIN.place)
     bounded = counted(table, replace(COLUMNS, user="who"), domain, unit=Unit.user_day(most=2))
-    assert ledger.told == [counted(table, domain=domain).days] == [bounded.days]
+    assert told == [counted(table, domain=domain).days] == [bounded.days]
     assert bounded.n_beyond > 0
 
 
@@ -116,7 +104,6 @@ def test_users_are_named_where_their_days_are_bounded_and_only_there(tmp_path):
             open_events(frame(), columns=columns, domain=DOMAIN),
             plan_for(DOMAIN, epsilon=1.0),
             tmp_path / "a",
-            randomness=SecureRandomness(),
             ledger=ledger,
             data_set="events",
         )

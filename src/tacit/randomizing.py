@@ -1,4 +1,11 @@
-"""From events to report files: what a station does with its back catalogue."""
+"""From events to report files: what a station does with its back catalogue, and how it survives being interrupted.
+
+The steps are: count every cell exactly; pay, which also lays down a secret in the ledger; draw the reports from the
+counts and the secret; see the file on the disk; wipe the secret. Whoever is stopped between any two of them runs the
+same again. Before the price is paid nothing has happened. After it the ledger holds the unfinished entry of these very
+events and counts, and its secret gives the same reports, so that no event is reported twice. Other counts have another
+digest: the unfinished entry is not theirs, and their events are refused as known, or paid again.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +14,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit._files import check_writable
 from tacit.errors import DataError, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
-from tacit.privacy.ledger import Ledger
-from tacit.randomness import Randomness
-from tacit.wire import RandomizingWriter
+from tacit.privacy.ledger import Ledger, Randomization
+from tacit.provenance import Provenance
+from tacit.randomness import SeededRandomness
+from tacit.wire.cell_counts import CellCounter, CellCounts
+from tacit.wire.drawing import drawing_key, secret_key
+from tacit.wire.randomizing_writer import write_reports
 
 Progress = Callable[[int, int | None], None]
 _UNRECORDED_KEY = bytes(32)
-_PIECE_EVENTS = 1 << 20
 _MOST_EVENTS = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Randomized:
-    """What became of the events."""
+    """What became of the events; ``is_resumed`` if a run that was interrupted was taken up."""
 
     n_reports: int
     prior_epsilon: float
     bad_rows: BadRowSummary
+    is_resumed: bool = False
 
 
 def randomize_events(
@@ -38,62 +47,82 @@ def randomize_events(
     plan: Plan,
     path: str | Path,
     *,
-    randomness: Randomness,
     ledger: Ledger | None,
     data_set: str,
+    seed: int | None = None,
     again: bool = False,
     only: slice | None = None,
+    overwrite: bool = True,
     progress: Progress | None = None,
 ) -> Randomized:
     """Write one report for every event, after the ledger has agreed to pay for them.
 
-    The events are read twice: first to know them by content, so that the ledger can refuse before any noise is
-    drawn; then to randomize. Should they change in between, nothing is written. ``only`` keeps to some time bins
-    (the new days of a file that grows). Without a ledger the randomness must be simulated: real noise is always
-    recorded.
+    The events are read once, to count every cell and to know them by content; reports are drawn from the counts. The
+    same call after an interruption goes on with the same reports, at no further cost. ``only`` keeps to some time bins
+    (the new days of a file that grows). A ``seed`` instead of a ledger makes a simulation: real noise is always
+    recorded. Without ``overwrite`` a file that is there is refused, unless it is what an interrupted run wrote.
     """
     if events.columns.user is not None:
         raise SettingError(
             f"user must be left out where reports are made; got user={events.columns.user!r}. "
             "A report protects one event, not all of a user's."
         )
-    if ledger is None and not randomness.is_simulation:
-        raise SettingError("real reports must be recorded. Give a ledger.")
-    mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
-    check_writable(Path(path))
-    key = _UNRECORDED_KEY if ledger is None else ledger.key
-    digest, n_events = DayDigest(key, events.domain), 0
-    for batch in _within(events, only, progress):
-        digest.update(batch)
-        n_events += len(batch) if batch.count is None else int(batch.count.sum())
-    _check_size(events, n_events)
-    days = digest.digests()
-    prior = 0.0
-    if ledger is not None:
-        prior = ledger.record_randomization(
+    if (ledger is None) == (seed is None):
+        raise SettingError("real reports must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    path = Path(path)
+    mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
+    check_writable(path)
+    if not (overwrite or (ledger is not None and _is_unfinished(ledger, data_set, plan))):
+        _check_free(path)
+    counts, days = _counted(events, plan, _UNRECORDED_KEY if ledger is None else ledger.key, only, progress)
+    _check_size(events, counts.n_events)
+    digest = counts.digest()
+
+    def write(secret: bytes, label: Provenance) -> None:
+        key = drawing_key(secret, plan.fingerprint, digest)
+        write_reports(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
+
+    if ledger is None:
+        assert seed is not None
+        write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
+        return Randomized(counts.n_events, 0.0, events.bad_rows)
+    paid = ledger.unfinished_randomization(data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest)
+    is_resumed = paid is not None
+    if paid is None:
+        if not overwrite:
+            _check_free(path)
+        paid = ledger.record_randomization(
             data_set=data_set,
             plan_id=plan.fingerprint,
             private=plan.private,
             epsilon=plan.epsilon,
             days=days,
-            n_events=n_events,
+            n_events=counts.n_events,
             again=again,
-        ).prior_epsilon
-    heads = () if ledger is None else (ledger.head,)
-    digest_again = DayDigest(key, events.domain)
+            counts_digest=digest,
+        )
     try:
-        with RandomizingWriter(path, plan, randomness=randomness, prior_epsilon=prior, ledger_heads=heads) as writer:
-            for batch in _within(events, only, progress):
-                digest_again.update(batch)
-                for times, places in _pieces(batch):
-                    writer.add(times, places)
-            if digest_again.digests() != days:
-                raise DataError(f"{events.name} changed while it was read. Nothing was written.")
+        heads = (ledger.head_of(paid),)
+        write(ledger.report_secret(paid), Provenance(plan.fingerprint, False, paid.prior_epsilon, heads))
+        ledger.finish_randomization(paid)
     except BaseException as problem:
-        if ledger is not None:
-            problem.add_note("The ledger has recorded these events as randomized already: run again with --again.")
+        problem.add_note(
+            "The ledger has recorded these events as randomized. Run the same again: it goes on with the same reports, "
+            "at no further cost."
+        )
         raise
-    return Randomized(n_events, prior, events.bad_rows)
+    return Randomized(counts.n_events, paid.prior_epsilon, events.bad_rows, is_resumed)
+
+
+def _counted(
+    events: Events, plan: Plan, key: bytes, only: slice | None, progress: Progress | None
+) -> tuple[CellCounts, dict[str, bytes]]:
+    """The exact count of every cell, and the digest of every day by which a ledger knows its events: in one pass."""
+    counter, digest = CellCounter(plan.n_private), DayDigest(key, events.domain)
+    for batch in _within(events, only, progress):
+        digest.update(batch)
+        counter.add(*plan.split(batch.time_bin, batch.place), batch.count)
+    return counter.counts(), digest.digests()
 
 
 def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:
@@ -114,13 +143,16 @@ def _check_size(events: Events, n_events: int) -> None:
         )
 
 
-def _pieces(batch: EventBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """One entry an event, in pieces of bounded size however large the counts of the rows."""
-    time, place = batch.time_bin, batch.place.astype(np.int64)
-    if batch.count is None:
-        yield time, place
-        return
-    ends = np.cumsum(batch.count)
-    for start in range(0, int(ends[-1]) if len(ends) else 0, _PIECE_EVENTS):
-        row = np.searchsorted(ends, np.arange(start, min(start + _PIECE_EVENTS, int(ends[-1]))), side="right")
-        yield time[row], place[row]
+def _is_unfinished(ledger: Ledger, data_set: str, plan: Plan) -> bool:
+    """Whether a run under this plan was interrupted, whatever the events: the file that is there may be its own."""
+    return any(
+        isinstance(entry, Randomization)
+        and not entry.is_finished
+        and (entry.data_set, entry.plan_id) == (data_set, plan.fingerprint)
+        for entry in ledger.history()
+    )
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        raise SettingError(f"{path} exists already. Choose another name, or overwrite it with --force.")

@@ -18,7 +18,6 @@ from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
-from tacit.randomness import SecureRandomness
 from tacit.release import Release
 from tacit.rounding import epsilon_at_most
 from tacit.tally import ExactTally
@@ -62,7 +61,6 @@ def demo(
             open_events(events_file, columns=_COLUMNS, domain=domain),
             plan,
             reports_file,
-            randomness=SecureRandomness(),
             ledger=_fresh_ledger(folder),
             data_set="synthetic interventions",
             progress=report,

@@ -15,7 +15,6 @@ from tacit.cli.sources import moved_table, open_source, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.randomizing import randomize_events
-from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.rounding import epsilon_at_most
 
 
@@ -56,24 +55,27 @@ def randomize(
 
     Example: [bold]tacit randomize interventions.csv --plan plan.toml --time SDate --place Town[/bold]
     """
-    console.check_new(out, force=force)
+    book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
+    console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
     agreed = Plan.read(plan, gazetteer=moved_table(places))
     events = open_source(source, agreed.domain)
-    simulated = seed_or_none(seed) is not None
     with console.progress("Randomizing events") as report:
         done = randomize_events(
             events,
             agreed,
             out,
-            randomness=SeededRandomness(seed) if seed is not None else SecureRandomness(),
-            ledger=None if simulated else Ledger(ledger or default_ledger()),
+            seed=seed,
+            ledger=book,
             data_set=data_set or data_set_name(source),
             again=again,
             only=_bins(agreed, first, last),
+            overwrite=force,
             progress=report,
         )
+    if done.is_resumed:
+        console.say("A run that was interrupted was taken up: the same reports, at no further cost.")
     console.say(f"Wrote {out}: {console.counted(done.n_reports, 'report')} under plan {agreed.fingerprint}.")
-    if simulated:
+    if book is None:
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
     elif done.prior_epsilon:
         total = epsilon_at_most(done.prior_epsilon + agreed.epsilon)

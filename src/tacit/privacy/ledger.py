@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, r
 from tacit.privacy.ledger_file import LedgerFile
 from tacit.privacy.ledger_links import Past, Touched, check_unit, touched
 from tacit.privacy.ledger_noise import LedgerNoise, keyed
+from tacit.privacy.ledger_reports import SECRET_BYTES, head_at, keep_secret, secret_of, unfinished, wipe_secret
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
 from tacit.privacy.unit import Unit
 from tacit.rounding import epsilon_at_most
@@ -274,6 +276,7 @@ class Ledger:
         days: Mapping[str, bytes],
         n_events: int,
         again: bool = False,
+        counts_digest: bytes = b"",
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
@@ -284,6 +287,9 @@ class Ledger:
 
         A report's epsilon is for replacing an event, which is removing one and adding another: earlier releases of
         the counts enter the sum twice. Gaussian noise has no pure epsilon to add. A declared budget binds here too.
+
+        ``counts_digest`` stands for the exact counts. With one, the ledger keeps a secret from which the reports of
+        these counts are drawn (:meth:`report_secret`) until they are written (:meth:`finish_randomization`).
         """
         check_positive(epsilon=epsilon)
         with self._file.transaction() as connection:
@@ -309,16 +315,42 @@ class Ledger:
             check_admitted(
                 connection, everything, past_costs, declared, Cost(epsilon), data_set=data_set, release=plan_id
             )
-            entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now())
+            entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
+            bound = keyed(self._file.key, counts_digest) if counts_digest else b""
             number = connection.execute(
-                "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (entry.at, data_set, plan_id, _words(private), epsilon, prior, n_events),
+                "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (entry.at, data_set, plan_id, _words(private), epsilon, prior, n_events, bound),
             ).lastrowid
+            assert number is not None
             connection.executemany(
                 "INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in days.items())
             )
-        return entry
+            if counts_digest:
+                keep_secret(connection, number, os.urandom(SECRET_BYTES))
+        return replace(entry, number=number)
+
+    def unfinished_randomization(
+        self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes
+    ) -> Randomization | None:
+        """The entry of these very events whose reports were paid for and never finished, if there is one."""
+        with self._file.snapshot() as connection:
+            return unfinished(connection, data_set, plan_id, days, keyed(self._file.key, counts_digest))
+
+    def report_secret(self, entry: Randomization) -> bytes:
+        """The secret of an entry's reports, the same until they are written and wiped then."""
+        with self._file.snapshot() as connection:
+            return secret_of(connection, entry)
+
+    def head_of(self, entry: Randomization) -> str:
+        """The head of the chain when an entry was written: the same whenever its reports are drawn."""
+        with self._file.snapshot() as connection:
+            return head_at(connection, entry)
+
+    def finish_randomization(self, entry: Randomization) -> None:
+        """Wipe the secret of reports that are written: they can never be drawn again."""
+        with self._file.transaction() as connection:
+            wipe_secret(connection, entry)
 
     def history(self) -> list[Randomization | SpendEntry]:
         """All entries, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.privacy.budget import Budget, Room
@@ -14,7 +14,10 @@ from tacit.privacy.unit import Unit
 
 @dataclass(frozen=True, slots=True)
 class Randomization:
-    """One entry: events that were turned into reports, at a price."""
+    """One entry: events that were turned into reports, at a price.
+
+    Until it ``is_finished`` the ledger keeps the secret its reports are drawn from. ``number`` is the ledger's own.
+    """
 
     data_set: str
     plan_id: str
@@ -22,6 +25,8 @@ class Randomization:
     prior_epsilon: float
     n_events: int
     at: str
+    is_finished: bool = True
+    number: int = field(default=0, repr=False)
 
     @property
     def total_epsilon(self) -> float:
@@ -63,9 +68,13 @@ class Remaining:
 def randomizations(connection: sqlite3.Connection) -> list[Randomization]:
     """All randomizations, oldest first."""
     rows = connection.execute(
-        "SELECT data_set, plan, epsilon, prior_epsilon, n_events, at FROM randomization ORDER BY id"
+        "SELECT data_set, plan, epsilon, prior_epsilon, n_events, at, key IS NULL, id "
+        "FROM randomization LEFT JOIN randomization_key ON randomization = id ORDER BY id"
     )
-    return [Randomization(*row) for row in rows]
+    return [
+        Randomization(data_set, plan, epsilon, prior, n_events, at, is_finished=bool(is_finished), number=number)
+        for data_set, plan, epsilon, prior, n_events, at, is_finished, number in rows
+    ]
 
 
 def spends(connection: sqlite3.Connection) -> list[SpendEntry]:

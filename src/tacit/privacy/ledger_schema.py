@@ -39,7 +39,13 @@ ALTER TABLE spend ADD COLUMN most INTEGER NOT NULL DEFAULT 1;
 CREATE TABLE spend_bin (
     spend INTEGER NOT NULL REFERENCES spend (id), bin INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (spend, bin));
 """
-SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, ledger_chain.SCHEMA)
+_FOURTH_SCHEMA: Final = f"""
+{ledger_chain.SCHEMA}
+ALTER TABLE randomization ADD COLUMN counts BLOB NOT NULL DEFAULT x'';
+CREATE TABLE randomization_key (
+    randomization INTEGER PRIMARY KEY REFERENCES randomization (id), key BLOB NOT NULL);
+"""
+SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA)
 FORMAT: Final = len(SCHEMAS)
 CHAINED_SINCE: Final = 4
 """The first format with a chain."""

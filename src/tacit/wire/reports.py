@@ -1,8 +1,8 @@
 """A file of reports: a versioned header, the public bins, then fixed-width packed reports.
 
 The order of events in a source file may give their places away (a file sorted by town, say), so a report file is
-written sorted by public bin and then by report: nothing of the order of the input is left. Reports are spooled to disk
-by bin while they arrive, so memory does not grow with their number.
+written sorted by public bin and then by report: nothing of the order of the input is left. Reports that come in any
+order are spooled to disk by bin, enciphered, so memory does not grow with their number.
 
 Layout, all integers little-endian::
 
@@ -20,9 +20,9 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -52,15 +52,18 @@ class ReportWriter:
         self._path = Path(path)
         self._provenance = provenance
         self._report_bytes = report_bytes
-        self._folder = tempfile.TemporaryDirectory(prefix="tacit-", dir=self._path.parent)
-        self._spool = Spool(Path(self._folder.name), report_bytes)
+        self._spool = Spool(self._path.parent, report_bytes)
+        self._run_lengths: dict[int, int] = {}
 
     def add(self, bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
         """Take reports and the public bins they belong to."""
         if reports.shape != (len(bins), self._report_bytes):
             raise SettingError(f"reports must be rows of {self._report_bytes} bytes, one for each bin.")
-        if len(bins):
-            self._spool.add(bins, reports)
+        if not len(bins):
+            return
+        for number, count in zip(*(found.tolist() for found in np.unique(bins, return_counts=True)), strict=True):
+            self._run_lengths[number] = self._run_lengths.get(number, 0) + count
+        self._spool.add(bins, reports)
 
     def __enter__(self) -> ReportWriter:
         return self
@@ -68,47 +71,52 @@ class ReportWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with self._spool:
             if kind is None:
-                self._finish()
-        finally:
-            self._folder.cleanup()
+                runs = np.array(sorted(self._run_lengths.items()), np.int64).reshape(-1, 2)
+                write_sorted(
+                    self._path,
+                    self._provenance,
+                    self._report_bytes,
+                    runs[:, 0],
+                    runs[:, 1],
+                    self._spool.sorted_reports(),
+                )
 
-    def _finish(self) -> None:
-        sorted_path = Path(self._folder.name) / "sorted"
-        n_reports: dict[int, int] = {}
-        with sorted_path.open("wb") as payload:
-            for rows in self._spool.sorted_pieces():
-                found, counts = np.unique(rows["bin"], return_counts=True)
-                for number, count in zip(found.tolist(), counts.tolist(), strict=True):
-                    n_reports[number] = n_reports.get(number, 0) + count
-                np.ascontiguousarray(rows["report"]).tofile(payload)
-        self._write(np.array(list(n_reports), np.int64), np.array(list(n_reports.values()), np.int64), sorted_path)
 
-    def _write(self, bins: NDArray[np.int64], lengths: NDArray[np.int64], payload: Path) -> None:
-        header = {
-            "format": FORMAT,
-            "report_bytes": self._report_bytes,
-            "n_bins": len(bins),
-            "n_reports": int(lengths.sum()),
-        } | self._provenance.to_dict()
-        packed = json.dumps(header, sort_keys=True).encode()
-        digest = hashlib.sha256()
-        with written_whole(self._path) as file:
-            for part in (
-                _MAGIC,
-                struct.pack("<I", len(packed)),
-                packed,
-                bins.astype("<i8").tobytes(),
-                lengths.astype("<i8").tobytes(),
-            ):
-                file.write(part)
-                digest.update(part)
-            with payload.open("rb") as source:
-                while part := source.read(1 << 20):
-                    file.write(part)
-                    digest.update(part)
-            file.write(digest.digest())
+def write_sorted(
+    path: Path,
+    provenance: Provenance,
+    report_bytes: int,
+    bins: NDArray[np.int64],
+    run_lengths: NDArray[np.int64],
+    pieces: Iterable[NDArray[np.uint8]],
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Write a report file of reports that come sorted. On return it is on the disk, whole.
+
+    Without ``overwrite`` a file that is there already is left alone, and refused unless it is the very same.
+    """
+    header = {
+        "format": FORMAT,
+        "report_bytes": report_bytes,
+        "n_bins": len(bins),
+        "n_reports": int(run_lengths.sum()),
+    } | provenance.to_dict()
+    packed = json.dumps(header, sort_keys=True).encode()
+    runs = bins.astype("<i8").tobytes() + run_lengths.astype("<i8").tobytes()
+    head = _MAGIC + struct.pack("<I", len(packed)) + packed + runs
+    digest = hashlib.sha256()
+    with written_whole(path) as file:
+        for part in chain((head,), (piece.tobytes() for piece in pieces)):
+            file.write(part)
+            digest.update(part)
+        file.write(digest.digest())
+        if not overwrite and path.exists() and _checksum_of(path) != digest.digest():
+            raise SettingError(
+                f"{path} exists already and holds something else. Choose another name, or overwrite it with --force."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,14 @@ class ReportFile:
                 flat = np.fromfile(file, np.uint8, (stop - start) * self.report_bytes)
                 yield self.bins[first : last + 1], np.diff(edges), flat.reshape(-1, self.report_bytes)
                 start = stop
+
+
+def _checksum_of(path: Path) -> bytes | None:
+    """The checksum of a report file; None of anything else."""
+    try:
+        return ReportFile.open(path).checksum
+    except FormatError:
+        return None
 
 
 def _checked_digest(path: Path, size: int) -> bytes:
