@@ -112,14 +112,18 @@ class TestARunThatIsStopped:
         self.stopped(frame(), tmp_path / "a", ledger, monkeypatch, at)
         (paid,) = ledger.history()
         assert not paid.is_finished
-        secret = ledger.report_secret(paid)
+        secret, head = ledger.report_secret(paid), ledger.head
+        # whatever is written down meanwhile, the file is the same
+        ledger.set_budget("something else", epsilon=1.0)
+        assert ledger.head_of(paid) == head != ledger.head
         done = randomized(frame().reverse(), tmp_path / "a", ledger, overwrite=False)
         assert done.is_resumed
         assert [entry.is_finished for entry in ledger.history()] == [True]
         assert tally_reports([tmp_path / "a"], PLAN).n_reports == 500
         counts = CellCounts.of(3, *cells_of(frame()))
         key = drawing_key(secret, PLAN.fingerprint, counts.digest())
-        write_reports(tmp_path / "b", mechanism_of(PLAN), counts, key=key, provenance=Provenance(PLAN.fingerprint))
+        label = Provenance(PLAN.fingerprint, ledger_heads=(head,))
+        write_reports(tmp_path / "b", mechanism_of(PLAN), counts, key=key, provenance=label)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
     def test_the_key_is_wiped_once_the_file_is_written(self, tmp_path, ledger):
