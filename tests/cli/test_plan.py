@@ -37,6 +37,18 @@ def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path)
     assert sum("*" in cell for row in rows.values() for cell in row) == 3
 
 
+def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
+    for trust in ("nobody", "curator"):
+        words = ("plan", *YEARS, "--epsilon", "1", "--trust", trust, "--force")
+        assert tacit(*words).code == 0
+        without = Plan.read(tmp_path / "plan.toml")
+        assert tacit(*words, "--elsewhere").code == 0
+        plan = Plan.read(tmp_path / "plan.toml")
+        assert plan.domain.place.cells == (*without.domain.place.cells, "elsewhere")
+        assert plan.domain.place.elsewhere == 17
+        assert plan.fingerprint != without.fingerprint
+
+
 def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
     ran = tacit("plan", *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
     rows = rows_of(ran.out)

@@ -298,3 +298,49 @@ def test_tiles_are_given_for_all_cells_or_not_at_all(towns):
     assert PlaceAxis.from_gazetteer(doubs, "department").tiles is None
     assert PlaceAxis.from_gazetteer(towns).tiles is None
     assert PlaceAxis.of(["A"]).tiles is None
+
+
+def test_an_axis_may_have_a_cell_for_events_that_lie_in_no_other():
+    doubs = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    axis = doubs.with_elsewhere()
+    assert (axis.n_cells, axis.cells[-1], axis.elsewhere) == (18, "elsewhere", 17)
+    assert axis.with_elsewhere() == axis != doubs
+    assert doubs.elsewhere is None
+    assert (
+        axis.match(["Besançon", "Paris", "Bonnal", ""]).tolist()
+        == doubs.match(["Besançon", "Paris", "Bonnal", ""]).tolist()
+    )
+    assert axis.find("Elsewhere") == (17,)
+    assert PlaceAxis.from_dict(axis.to_dict()) == axis
+    assert "elsewhere" not in doubs.to_dict()
+    tiles, known = axis.tiles, doubs.tiles
+    assert tiles is not None
+    assert known is not None
+    assert len(set(tiles.values())) == 18
+    assert {cell: tiles[cell] for cell in doubs.cells} == known
+
+
+def test_elsewhere_stays_apart_in_larger_places_and_is_kept_or_left_out():
+    axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")).with_elsewhere()
+    departments, groups = axis.coarsen("department")
+    assert departments.cells == ("Doubs", "elsewhere")
+    assert groups.tolist() == [0] * 17 + [1]
+    assert axis.keep([17, 3]).elsewhere == 0
+    assert axis.keep([3]).elsewhere is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"level": "place", "cells": ["a", "b"], "elsewhere": True},
+        {"level": "place", "cells": ["a", "elsewhere"], "elsewhere": "yes"},
+    ],
+)
+def test_an_axis_that_says_elsewhere_has_such_a_cell(values):
+    with pytest.raises(SettingError, match="has_elsewhere must be true or false"):
+        PlaceAxis.from_dict(values)
+
+
+def test_a_table_with_a_place_of_that_name_has_no_room_for_elsewhere():
+    with pytest.raises(SettingError, match="must be different names"):
+        PlaceAxis.of(["North", "Elsewhere"]).with_elsewhere()

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from small_worlds import days_and_places
 from tacit.central.continual.history_file import read_history
 from tacit.central.table import central_plan_for
+from tacit.domain import Domain
+from tacit.mechanisms import plan_for
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
@@ -247,3 +249,44 @@ def test_strict_reading_refuses_before_anything_is_spent_and_only_if_asked_to(wo
     assert (seen.codes, seen.text) == ([3], {})
     assert seen.files == ["events.csv", "plan.toml"]
     assert Ledger(Path("ledger.sqlite")).history() == before
+
+
+RANDOMIZE = (
+    ("randomize", "events.csv", *COLUMNS, *READ, "--count", "n"),
+    ("tally", "events.reports"),
+    ("release", "events.tally", "--statement", "statement.html"),
+)
+WITH_ELSEWHERE = Domain(DOMAIN.time, DOMAIN.place.with_elsewhere())
+WRITTEN_PLACES = (b"place 0", b"place 1", b"", b" ", b"Atlantis", b"elsewhere", b"=1+1", b"0", b"place")
+
+
+@pytest.mark.parametrize("private", [("place",), ("time", "place")], ids=" and ".join)
+@few_runs
+@given(places=st.lists(st.tuples(st.integers(1, 10), *[st.sampled_from(WRITTEN_PLACES)] * 2), max_size=5))
+def test_reports_are_the_same_to_the_public_whatever_places_are_written(world, private, places):
+    plan = plan_for(WITH_ELSEWHERE, epsilon=2.0, private=private)
+    tables = [[b"2018-01-%02d,%s,2,ana" % (day, row[which]) for day, *row in places] for which in (0, 1)]
+    first, second = (world.see(rows, *RANDOMIZE, plan=plan) for rows in tables)
+    same(first, second)
+
+
+def test_without_a_cell_for_it_a_place_outside_is_told_by_its_missing_report(world):
+    plan = plan_for(DOMAIN, epsilon=2.0)
+    inside, outside = (world.see([row], *RANDOMIZE, plan=plan) for row in (GOOD[0], ODD["an unknown place"]))
+    assert inside.codes == outside.codes == [0, 0, 0]
+    assert inside.text["release.parquet"] != outside.text["release.parquet"]  # numbers of reports are public
+
+
+def test_events_without_a_place_are_counted_elsewhere_with_noise_like_any_other(world):
+    plan = central_plan_for(WITH_ELSEWHERE, epsilon=20.0, mechanism="flat")
+    rows = [ODD["an unknown place"], ODD["no place"], ODD["no date"], *GOOD]
+    seen = world.see(rows, COUNT, ("page", "release.parquet"), plan=plan)
+    assert seen.codes == [0, 0]
+    made = Release.read("release.parquet")
+    assert made.domain.place.cells == ("place 0", "place 1", "elsewhere")
+    assert made.answer(places=["elsewhere"]).value == pytest.approx(2, abs=6)
+    assert "elsewhere" in Path("release.html").read_text(encoding="utf-8")
+    without = world.see(GOOD, COUNT, ("page", "release.parquet"), plan=plan)
+    for one in (seen, without):
+        del one.text["release.html"]
+    same(seen, without)

@@ -15,7 +15,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.domain import PlaceAxis
+from tacit.domain import Domain, PlaceAxis
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events import EventCounts, Polygons, Reason
 from tacit.events.location import east_and_north, read_location, read_number
@@ -137,6 +137,26 @@ def test_coordinates_serve_only_rows_without_a_place(write: Write, count: Count)
     counts = count(write(text), location="Where", polygons=polygons)
     assert counts.counts[0].tolist() == [1, 1]
     assert counts.bad_rows.first_rows == {Reason.UNKNOWN_PLACE: (4,)}
+
+
+def test_places_and_points_outside_are_counted_elsewhere_where_there_is_such_a_cell(
+    write: Write, count: Count, domain: Domain
+) -> None:
+    polygons = write(geojson(), "towns.geojson")
+    rows = [
+        ("Ornans", ""),
+        ("Atlantis", ""),
+        ("Bonnal", ""),
+        ("", ""),
+        ("", "(0, 0)"),
+        ("", "here"),
+        ("", "(47.5, 5.5)"),
+    ]
+    text = "\n".join(["SDate;Town;Where", *(f"2018-01-02;{town};{point}" for town, point in rows), "never;Ornans;"])
+    with_elsewhere = Domain(domain.time, domain.place.with_elsewhere())
+    counts = count(write(text), location="Where", polygons=polygons, separator=";", domain=with_elsewhere)
+    assert counts.counts[1].tolist() == [1, 1, 5]
+    assert counts.bad_rows.counts == {Reason.UNREADABLE_DATE: 1}
 
 
 def test_coordinates_without_polygons_are_refused(write: Write, count: Count) -> None:

@@ -208,6 +208,12 @@ class DomainOptions:
         str | None,
         typer.Option(help="The places to count: town, region or department (default: region; summary: town)."),
     ] = None
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere", help="Also count events without a place among these (unknown, outside, blank) as one place."
+        ),
+    ] = False
     first: Annotated[
         str | None,
         typer.Option(

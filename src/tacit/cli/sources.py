@@ -103,6 +103,8 @@ def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, le
     gazetteer = gazetteer_of(options.places, options.places_column)
     usual = level if level in gazetteer.levels else gazetteer.levels[0]
     place = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
+    if options.elsewhere:
+        place = place.with_elsewhere()
     return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)
 
 

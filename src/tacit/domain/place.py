@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,10 @@ from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, matcher_
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError
 
-__all__ = ["AMBIGUOUS", "MISSING", "OUTSIDE", "UNKNOWN", "PlaceAxis", "TableReference", "fold_name"]
+__all__ = ["AMBIGUOUS", "ELSEWHERE", "MISSING", "OUTSIDE", "UNKNOWN", "PlaceAxis", "TableReference", "fold_name"]
+
+ELSEWHERE: Final = "elsewhere"
+"""The name of the cell for events that lie in no other, where an axis has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,9 @@ class TableReference:
 class PlaceAxis:
     """Ordered cells of one level. With a gazetteer, the towns of a region are counted in that region.
 
+    ``has_elsewhere`` says that one of the cells, called :data:`ELSEWHERE`, is for all events without a place among the
+    others; it is a cell like any other, and every event on the time axis then lies in some cell.
+
     >>> axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
     >>> axis.n_cells, axis.cells[0]
     (17, 'CA du Grand Besançon')
@@ -94,6 +100,7 @@ class PlaceAxis:
     cells: tuple[str, ...]
     gazetteer: Gazetteer | None = field(compare=False)
     table: TableReference | None = field(repr=False)
+    has_elsewhere: bool = field(repr=False)
 
     def __init__(
         self,
@@ -101,6 +108,8 @@ class PlaceAxis:
         cells: Iterable[str],
         gazetteer: Gazetteer | None = None,
         table: TableReference | None = None,
+        *,
+        has_elsewhere: bool = False,
     ) -> None:
         if not isinstance(level, str) or not level.strip():
             raise SettingError(f"level must be a word such as region; got level={level!r}. Name the level.")
@@ -108,8 +117,14 @@ class PlaceAxis:
         object.__setattr__(self, "cells", _checked(cells))
         object.__setattr__(self, "gazetteer", gazetteer)
         object.__setattr__(self, "table", table if gazetteer is None else TableReference.to(gazetteer))
+        object.__setattr__(self, "has_elsewhere", has_elsewhere)
+        if not isinstance(has_elsewhere, bool) or (has_elsewhere and ELSEWHERE not in self.cells):
+            raise SettingError(
+                f"has_elsewhere must be true or false, and one cell be called {ELSEWHERE} where it is true; got "
+                f"has_elsewhere={has_elsewhere}. Use PlaceAxis.with_elsewhere()."
+            )
         if gazetteer is not None:
-            known = set(gazetteer.names(level))
+            known = {*gazetteer.names(level), *([ELSEWHERE] if has_elsewhere else [])}
             strange = [cell for cell in self.cells if cell not in known]
             if strange:
                 raise SettingError(
@@ -127,6 +142,31 @@ class PlaceAxis:
         """Take a plain list of names, without a table."""
         return cls(level, cells)
 
+    def with_elsewhere(self) -> PlaceAxis:
+        """Return the same axis with one more cell, for events that lie in no other.
+
+        >>> axis = PlaceAxis.of(["North", "South"]).with_elsewhere()
+        >>> axis.cells, axis.elsewhere
+        (('North', 'South', 'elsewhere'), 2)
+        """
+        if self.has_elsewhere:
+            return self
+        return PlaceAxis(self.level, (*self.cells, ELSEWHERE), self.gazetteer, self.table, has_elsewhere=True)
+
+    def keep(self, numbers: Iterable[int]) -> PlaceAxis:
+        """Return an axis of these cells alone, in this order."""
+        cells = [self.cells[number] for number in numbers]
+        has_elsewhere = self.has_elsewhere and ELSEWHERE in cells
+        return PlaceAxis(self.level, cells, self.gazetteer, self.table, has_elsewhere=has_elsewhere)
+
+    @property
+    def elsewhere(self) -> int | None:
+        """The number of the cell for events that lie in no other, None if there is none.
+
+        A device whose name has no match reports this cell.
+        """
+        return self.cells.index(ELSEWHERE) if self.has_elsewhere else None
+
     @property
     def n_cells(self) -> int:
         """The number of cells."""
@@ -134,17 +174,24 @@ class PlaceAxis:
 
     @property
     def tiles(self) -> dict[str, tuple[int, int]] | None:
-        """The (column, row) of each cell on a tile map, if the table gives one to every cell."""
+        """The (column, row) of each cell on a tile map, if the table gives one to every cell.
+
+        The cell for events that lie in no other stands below the rest.
+        """
         given = None if self.gazetteer is None else self.gazetteer.tiles
-        if given is None or not set(self.cells) <= given.keys():
+        named = [number for number in range(self.n_cells) if number != self.elsewhere]
+        if given is None or not named or not {self.cells[number] for number in named} <= given.keys():
             return None
-        return {cell: given[cell] for cell in self.cells}
+        placed = {self.cells[number]: given[self.cells[number]] for number in named}
+        below = (min(column for column, _ in placed.values()), max(row for _, row in placed.values()) + 1)
+        return {cell: placed.get(cell, below) for cell in self.cells}
 
     def match(self, names: Sequence[str | None]) -> NDArray[np.int32]:
         """Return the cell of each name, of this level or a finer one.
 
         -1 is an unknown name, -2 a known place outside the cells, -3 no name, -4 a name that could mean places in
-        different cells; say which by a code, or as ``Foucherans (Jura)``.
+        different cells; say which by a code, or as ``Foucherans (Jura)``. All of them lie :attr:`elsewhere`, where the
+        axis has such a cell.
         """
         matcher = matcher_of(self.level, self.cells, self.gazetteer)
         numbers = np.fromiter((matcher.match(name) for name in names), np.int32, len(names))
@@ -182,6 +229,12 @@ class PlaceAxis:
         """
         if level == self.level:
             return self, np.arange(self.n_cells, dtype=np.int64)
+        if self.elsewhere is not None:
+            named = [number for number in range(self.n_cells) if number != self.elsewhere]
+            coarser, of_named = self.keep(named).coarsen(level)
+            groups = np.full(self.n_cells, coarser.n_cells, np.int64)
+            groups[named] = of_named
+            return coarser.with_elsewhere(), groups
         gazetteer = self._table_at_hand("coarsen places")
         if gazetteer.depth(level) < gazetteer.depth(self.level):
             raise SettingError(
@@ -217,6 +270,8 @@ class PlaceAxis:
     def to_dict(self, *, with_gazetteer: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML: level, cells and how to know the table again."""
         values: dict[str, Any] = {"level": self.level, "cells": list(self.cells)}
+        if self.has_elsewhere:
+            values["elsewhere"] = True
         if with_gazetteer and self.table is not None:
             values["gazetteer"] = self.table.to_dict()
         return values
@@ -230,12 +285,15 @@ class PlaceAxis:
         If there is no such file the axis still counts and answers, but matches only the names of its own cells. A table
         that is not the one the axis was made with is refused.
         """
-        known = {"level", "cells", "gazetteer"}
+        known = {"level", "cells", "gazetteer", "elsewhere"}
         if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= known:
-            raise SettingError("a place axis must have level and cells, and may have gazetteer. Correct these names.")
+            raise SettingError(
+                "a place axis must have level and cells, and may have gazetteer and elsewhere. Correct these names."
+            )
+        has_elsewhere = values.get("elsewhere", False)
         if "gazetteer" not in values:
             given = gazetteer if isinstance(gazetteer, Gazetteer | None) else Gazetteer.read(gazetteer)
-            return cls(values["level"], values["cells"], given)
+            return cls(values["level"], values["cells"], given, has_elsewhere=has_elsewhere)
         table = TableReference.from_dict(values["gazetteer"])
         if isinstance(gazetteer, str | Path):
             found: Gazetteer | None = table.read(gazetteer)
@@ -246,7 +304,7 @@ class PlaceAxis:
                 f"gazetteer must be the table {table.name} with which the axis was made, sha256 {table.sha256[:12]}…; "
                 f"got one with sha256 {found.sha256[:12]}…. Restore that table, or make a new plan with this one."
             )
-        return cls(values["level"], values["cells"], found, table)
+        return cls(values["level"], values["cells"], found, table, has_elsewhere=has_elsewhere)
 
     def _table_at_hand(self, purpose: str) -> Gazetteer:
         if self.gazetteer is not None:

@@ -104,6 +104,7 @@ class Interpreter:
         self._locator = locator
         self._source = source
         self._matcher = PlaceMatcher(domain.place)
+        self._elsewhere = domain.place.elsewhere
         self._user_days = user_days
 
     def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
@@ -166,7 +167,9 @@ class Interpreter:
         if (cells >= 0).all():
             return cells, word
         if self._locator is not None:
-            cells = self._located(table, cells, reason)
+            cells = self._located(table, cells, reason if self._elsewhere is None else reason.copy())
+        if self._elsewhere is not None:  # then no place is bad
+            return np.where(cells < 0, np.int32(self._elsewhere), cells), word
         for cell, why in REASON_OF_CELL.items():
             _note(reason, cells == cell, why.code)
         return cells, word

@@ -55,8 +55,7 @@ class Coming:
     @property
     def places(self) -> PlaceAxis:
         """The places shown, as an axis of their own."""
-        axis = self.forecast.domain.place
-        return PlaceAxis(axis.level, (axis.cells[cell] for cell in self.kept), axis.gazetteer)
+        return self.forecast.domain.place.keep(self.kept)
 
     @property
     def step(self) -> str:

@@ -41,8 +41,7 @@ class Selection:
     @property
     def places(self) -> PlaceAxis:
         """The places shown, as an axis of their own."""
-        axis = self.release.domain.place
-        return PlaceAxis(axis.level, (axis.cells[number] for number in self.kept), axis.gazetteer)
+        return self.release.domain.place.keep(self.kept)
 
     @property
     def first_series(self) -> str | None:

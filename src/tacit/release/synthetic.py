@@ -219,8 +219,8 @@ def _towns(axis: PlaceAxis, counts: IntArray, by: str, randomness: Randomness) -
             table.name_at(row, finest)
             for row in table.rows
             if not row.is_outside and table.name_at(row, axis.level) == cell
-        ]
-        weights = np.array([population[name] for name in names], np.float64)
+        ] or [cell]  # of elsewhere no table knows the towns
+        weights = np.array([population.get(name, 0.0) for name in names], np.float64)
         if by == "even" or not weights.any():
             weights = np.ones(len(names))
         at = np.flatnonzero(places == number)
