@@ -152,7 +152,7 @@ def faults(n_audits: int) -> None:
         with scale_times(tenth):
             counted(f"noise a tenth too small: {name}", n_audits, lambda subject=subject: nodes(subject))
     with scale_times(Fraction(99, 100)):
-        counted("noise a hundredth too small: flat table, Laplace, ε 1", n_audits, lambda: nodes(year(epsilon=1.0)))
+        counted("noise a hundredth too small: tree, Laplace, ε 1", n_audits, lambda: nodes(year(epsilon=1.0)))
     for name in ("flat table, Laplace, ε 1", "flat table, Gaussian, ε 1 at δ 1e-6", "tree, Laplace, ε 1"):
         with noise_of_the_first_place():
             counted(f"places share noise: {name}", n_audits, lambda name=name: dependence(subjects[name]))
