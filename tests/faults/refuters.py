@@ -19,7 +19,7 @@ from driven_reports import driven_row, listed_row, made
 from faults.planting import Refuter, Setting, checked
 from reference_samplers import reports_of
 from small_worlds import days_and_places
-from tacit.audit import Audit, audit_counter, audit_plan
+from tacit.audit import Audit, audit_counter, audit_plan, audit_repeated_reports
 from tacit.central.continual import Counter
 from tacit.central.continual.node_noise import NodeDraws
 from tacit.central.table import central_mechanism_of, central_plan_for
@@ -147,6 +147,14 @@ def _check_memo(setting: Setting) -> None:
 
 
 memo_survives = checked("a memo over restarts and power cuts", _check_memo)
+
+
+def _find_repeated(setting: Setting) -> bool:
+    source = SeededRandomness(setting.seed)
+    return audit_repeated_reports(_RAPPOR, confidence=setting.confidence, randomness=source).is_refuted
+
+
+repeated = Refuter("audit of repeated reports", _find_repeated)
 
 
 # ---- sources of words
@@ -475,9 +483,9 @@ order = checked("order and length of reports", _check_order)
 
 
 def _check_label(setting: Setting) -> None:
-    """A seed and what was spent before show in everything that comes of them."""
+    """A seed shows in everything that comes of it."""
     bins, reports = _reports(60, setting.seed)
-    label = Provenance(_PLAN.fingerprint, is_simulation=True, prior_epsilon=1.5)
+    label = Provenance(_PLAN.fingerprint, is_simulation=True)
     assert parse_message(encode_message(_PLAN, bins, reports, label), _PLAN).provenance == label
     path = setting.folder / "labelled.reports"
     with ReportWriter(path, label, mechanism_of(_PLAN).report_bytes) as writer:
@@ -492,7 +500,7 @@ def _check_label(setting: Setting) -> None:
         assert "SIMULATION" in release.statement.text(), "a statement loses its label"
 
 
-label = checked("labels of simulations and of earlier costs", _check_label)
+label = checked("labels of simulations", _check_label)
 
 _SUPPRESSED = Rules.parse(suppress=("count < 10",))
 

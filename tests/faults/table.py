@@ -474,7 +474,7 @@ FAULTS: tuple[Fault, ...] = (
         "one coin serves a whole batch",
         "tacit.local.randomized_response.bernoulli_bits",
         _one_coin_for_all,
-        by.reference_of("response"),
+        by.audit_of_devices("response"),
         "tests/contract/test_driven_words.py",
     ),
     Fault(
@@ -489,7 +489,7 @@ FAULTS: tuple[Fault, ...] = (
         "permanent bits are the truth",
         "tacit.local.memoized.LongitudinalRappor.permanent_bits",
         _truth_remembered,
-        by.audit_of_devices("longitudinal"),
+        by.repeated,
         "tests/local/test_memoized.py",
     ),
     Fault(
@@ -597,7 +597,7 @@ FAULTS: tuple[Fault, ...] = (
         "all places of a release have the same noise",
         "tacit.central.tree.NoisyTree.noisy_nodes",
         _nodes(_noise_of_one_place),
-        by.independent,
+        by.flat,
         "tests/central/test_tree.py",
     ),
     Fault(
@@ -684,7 +684,7 @@ FAULTS: tuple[Fault, ...] = (
         "all places of a counter have the same noise",
         "tacit.central.continual.node_noise.NodeDraws.take",
         _places_alike,
-        by.own_noise,
+        by.counter_events,
         "tests/central/continual/test_engines.py",
     ),
     # the ledger
@@ -776,14 +776,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a sum of tallies loses the label of a simulation",
         "tacit.provenance.Provenance.__add__",
-        lambda right: lambda self, other: right(self, other).__class__(self.plan_id, False, other.prior_epsilon),
+        result_of(lambda label: replace(label, is_simulation=False)),
         by.label,
         "tests/end_to_end/test_simulation_label.py",
     ),
     Fault(
-        "a report file loses what was spent before",
+        "a report file loses the label of a simulation",
         "tacit.provenance.Provenance.to_dict",
-        result_of(lambda content: content | {"prior_epsilon": 0.0}),
+        result_of(lambda content: content | {"is_simulation": False}),
         by.label,
         "tests/wire/test_reports.py",
     ),
