@@ -101,6 +101,22 @@ def test_a_second_randomization_is_refused_or_states_the_sum(tacit, events, tmp_
     assert "Randomized more than once" in Release.read(tmp_path / "release.parquet").statement.text()
 
 
+def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    tacit("plan", *JANUARY, "--epsilon", "2")
+    with monkeypatch.context() as patched:
+        patched.setattr("os.replace", stop)
+        assert tacit("randomize", events, *COLUMNS).code == 130
+    assert not (tmp_path / "events.reports").exists()
+    taken_up = tacit("randomize", events, *COLUMNS)
+    assert taken_up.code == 0
+    assert "A run that was interrupted was taken up" in taken_up.out
+    assert tacit("randomize", events, *COLUMNS).code == 2  # the file is there
+    assert tacit("randomize", events, *COLUMNS, "--out", "b.reports").code == 5
+
+
 def test_a_reordered_file_in_another_format_is_the_same_events(tacit, events, tmp_path):
     import polars as pl
 
