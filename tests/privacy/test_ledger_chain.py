@@ -80,6 +80,9 @@ EDITS = [
     "INSERT INTO spend_day (rowid, spend, day, digest) VALUES (-1, 1, '2018-02-01', x'')",
     "INSERT INTO budget SELECT 7, at, 'doors', 30.0, rho, delta, 1 FROM budget LIMIT 1",
     "UPDATE about SET key = zeroblob(32)",
+    "UPDATE spend_key SET key = zeroblob(32)",
+    "INSERT INTO spend_key VALUES (1, zeroblob(32))",
+    "INSERT INTO randomization_key VALUES (1, zeroblob(32))",
     "DELETE FROM chain",
     "DELETE FROM chain WHERE number = (SELECT max(number) FROM chain)",
     "DELETE FROM chain WHERE number = 3",
@@ -326,3 +329,14 @@ def test_the_tables_that_are_only_appended_to_are_never_changed(ledger, path):
         for kind, rows in before.items():
             assert connection.execute(f"SELECT rowid, * FROM {kind}").fetchall()[: len(rows)] == rows
     assert Ledger(path).head == ledger.head
+
+
+def test_a_refusal_keeps_no_lock(ledger, path):
+    """A query that is left half way would keep the file locked for as long as somebody holds the error."""
+    edit(path, "UPDATE chain SET digest = zeroblob(32) WHERE number = 3")
+    with pytest.raises(FormatError) as held:
+        Ledger(path)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    connection.execute("BEGIN EXCLUSIVE")
+    connection.close()
+    assert held.value.__context__ is not None

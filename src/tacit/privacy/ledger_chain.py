@@ -1,8 +1,9 @@
 """The chain of the ledger: a log of its rows under a MAC, so that a row that was changed or deleted is noticed.
 
 Every new or changed row of every table gets an entry in the table ``chain``: the table, the numbers of the rows, a
-digest of their content, and a MAC over all that and the MAC before it. The key lies in another file. Tables of keys
-have no entries, because keys are wiped. Days and bins are only ever appended, thousands at a time: those that one
+digest of their content, and a MAC over all that and the MAC before it. The MAC's key lies in another file. Rows in
+tables of keys may vanish, because keys are wiped, but must be as entered while they are there: noise from a key that
+somebody put there is known to them. Days and bins are only ever appended, thousands at a time: those that one
 transaction appends to a table are one entry. The description of the tables is an entry too: a trigger that somebody
 slips in could change what is written.
 
@@ -27,6 +28,7 @@ CREATE TABLE chain (
 KEY_BYTES: Final = 32  # as many as the MAC has
 _HEAD_BYTES: Final = 16  # 128 bits: nobody finds another ledger with the same head
 _APPENDED: Final = frozenset({"day", "spend_day", "spend_bin"})
+_WIPED: Final = "_key"  # how the names of tables of keys end
 _DESCRIPTION: Final = "sqlite_master"
 _START: Final = b"tacit ledger chain 1"
 
@@ -81,7 +83,8 @@ def read(connection: sqlite3.Connection, key: bytes) -> Chain:
     """Read the chain, or refuse one whose entries do not follow from each other under this key."""
     latest: dict[str, dict[int, tuple[int, bytes]]] = {}
     macs: list[bytes] = []
-    rows = connection.execute("SELECT number, kind, first, last, digest, mac FROM chain ORDER BY number")
+    # all rows at once: a query that is left half way keeps the lock for as long as the error is known
+    rows = connection.execute("SELECT number, kind, first, last, digest, mac FROM chain ORDER BY number").fetchall()
     for number, (found, kind, first, last, digest, mac) in enumerate(rows):
         entry = _packed((found, kind, first, last, digest)) if number else _START
         fits = hmac.compare_digest(_as_bytes(mac), _mac(key, macs[-1] if macs else b"", entry))
@@ -103,8 +106,9 @@ def verify(connection: sqlite3.Connection, key: bytes) -> Chain:
     kinds = _kinds(connection)
     for kind in kinds:
         known = chain.latest.get(kind, {})
-        found = _in_ranges(connection, kind, known) if kind in _APPENDED else _one_by_one(connection, kind)
-        if {first: (last, digest) for first, last, digest in found} != known:
+        rows = _in_ranges(connection, kind, known) if kind in _APPENDED else _one_by_one(connection, kind)
+        found = {first: (last, digest) for first, last, digest in rows}
+        if found != known and not (kind.endswith(_WIPED) and found.items() <= known.items()):
             raise Broken(f"was changed or is damaged: the rows of its table {kind} are not those of its chain")
     if chain.latest.keys() - set(kinds):
         raise Broken("was changed or is damaged: tables are missing")
@@ -114,10 +118,10 @@ def verify(connection: sqlite3.Connection, key: bytes) -> Chain:
 
 
 def _kinds(connection: sqlite3.Connection) -> list[str]:
-    """The tables with entries in the chain: all but the chain itself and tables of keys."""
+    """The tables with entries in the chain, all but the chain itself: tables of keys before what the keys are for."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     chained = (name for name in names if name != "chain" and not name.startswith("sqlite_"))
-    return [_DESCRIPTION, *sorted(name for name in chained if not name.endswith("_key"))]
+    return [_DESCRIPTION, *sorted(chained, key=lambda name: (not name.endswith(_WIPED), name))]
 
 
 Entry = tuple[int, int, bytes]  # the first row, the last row, the digest of these
@@ -129,7 +133,7 @@ def _one_by_one(connection: sqlite3.Connection, kind: str) -> Iterator[Entry]:
         rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
         yield 0, 0, _digest(rows)
         return
-    for number, *row in connection.execute(f'SELECT rowid, * FROM "{kind}" ORDER BY rowid'):
+    for number, *row in connection.execute(f'SELECT rowid, * FROM "{kind}" ORDER BY rowid').fetchall():
         yield number, number, _digest([row])
 
 
@@ -147,7 +151,7 @@ def _in_ranges(connection: sqlite3.Connection, kind: str, known: dict[int, tuple
         yield first, last, _digest(_between(connection, kind, first, last))
         done = last
     yield from _appended(connection, kind, known)
-    if connection.execute(f'SELECT 1 FROM "{kind}" WHERE rowid < 1').fetchone():
+    if connection.execute(f'SELECT 1 FROM "{kind}" WHERE rowid < 1 LIMIT 1').fetchall():
         yield 0, 0, b""
 
 

@@ -6,8 +6,11 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from tacit.errors import FormatError
+from tacit.errors import FormatError, TacitError
 from tacit.privacy import ledger_chain
+from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Cost
+from tacit.privacy.unit import Unit
 
 _FIRST_SCHEMA: Final = """
 CREATE TABLE about (format INTEGER NOT NULL, key BLOB NOT NULL);
@@ -94,9 +97,32 @@ def has_sound_values(connection: sqlite3.Connection, found: int) -> bool:
             rules.append(f"typeof({name}) NOT IN ({', '.join(map(repr, allowed))})")
             if kind in ("INTEGER", "REAL"):
                 rules.append(f"NOT {name} BETWEEN 0 AND {_MOST[kind]}")
-        if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(rules)} LIMIT 1").fetchone():
+        if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(rules)} LIMIT 1").fetchall():
             return False
-    return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return _can_be_read(connection, found) and is_whole(connection)
+
+
+def is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether the pages of a file fit together, and every index with its table."""
+    return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
+
+
+def _can_be_read(connection: sqlite3.Connection, found: int) -> bool:
+    """Whether all prices, units and budgets are such as are ever written."""
+    try:
+        for row in connection.execute("SELECT DISTINCT epsilon FROM randomization").fetchall():
+            Cost(*row)
+        if found > 1:
+            for row in connection.execute("SELECT DISTINCT epsilon, rho FROM spend").fetchall():
+                Cost(*row)
+            for row in connection.execute("SELECT DISTINCT epsilon, rho, delta FROM budget").fetchall():
+                Budget(*row)
+        if found > 2:
+            for row in connection.execute("SELECT DISTINCT unit, most FROM spend").fetchall():
+                Unit(*row)
+    except TacitError:
+        return False
+    return True
 
 
 _MOST: Final = {"INTEGER": 1 << 62, "REAL": 1e300}  # far above all that is ever written, and finite
