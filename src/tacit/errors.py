@@ -16,6 +16,7 @@
     ├── AlreadyRandomized       the same events would be randomized again
     ├── AlreadyReleased         a finished release would draw its noise again
     ├── BudgetExhausted         a release costs more than its data set's budget still holds
+    ├── UndeclaredCopy          the same events are known under another name; say whether they are the same
     ├── NoInterval              a biased step has no honest interval
     └── NotShown                a count that a release does not show: suppressed, or without data
 
@@ -93,6 +94,12 @@ class AlreadyReleased(TacitError):
 
 class BudgetExhausted(TacitError):
     """A release costs more than what is left of the budget; ask for less, for new days, or declare a larger one."""
+
+    exit_code = 5
+
+
+class UndeclaredCopy(TacitError):
+    """The same events are known under another name, and nobody said whether the two names are of the same events."""
 
     exit_code = 5
 

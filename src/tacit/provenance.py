@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tacit.errors import PlanMismatch, SettingError
+from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.heads import heads_from_dict, heads_to_dict
 
 MOST_EPSILON: Final = 500.0
@@ -14,10 +16,10 @@ MOST_EPSILON: Final = 500.0
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Which plan, whether a known seed was used, and what the same events had cost before.
+    """Which plan, whether a known seed was used, and what was promised about the same events by other entries.
 
-    The label survives adding, files and every step: one simulated part makes the whole a simulation, and the
-    largest prior epsilon among the parts is the whole's. ``ledger_heads`` are the heads of the ledgers that paid
+    The label survives adding, files and every step: one simulated part makes the whole a simulation, and what holds
+    for every part's events holds for the whole's. ``ledger_heads`` are the heads of the ledgers that paid
     (:meth:`tacit.privacy.ledger.Ledger.verify`); simulations have none.
 
     >>> real, simulated = Provenance("a"), Provenance("a", is_simulation=True)
@@ -27,15 +29,25 @@ class Provenance:
 
     plan_id: str
     is_simulation: bool = False
-    prior_epsilon: float = 0.0
+    prior: Guarantee = field(default_factory=Guarantee)
     ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
-            raise SettingError(
-                f"prior_epsilon must lie between 0 and {MOST_EPSILON:g}; got prior_epsilon={self.prior_epsilon}. "
-                "Beyond that nothing is protected."
-            )
+        _check(self.prior_epsilon)
+
+    @classmethod
+    def of_reports(
+        cls, plan_id: str, is_simulation: bool, prior_epsilon: float, ledger_heads: tuple[str, ...] = ()
+    ) -> Provenance:
+        """Return the label of reports of events whose replacement had cost this epsilon before."""
+        _check(prior_epsilon)
+        prior = Guarantee.of_a_sum(Cost(epsilon=prior_epsilon), is_local=True)
+        return cls(plan_id, is_simulation, prior, ledger_heads)
+
+    @property
+    def prior_epsilon(self) -> float:
+        """What replacing an event's private part had cost before, apart from any zCDP part."""
+        return self.prior.replacement.epsilon
 
     def __add__(self, other: Provenance) -> Provenance:
         if self.plan_id != other.plan_id:
@@ -46,7 +58,7 @@ class Provenance:
         return Provenance(
             self.plan_id,
             self.is_simulation or other.is_simulation,
-            max(self.prior_epsilon, other.prior_epsilon),
+            Guarantee.parallel([self.prior, other.prior]),
             tuple(sorted({*self.ledger_heads, *other.ledger_heads})),
         )
 
@@ -54,12 +66,26 @@ class Provenance:
         return {
             "plan": self.plan_id,
             "is_simulation": self.is_simulation,
-            "prior_epsilon": self.prior_epsilon,
+            "prior": self.prior.to_dict(),
         } | heads_to_dict(self.ledger_heads)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
-        label, prior = content["is_simulation"], content["prior_epsilon"]
-        if not isinstance(label, bool) or isinstance(prior, bool) or not isinstance(prior, (int, float)):
+        """Read a label; one of an earlier version tells the price of replacement alone."""
+        plan_id, label = str(content["plan"]), content["is_simulation"]
+        if not isinstance(label, bool):
             raise TypeError("provenance")
-        return cls(str(content["plan"]), label, float(prior), heads_from_dict(content))
+        if "prior" in content:
+            return cls(plan_id, label, Guarantee.from_dict(content["prior"]), heads_from_dict(content))
+        prior = content["prior_epsilon"]
+        if isinstance(prior, bool) or not isinstance(prior, (int, float)):
+            raise TypeError("provenance")
+        return cls.of_reports(plan_id, label, float(prior), heads_from_dict(content))
+
+
+def _check(prior_epsilon: float) -> None:
+    if not 0 <= prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
+        raise SettingError(
+            f"prior_epsilon must lie between 0 and {MOST_EPSILON:g}; got prior_epsilon={prior_epsilon}. "
+            "Beyond that nothing is protected."
+        )

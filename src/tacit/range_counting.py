@@ -227,7 +227,7 @@ def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | N
         reports = mechanism.randomize(cells, randomness=randomness)
         statistics += mechanism.statistics(reports, np.array([len(cells)]))
     heads = () if ledger is None else (ledger.head,)
-    provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior, heads)
+    provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior, heads)
     tally = Tally(provenance, statistics, np.array([n_reports]))
     return RangeCounts(plan, mechanism.estimate(tally, plan, plan.domain))
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tacit.errors import AlreadyRandomized, FormatError, SettingError
+from tacit.errors import AlreadyRandomized, FormatError, SettingError, UndeclaredCopy
 from tacit.privacy.ledger import Ledger
 
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
@@ -47,8 +47,24 @@ def test_the_same_events_again_are_refused_and_nothing_is_spent(ledger):
 
 def test_renaming_the_data_set_does_not_renew_its_budget(ledger):
     spend(ledger)
+    with pytest.raises(UndeclaredCopy, match=r"on 2 of 2 days .* tacit ledger same 'another name' fires"):
+        spend(ledger, data_set="another name")
+    ledger.declare_same("another name", "fires")
     with pytest.raises(AlreadyRandomized):
         spend(ledger, data_set="another name")
+
+
+def test_data_sets_that_only_look_alike_are_declared_distinct(ledger):
+    spend(ledger)
+    ledger.declare_distinct("another name", "fires")
+    assert spend(ledger, data_set="another name").total_epsilon == 2.0
+    ledger.declare_same("fires", "another name")  # the last word counts
+    with pytest.raises(AlreadyRandomized):
+        spend(ledger, data_set="another name", days={"2018-01-01": b"more"})
+    with pytest.raises(SettingError, match="cannot be taken back"):
+        ledger.declare_distinct("fires", "another name")
+    with pytest.raises(SettingError, match="two names must be different"):
+        ledger.declare_same("fires", "fires")
 
 
 def test_changed_content_under_the_same_name_does_not_renew_its_budget(ledger):
@@ -135,8 +151,10 @@ def test_the_key_differs_between_ledgers_and_lasts(made, tmp_path):
     assert Ledger(tmp_path / "other.sqlite").key != made.key
 
 
-def test_links_by_name_and_by_content_are_followed(ledger):
+def test_declared_names_are_followed(ledger):
     """A copy under another name, then that name with one event more: all three cost the same events."""
+    ledger.declare_same("a", "c")
+    ledger.declare_same("c", "b")
     spend(ledger, data_set="a", epsilon=1.0, days={"2018-01-02": b"x"})
     spend(ledger, data_set="b", epsilon=1.0, days={"2018-01-02": b"x"}, again=True)
     assert spend(ledger, data_set="b", epsilon=1.0, days={"2018-01-02": b"x+1"}, again=True).total_epsilon == 3.0

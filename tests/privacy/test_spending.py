@@ -14,14 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError
+from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError, UndeclaredCopy
 from tacit.privacy import ledger_file
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16}
+ONE = Guarantee.of_release(Cost.pure(1.0), Unit())
 OTHER_DAYS = {"2018-02-01": b"c" * 16, "2018-02-02": b"d" * 16}
 
 
@@ -50,7 +52,7 @@ def test_a_spend_is_written_down_and_carries_its_noise(ledger):
         Cost.pure(1),
     )
     assert (entry.first_day, entry.last_day, entry.n_days, entry.is_finished) == ("2018-01-01", "2018-01-02", 2, False)
-    assert paid.prior == Cost()
+    assert paid.prior.is_of_nothing
     assert not paid.is_simulation
     assert len(set(paid.draw("first", b"counts").words(100).tolist())) == 100
     other = spend(ledger, release="second", days=OTHER_DAYS)
@@ -63,7 +65,7 @@ class TestBudgets:
         with pytest.raises(BudgetExhausted, match=r"epsilon 1 \(its first release, since none was declared\)"):
             spend(ledger, 0.001, release="second")
         ledger.set_budget("fires", epsilon=1.5)
-        assert spend(ledger, 0.5, release="second").prior == Cost.pure(1.0)
+        assert spend(ledger, 0.5, release="second").prior == ONE
 
     def test_a_refusal_says_budget_spent_price_and_what_would_fit(self, ledger):
         ledger.set_budget("fires", epsilon=1.0)
@@ -124,6 +126,9 @@ class TestBudgets:
 class TestWhichEvents:
     def test_a_renamed_copy_does_not_get_a_fresh_budget(self, ledger):
         spend(ledger)
+        with pytest.raises(UndeclaredCopy, match="known as fires"):
+            spend(ledger, data_set="copy", release="second")
+        ledger.declare_same("copy", "fires")
         with pytest.raises(BudgetExhausted, match="fires, as which these events are known too,"):
             spend(ledger, data_set="copy", release="second")
         with pytest.raises(BudgetExhausted):
@@ -137,34 +142,35 @@ class TestWhichEvents:
     def test_new_days_are_free_and_the_dearest_day_counts(self, ledger):
         ledger.set_budget("fires", epsilon=2.0)
         spend(ledger, 1.0)
-        assert spend(ledger, 2.0, release="second", days=OTHER_DAYS).prior == Cost()
+        assert spend(ledger, 2.0, release="second", days=OTHER_DAYS).prior.is_of_nothing
         both = {"2018-01-02": DAYS["2018-01-02"], "2018-03-01": b"e" * 16}
-        assert spend(ledger, 1.0, release="third", days=both).prior == Cost.pure(1.0)
+        assert spend(ledger, 1.0, release="third", days=both).prior == ONE
         assert ledger.remaining("fires").spent == Cost.pure(2.0)
         assert ledger.remaining("fires", {"2018-03-01": b""}).room.epsilon == 1.0
 
-    def test_links_by_name_and_by_content_are_followed(self, ledger):
+    def test_declared_names_are_followed(self, ledger):
+        ledger.declare_same("a", "b")
         ledger.set_budget("a", epsilon=3.0)
         spend(ledger, data_set="a", days={"2018-01-01": b"x"})
         spend(ledger, data_set="b", release="second", days={"2018-01-01": b"x"})
         third = spend(ledger, data_set="b", release="third", days={"2018-01-01": b"x and more"})
-        assert third.prior == Cost.pure(2.0)
-        with pytest.raises(BudgetExhausted):
+        assert third.prior.presence == Cost.pure(2.0)
+        with pytest.raises(UndeclaredCopy, match="known as b"):
             spend(ledger, data_set="c", release="fourth", days={"2018-01-01": b"x and more"})
 
     def test_days_without_events_do_not_link_data_sets(self, ledger):
         spend(ledger, days={"2018-01-01": b""})
-        assert spend(ledger, data_set="visits", days={"2018-01-01": b""}).prior == Cost()
+        assert spend(ledger, data_set="visits", days={"2018-01-01": b""}).prior.is_of_nothing
         with pytest.raises(BudgetExhausted):  # but a name knows its days, with events or without
             spend(ledger, release="second", days={"2018-01-01": b"late"})
 
     def test_a_release_for_ever_touches_every_day(self, ledger):
         ledger.set_budget("fires", epsilon=2.0)
         spend(ledger, 1.0)
-        assert spend(ledger, 1.0, release="counter", days=None).prior == Cost.pure(1.0)
+        assert spend(ledger, 1.0, release="counter", days=None).prior == ONE
         with pytest.raises(BudgetExhausted):
             spend(ledger, 0.1, release="third")
-        assert spend(ledger, 1.0, release="third", days=OTHER_DAYS).prior == Cost.pure(1.0)
+        assert spend(ledger, 1.0, release="third", days=OTHER_DAYS).prior == ONE
         with pytest.raises(BudgetExhausted):
             spend(ledger, 1.0, release="another counter", days=None)
 
@@ -172,15 +178,16 @@ class TestWhichEvents:
         ledger.set_budget("a", epsilon=9.0)
         spend(ledger, data_set="a", days={"2018-01-01": b"x"})
         spend(ledger, data_set="a", release="counter", days=None)
+        ledger.declare_same("a", "b")
         copy = spend(ledger, data_set="b", release="third", days={"2018-01-01": b"x", "2018-01-02": b"y"})
-        assert copy.prior == Cost.pure(2.0)
+        assert copy.prior.presence == Cost.pure(2.0)
 
     def test_a_counter_that_notes_its_days_is_known_by_content(self, ledger):
         ledger.set_budget("visits", epsilon=1.5)
         counter = spend(ledger, 1.0, data_set="visits", release="counter", days=None)
         ledger.extend(counter.identifier, DAYS)
         ledger.extend(counter.identifier, DAYS)
-        with pytest.raises(BudgetExhausted, match="visits, as which"):
+        with pytest.raises(UndeclaredCopy, match="known as visits"):
             spend(ledger, 1.0, data_set="copy")
         assert ledger.remaining("visits").spent == Cost.pure(1.0)
         entry = ledger.history()[0]
@@ -190,10 +197,13 @@ class TestWhichEvents:
     def test_a_counter_of_a_copy_is_refused_the_days_that_were_paid_before(self, ledger):
         spend(ledger, 1.0, data_set="visits")
         copy = spend(ledger, 1.0, data_set="copy", release="counter", days=None)  # nothing is known of it yet
+        with pytest.raises(UndeclaredCopy):
+            ledger.extend(copy.identifier, DAYS)
+        ledger.declare_same("visits", "copy")
         with pytest.raises(BudgetExhausted, match="paid under more than one name"):
             ledger.extend(copy.identifier, DAYS)
         ledger.extend(copy.identifier, OTHER_DAYS)
-        assert ledger.remaining("visits").spent == Cost.pure(1.0)
+        assert ledger.remaining("visits").spent == Cost.pure(2.0)
 
     def test_only_a_release_for_ever_receives_further_days(self, ledger):
         paid = spend(ledger)
@@ -215,11 +225,11 @@ class TestWhichEvents:
     def test_no_day_ever_costs_more_than_its_budget(self, tmp_path_factory, asked):
         """Any releases of a data set and of its copy; whoever pays is added up here once more by hand."""
         ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+        ledger.declare_same("a", "b")
         ledger.set_budget("a", epsilon=1.0)
         ledger.set_budget("b", epsilon=1.0)
         most = 1 + Fraction(1, 2**51)  # ten times 0.1, which a double has a little above a tenth, is 1
         spent, forever = defaultdict(Fraction), defaultdict(Fraction)
-        names_on = defaultdict(set)
         for number, (name, days, epsilon) in enumerate(asked):
             content = None if days is None else {str(day): b"events of %d" % day for day in days}
             try:
@@ -228,12 +238,11 @@ class TestWhichEvents:
                 continue
             for day in days or ():
                 spent[day] += Fraction(epsilon)
-                names_on[day].add(name)
             if days is None:
                 forever[name] += Fraction(epsilon)
-        for day, total in spent.items():
-            assert total + sum(forever[name] for name in names_on[day]) <= most
-        assert all(total <= most for total in forever.values())
+        for total in spent.values():
+            assert total + sum(forever.values()) <= most
+        assert sum(forever.values()) <= most
 
 
 class TestUnits:
@@ -245,11 +254,26 @@ class TestUnits:
         assert Ledger(ledger.path).resume(paid.identifier, days=DAYS).unit == self.PERSON
         assert spend(ledger, release="second", days=OTHER_DAYS).unit == ledger.history()[1].unit == Unit("event")
 
-    def test_an_event_is_part_of_a_persons_day_so_that_prices_add_up(self, ledger):
+    def test_an_event_costs_two_counts_of_a_persons_day(self, ledger):
+        """One event more may push another out: of the day's ``most`` counts two change."""
         ledger.set_budget("fires", epsilon=4.0)
         spend(ledger, 1.0, unit=self.PERSON)
-        assert spend(ledger, 1.0, release="second", unit=Unit.user_day(most=5)).prior == Cost.pure(1.0)
-        assert spend(ledger, 1.0, release="third").prior == Cost.pure(2.0)
+        second = spend(ledger, 1.0, release="second", unit=Unit.user_day(most=5))
+        assert second.prior.person_day == Cost.pure(1.0)
+        assert second.guarantee.person_day == Cost.pure(2.0)
+        third = spend(ledger, 1.0, release="third")
+        assert third.prior.presence.epsilon == pytest.approx(2 / 3 + 2 / 5)
+        assert third.guarantee.person_day is None
+
+    def test_units_do_not_nest_where_one_event_is_counted(self, ledger):
+        """With ``most`` 1 and a person at A then B, dropping A turns [1, 0] into [0, 1]."""
+        ledger.set_budget("fires", epsilon=3.0)
+        spend(ledger, 1.0, unit=Unit.user_day(most=1))
+        both = spend(ledger, 1.0, release="second")
+        assert both.guarantee.presence == Cost.pure(3.0)
+        assert ledger.remaining("fires").spent == Cost.pure(3.0)
+        with pytest.raises(BudgetExhausted, match="epsilon 3 is spent"):
+            spend(ledger, 0.01, release="third")
 
     @pytest.mark.parametrize("days", [DAYS, None])
     def test_a_price_per_event_bounds_nothing_for_a_persons_day(self, ledger, days):
@@ -259,7 +283,7 @@ class TestUnits:
             with pytest.raises(SettingError, match=r"Keep to the unit event, or use other days"):
                 spend(ledger, 1.0, release="second", days=days, unit=self.PERSON, dry_run=dry_run)
         assert len(ledger.history()) == 1
-        assert spend(ledger, 1.0, release="second", days=OTHER_DAYS, unit=self.PERSON).prior == Cost()
+        assert spend(ledger, 1.0, release="second", days=OTHER_DAYS, unit=self.PERSON).prior.is_of_nothing
 
     def test_nor_do_reports_of_single_events(self, ledger):
         randomize(ledger, 1.0)
@@ -275,6 +299,7 @@ class TestUnits:
     def test_a_counter_of_persons_days_is_refused_days_that_are_known_by_events(self, ledger):
         spend(ledger, 1.0, data_set="copy", budget=Budget.pure(9.0))
         counter = spend(ledger, 1.0, release="counter", days=None, unit=self.PERSON, budget=Budget.pure(9.0))
+        ledger.declare_same("copy", "fires")
         with pytest.raises(SettingError, match="Keep to the unit event"):
             ledger.extend(counter.identifier, DAYS)
         ledger.extend(counter.identifier, OTHER_DAYS)
@@ -285,14 +310,12 @@ class TestLocalRandomizations:
         randomize(ledger, 2.0)
         with pytest.raises(BudgetExhausted, match="epsilon 2 is spent"):
             spend(ledger, 1.0)
-        paid = spend(ledger, 1.0, budget=Budget.pure(3.0))
-        assert (paid.prior, paid.prior_local_epsilon, paid.total) == (Cost.pure(2.0), 2.0, Cost.pure(3.0))
-        said = " ".join(paid.sentences())
-        assert "with this one epsilon 3" in said
-        assert "for replacing an event" in said
-
-    def test_nothing_is_said_where_nothing_was_before(self, ledger):
-        assert spend(ledger).sentences() == []
+        with pytest.raises(BudgetExhausted, match="cost epsilon 2 more"):
+            spend(ledger, 1.0, budget=Budget.pure(3.0))
+        paid = spend(ledger, 1.0, budget=Budget.pure(4.0))
+        assert (paid.guarantee.presence, paid.guarantee.replacement) == (None, Cost.pure(4.0))
+        assert ledger.remaining("fires").spent == Cost.pure(4.0)
+        assert paid.guarantee.sentences()[1].startswith("One event's place replaced by any other: epsilon 4.")
 
     def test_releases_count_twice_among_reports_whose_epsilon_is_for_replacing(self, ledger):
         spend(ledger, 0.5)
@@ -359,6 +382,7 @@ class TestResuming:
         script = """
 import sys, time
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 paid = Ledger(sys.argv[1]).spend(
     data_set="fires", release="first", cost=Cost.pure(1.0), days={"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16})
@@ -516,6 +540,7 @@ MANY_TRIES = """
 import sys
 from tacit.errors import BudgetExhausted
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 ledger, n_paid = Ledger(sys.argv[1]), 0
 for number in range(125):

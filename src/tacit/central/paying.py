@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tacit.central.mechanism import check_counts, input_digest_of
 from tacit.central.table import central_mechanism_of
-from tacit.errors import DataError, SettingError
+from tacit.errors import DataError
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
@@ -31,12 +31,6 @@ def pay(
         with suppress(DataError):
             taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=digest)
             return taken, True
-    prior = price(ledger, plan, days, data_set=data_set, budget=budget).prior
-    if prior.rho and not plan.delta:
-        raise SettingError(
-            "earlier releases of these events have Gaussian noise, whose sum with this one can only be stated at a "
-            "delta; this plan has none. Nothing was spent. Make a plan with a delta (--delta), or keep to other days."
-        )
     bought = ledger.spend(
         data_set=data_set,
         release=release,

@@ -71,9 +71,7 @@ class NoisyTree:
     def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
         nodes = self.noisy_nodes(counts, plan, spend=spend)
-        provenance = Provenance(
-            plan.fingerprint, spend.is_simulation, spend.prior.epsilon_at(plan.delta), spend.ledger_heads
-        )
+        provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior, spend.ledger_heads)
         return fuse(
             self.hierarchy,
             nodes,

@@ -57,12 +57,12 @@ for module in (
     forecast,
     backtest,
     synthetic,
-    ledger,
     audit,
 ):
     name = module.__name__.rsplit(".", 1)[-1]
-    app.command(name, no_args_is_help=module not in (demo, ledger))(getattr(module, name))
+    app.command(name, no_args_is_help=module is not demo)(getattr(module, name))
 app.add_typer(counter.app)
+app.add_typer(ledger.app)
 
 
 @app.callback(invoke_without_command=True)

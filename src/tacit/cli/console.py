@@ -43,6 +43,15 @@ def warn(text: str) -> None:
     err.print(f"[bold yellow]{escape(text)}[/bold yellow]")
 
 
+def say_promises(promises: Iterable[str], *, is_alone: bool) -> None:
+    """Say what may be relied on; as a warning where other entries about the same events are in the sum."""
+    tell = say if is_alone else warn
+    if not is_alone:
+        tell("Other reports or releases of the same events count in:")
+    for sentence in promises:
+        tell(sentence)
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 

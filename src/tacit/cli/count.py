@@ -26,7 +26,6 @@ from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 from tacit.release.files import check_ending
 from tacit.release.versions import check_replaceable
-from tacit.rounding import epsilon_at_most
 
 
 @takes(source=UserSourceOptions, rules=Panel("What is shown of the counts", RuleOptions))
@@ -142,8 +141,7 @@ def count(
 def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    delta = f" (delta {plan.delta:g})" if plan.delta else ""
-    console.say(f"Wrote {out}: {size}, epsilon {epsilon_at_most(plan.epsilon)}{delta} per {plan.protected_unit}.")
+    console.say(f"Wrote {out}: {size}.")
     if made.version.number > 1:
         console.say(f"Version {made.version.number}: counting again drew new noise and was paid for anew.")
     say_rules(made)
@@ -153,8 +151,7 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     else:
-        for sentence in done.spend.sentences():
-            console.warn(sentence)
+        console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
         if done.spend.what_remains:
             console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,7 +14,7 @@ from tacit.central.continual import Candidate, CounterFiles, Stream, compare, st
 from tacit.central.continual.counter import check_statable
 from tacit.central.continual.recording import release_name
 from tacit.cli import console
-from tacit.cli.counter_release import Asked, Level, published_history, release
+from tacit.cli.counter_release import Asked, DataSetName, Level, prior_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import (
@@ -112,12 +112,9 @@ visits.counter[/bold]
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
     name = data_set or out.stem
     book = Ledger(ledger or default_ledger()) if seed is None else None
-    prior = Cost() if book is None else book.remaining(name).spent
-    found = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
-    # what stands beside Gaussian noise is stated at a delta, which only Gaussian noise has
-    best = [one for one in found if prior.is_pure or one.law.cost.rho] or found
+    best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
     law = best[0].law
-    check_statable(law.cost, prior)
+    check_statable(law.cost)
     allowed = None if budget is None else Budget(epsilon=budget, delta=delta or 0.0)
     if dry_run:
         assert book is not None
@@ -228,7 +225,7 @@ app.command(no_args_is_help=True)(release)
 
 
 @app.command(no_args_is_help=True)
-def show(history: Asked, level: Level = 0.95) -> None:
+def show(history: Asked, level: Level = 0.95, data_set: DataSetName = None, ledger: LedgerFile = None) -> None:
     """Show what a counter promises, and the running total of every place.
 
     Example: [bold]tacit counter show visits.history.csv[/bold]
@@ -240,7 +237,10 @@ def show(history: Asked, level: Level = 0.95) -> None:
     console.say(f"Counter {stream.identity}: {stream.law.kind}, {stream.law.cost} per {stream.unit}, for ever.")
     if not stream.law.is_causal:
         console.say("Its noise was drawn ahead: it protects events that do not react to what is published.")
-    console.say(f"Protects: {stream.unit.protects}")
+    if not stream.is_simulation:
+        prior = prior_now(stream, ledger, data_set)
+        known = stream if prior is None else replace(stream, prior=prior)
+        console.say_promises(known.guarantee.sentences(), is_alone=known.prior.is_of_nothing)
     console.say(f"Does not protect: {stream.unit.does_not_protect}")
     if not asked.n_bins:
         console.say("Nothing was counted yet.")

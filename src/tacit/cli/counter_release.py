@@ -7,20 +7,30 @@ from typing import Annotated
 
 import typer
 
-from tacit.central.continual import CounterFiles, History
+from tacit.central.continual import CounterFiles, History, Stream
 from tacit.central.continual.files import default_history
 from tacit.central.continual.history_file import read_history
+from tacit.central.continual.recording import release_name
 from tacit.cli import console
-from tacit.cli.options import Force, Panel, RuleOptions, takes
+from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.cli.options import LEDGER, Force, Panel, RuleOptions, takes
 from tacit.cli.rule_words import say_rules
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.release import Release
-from tacit.release.files import check_ending
+from tacit.release.files import check_ending, is_release
 
 Asked = Annotated[
     Path, typer.Argument(metavar="HISTORY", help="The public history of a counter, or the counter itself.")
+]
+DataSetName = Annotated[
+    str | None,
+    typer.Option(
+        help="The name of these events, where the ledger holds several counters of this kind.", rich_help_panel=LEDGER
+    ),
 ]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 
@@ -50,6 +60,8 @@ def release(
     statement: Annotated[
         Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
     ] = None,
+    data_set: DataSetName = None,
+    ledger: LedgerFile = None,
     force: Force = False,
 ) -> None:
     """Write the counts of all periods so far as a release, which costs nothing further.
@@ -66,7 +78,7 @@ def release(
     asked = published_history(history)
     made = Release.of(
         asked.plan(delta=delta or 0.0),
-        asked.estimate(delta=delta or 0.0),
+        asked.estimate(delta=delta or 0.0, prior=prior_now(asked.stream, ledger, data_set)),
         by=by,
         place=place,
         level=level,
@@ -76,6 +88,8 @@ def release(
     made.write(out)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
+    else:
+        console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
     n_times, n_places = made.domain.shape
     console.say(f"Wrote {out}: {console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}.")
     say_rules(made)
@@ -85,6 +99,24 @@ def release(
         make_statement_page(made, statement)
         console.say(f"Wrote {statement}: the privacy statement.")
     console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+
+
+def is_counter(path: Path) -> bool:
+    """Whether a file is a counter or its history, and not a release."""
+    return default_history(path).exists() or not is_release(path)
+
+
+def prior_now(stream: Stream, ledger: Path | None, data_set: str | None) -> Guarantee | None:
+    """What all other entries about a counter's events promise by now; nothing where no ledger knows the counter.
+
+    Whoever reads a public history has no ledger of it, and is told what the history says.
+    """
+    path = ledger or default_ledger()
+    if stream.is_simulation or not path.exists():
+        return None
+    book, name = Ledger(path), release_name(stream.law, stream.domain, stream.unit)
+    is_known = any(isinstance(entry, SpendEntry) and entry.release == name for entry in book.history())
+    return book.others(name, data_set) if is_known or ledger is not None else None
 
 
 def published_history(path: Path) -> History:

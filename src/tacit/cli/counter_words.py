@@ -32,11 +32,10 @@ def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> Non
     console.say(f"All that is ever published costs {stream.law.cost} per {stream.unit}.")
     if stream.is_simulation:
         console.warn("SIMULATION: the seed undoes the noise. This counter protects nobody; do not publish it.")
-    elif spend is not None:
-        for sentence in spend.sentences():
-            console.warn(sentence)
-        if spend.what_remains:
-            console.say(f"What remains of the budget of {spend.data_set}: {spend.what_remains}.")
+    else:
+        console.say_promises(stream.guarantee.sentences(), is_alone=stream.prior.is_of_nothing)
+    if spend is not None and spend.what_remains:
+        console.say(f"What remains of the budget of {spend.data_set}: {spend.what_remains}.")
     if not stream.law.is_causal:
         console.warn(
             "The noise is drawn ahead: this protects events only if they do not react to what is published. People "

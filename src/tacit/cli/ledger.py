@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tacit.central.continual.recording import release_name
 from tacit.cli import console
+from tacit.cli.counter_release import is_counter, published_history
 from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.cli.options import Force
 from tacit.errors import SettingError
+from tacit.pages import make_statement_page
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
+from tacit.release import Release
+from tacit.release.files import check_ending
 from tacit.rounding import epsilon_at_most
 
+app = typer.Typer(
+    name="ledger",
+    help="What was spent on which data set, what remains, what is promised, and budgets.",
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]
 
+
+@app.callback(invoke_without_command=True)
 def ledger(
+    context: typer.Context,
     budget: Annotated[
         str | None, typer.Option(help="Declare the budget of this data set; give --epsilon or --rho.", metavar="NAME")
     ] = None,
@@ -34,6 +52,8 @@ def ledger(
 
     Example: [bold]tacit ledger --budget visits --epsilon 3 --delta 1e-6[/bold]
     """
+    if context.invoked_subcommand is not None:
+        return
     book = Ledger(ledger or default_ledger())
     if budget is not None:
         if delta is not None and epsilon is None:
@@ -51,6 +71,93 @@ def ledger(
     _say_entries(entries)
     console.say()
     _say_budgets(book, book.data_sets())
+
+
+@app.command(no_args_is_help=True)
+def same(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> None:
+    """Declare that two names are of the same events: what is spent under one counts under the other, from now on.
+
+    It cannot be taken back. Statements that were published before are issued again with: tacit ledger statement
+
+    Example: [bold]tacit ledger same visits visits-2025[/bold]
+    """
+    Ledger(ledger or default_ledger()).declare_same(data_set, other)
+    console.say(f"{data_set} and {other} are the same events from now on: what they cost is added up.")
+
+
+@app.command(no_args_is_help=True)
+def distinct(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> None:
+    """Declare that two names are of different events, although some of their days look alike.
+
+    Days with one or two events often look alike. The promise of both data sets rests on this word of yours.
+
+    Example: [bold]tacit ledger distinct north-visits south-visits[/bold]
+    """
+    Ledger(ledger or default_ledger()).declare_distinct(data_set, other)
+    console.say(f"{data_set} and {other} are different events: what they cost is not added up.")
+
+
+@app.command()
+def statement(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="A published release, or a counter's history (default: all names)."
+        ),
+    ] = None,
+    data_set: Annotated[
+        str | None, typer.Option(help="The data set, where several have releases under the same plan.", metavar="NAME")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the statement (.html), or the release with it (.parquet, .csv); default: beside FILE.",
+            metavar="FILE",
+        ),
+    ] = None,
+    ledger: LedgerFile = None,
+    force: Force = False,
+) -> None:
+    """Issue the statement of what was published again, as the ledger stands now.
+
+    Later reports and releases of the same events add up. A counter's history is never rewritten: the new statement
+    stands beside it. Without FILE, what is promised is said for every data set.
+
+    Example: [bold]tacit ledger statement visits.parquet --out visits-statement.html[/bold]
+    """
+    book = Ledger(ledger or default_ledger())
+    if file is None:
+        for name in [data_set] if data_set is not None else book.data_sets():
+            console.strong(name)
+            console.say_promises(book.remaining(name).guarantee.sentences(delta or 0.0), is_alone=True)
+        return
+    target = out or file.with_name(f"{file.stem}.statement.html")
+    console.check_apart([target], [file, book.path])
+    console.check_new(target, force=force)
+    made = _restated(file, book, data_set, delta)
+    if target.suffix == ".html":
+        make_statement_page(made, target)
+    else:
+        check_ending(target)
+        if is_counter(file):
+            raise SettingError("a counter's history is never written again. Write its statement: --out FILE.html")
+        made.write(target)
+    console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
+    console.say(f"Wrote {target}: publish it beside {file}.")
+
+
+def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | None) -> Release:
+    """What was published, with the statement that holds now."""
+    if is_counter(file):
+        history = published_history(file)
+        stream, at = history.stream, delta or (USUAL_DELTA if history.stream.law.cost.rho else 0.0)
+        prior = book.others(release_name(stream.law, stream.domain, stream.unit), data_set)
+        return Release.of(history.plan(delta=at), history.estimate(delta=at, prior=prior), refine="raw")
+    release = Release.read(file)
+    return release.restated(book.others(release.plan.fingerprint, data_set))
 
 
 def _say_entries(entries: list[Randomization | SpendEntry]) -> None:

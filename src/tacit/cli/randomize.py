@@ -13,9 +13,10 @@ from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
 from tacit.cli.sources import moved_table, open_source, say_bad_rows
 from tacit.plan import Plan
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.provenance import Provenance
 from tacit.randomizing import randomize_events
-from tacit.rounding import epsilon_at_most
 
 
 @takes(source=SourceOptions)
@@ -77,12 +78,10 @@ def randomize(
     console.say(f"Wrote {out}: {console.counted(done.n_reports, 'report')} under plan {agreed.fingerprint}.")
     if book is None:
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
-    elif done.prior_epsilon:
-        total = epsilon_at_most(done.prior_epsilon + agreed.epsilon)
-        console.warn(
-            f"These events were randomized before. Together that is epsilon {total}, "
-            "and every release made of these reports will say so."
-        )
+    else:
+        prior = Provenance.of_reports(agreed.fingerprint, False, done.prior_epsilon).prior
+        together = prior + Guarantee.of_reports(agreed.epsilon, agreed.private)
+        console.say_promises(together.sentences(), is_alone=prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     console.say(f"Next: tacit tally {out} --plan {plan}")
 

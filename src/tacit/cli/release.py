@@ -18,7 +18,6 @@ from tacit.plan import Plan
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
-from tacit.rounding import epsilon_at_most
 from tacit.tally import Tally
 from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 
@@ -107,9 +106,7 @@ def release(
         made.write(out)
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    console.say(
-        f"Wrote {out}: {size}, epsilon {epsilon_at_most(made.statement.total_epsilon)} per {made.plan.protected_unit}."
-    )
+    console.say(f"Wrote {out}: {size}.")
     if former is not None:
         _say_version(made, revises)
     say_rules(made)
@@ -117,6 +114,8 @@ def release(
     warn_of_missing_reports(estimate, agreed_rules)
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
+    else:
+        console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
     if statement is not None:
         make_statement_page(made, statement)
         console.say(f"Wrote {statement}: the privacy statement.")

@@ -99,11 +99,11 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
         return {
             "value": f"{at_most(statement.odds)} to 1",
             "name": "is the most odds can change",
-            "note": f"What this release tells about {statement.one_unit}, at epsilon {epsilon}.",
+            "note": f"What all that was published tells about {statement.about_what}, at epsilon {epsilon}.",
         }
     tells = f"What one report tells about an {statement.unit}'s {secret}"
-    if statement.prior_epsilon:
-        tells = f"What all reports about one {statement.unit} together tell about its {secret}"
+    if not statement.is_alone:
+        tells = f"What all that was made of one {statement.unit} tells about its {secret}"
     return {
         "value": f"{at_most(statement.odds)} to 1",
         "name": "is the most odds can change",

@@ -1,9 +1,9 @@
 """The ledger: a durable record of what was spent on which data set by which release.
 
-Randomizing the same events twice adds up, and so do two releases of their counts. The ledger therefore knows events by
-their content, day by day, and by the name their owner declares, so that renaming, reordering or converting a file does
-not make it new. It spends before any noise is drawn, and refuses rather than overspends. It holds keyed digests, never
-events; the key is in the ledger itself, so guard the file like the events.
+Randomizing the same events twice adds up, and so do two releases of their counts. The ledger knows events by the name
+their owner declares, and by their content, day by day: a renamed, reordered or converted copy is noticed, and its owner
+says whether the two names are of the same events. It spends before any noise is drawn, and refuses rather than
+overspends. It holds keyed digests, never events; the key is in the ledger itself, so guard the file like the events.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from tacit._validate import check_positive
 from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger_bins import note_bins
 from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted, declare, now, room_in
 from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
 from tacit.privacy.ledger_file import LedgerFile
-from tacit.privacy.ledger_links import Past, Touched, check_unit, touched
+from tacit.privacy.ledger_links import Entry, Past, Touched, check_declared, check_unit, declared_names, touched
 from tacit.privacy.ledger_noise import LedgerNoise, keyed
 from tacit.privacy.ledger_reports import SECRET_BYTES, head_at, keep_secret, secret_of, unfinished, wipe_secret
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
@@ -104,21 +105,22 @@ class Ledger:
             raise SettingError("days must hold at least one day; got none. Give the days covered, or None for all.")
         key, identifier = os.urandom(_SPEND_KEY_BYTES), os.urandom(8).hex()
         with self._file.snapshot() if dry_run else self._file.transaction() as connection:
-            pasts = touched(connection, data_set, days)
-            check_unit(connection, pasts, unit)
-            past_costs = Past.of(connection, pasts)
+            check_declared(connection, data_set, days)
+            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
+            check_unit(past_costs, pasts, unit)
+            own = Guarantee.of_release(cost, unit, is_counter=days is None)
             given = Budget.of(budget) if isinstance(budget, Cost) else budget
             binding = agreed_budgets(connection, data_set, pasts, cost, given)
-            check_admitted(connection, pasts, past_costs, binding, cost, data_set=data_set, release=release)
+            check_admitted(connection, pasts, past_costs, binding, own, data_set=data_set, release=release)
             spend = sealed(
                 identifier=identifier,
                 data_set=data_set,
                 release=release,
                 cost=cost,
                 unit=unit,
-                prior=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
-                prior_local_epsilon=max((past_costs.local_epsilon(past) for past in pasts), default=0.0),
-                what_remains=str(room_in(pasts, past_costs, binding, [cost])),
+                prior=past_costs.guarantee(pasts),
+                is_forever=days is None,
+                what_remains=str(room_in(pasts, past_costs, binding, [own])),
                 source=None if dry_run else LedgerNoise(self._file, identifier),
             )
             bound = keyed(self._file.key, input_digest) if input_digest else b""
@@ -158,6 +160,7 @@ class Ledger:
         with self._file.snapshot() as connection:
             bound = keyed(self._file.key, input_digest) if input_digest else b""
             row = _found(connection, identifier, data_set, release, days, bound)
+            prior = self._others(connection, (True, row["id"]))
             key = connection.execute("SELECT key FROM spend_key WHERE spend = ?", (row["id"],)).fetchone()
         found = Cost(row["epsilon"], row["rho"])
         if key is None:
@@ -176,8 +179,8 @@ class Ledger:
             release=row["release"],
             cost=found,
             unit=Unit(row["unit"], row["most"]),
-            prior=Cost(row["prior_epsilon"], row["prior_rho"]),
-            prior_local_epsilon=row["prior_local_epsilon"],
+            prior=prior,
+            is_forever=bool(row["is_forever"]),
             what_remains="",
             source=LedgerNoise(self._file, row["identifier"]),
         )
@@ -195,12 +198,10 @@ class Ledger:
             if row is None or not row[3]:
                 raise SettingError(f"{self.path} holds no release for ever called {identifier}. Use its own ledger.")
             number, data_set, release, _, *unit = row
-            pasts = touched(connection, data_set, days)
-            check_unit(connection, pasts, Unit(*unit))
-            past_costs = Past.of(connection, pasts)
-            check_admitted(
-                connection, pasts, past_costs, budgets(connection), Cost(), data_set=data_set, release=release
-            )
+            check_declared(connection, data_set, days)
+            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
+            check_unit(past_costs, pasts, Unit(*unit))
+            check_admitted(connection, pasts, past_costs, budgets(connection), None, data_set=data_set, release=release)
             connection.executemany(
                 "INSERT INTO spend_day SELECT :spend, :day, :digest WHERE NOT EXISTS "
                 "(SELECT 1 FROM spend_day WHERE day = :day AND spend = :spend AND digest = :digest)",
@@ -245,8 +246,7 @@ class Ledger:
     def remaining(self, data_set: str, days: Mapping[str, bytes] | None = None) -> Remaining:
         """What is spent on these days (on any day, if none are given), and what would fit."""
         with self._file.snapshot() as connection:
-            pasts = touched(connection, data_set, days)
-            past_costs = Past.of(connection, pasts)
+            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
             known = budgets(connection)
         binding = {name: known[name] for past in pasts for name in sorted(past.names & known.keys())}
         own = known.get(data_set) or next(iter(binding.values()), (None, False))
@@ -254,9 +254,62 @@ class Ledger:
             data_set,
             budget=own[0],
             is_declared=own[1],
-            spent=Cost.parallel(*(Cost.sum(past_costs.costs(past)) for past in pasts)),
+            spent=Cost.parallel(*(Cost.sum(past_costs.prices(past)) for past in pasts)),
+            guarantee=past_costs.guarantee(pasts),
             room=room_in(pasts, past_costs, binding),
         )
+
+    def others(self, release: str, data_set: str | None = None) -> Guarantee:
+        """Return what all other entries promise about the events of a release, as the ledger stands now.
+
+        ``release`` is what the entry was written under: a plan's fingerprint, or a counter's name. Where several data
+        sets have such an entry, ``data_set`` says which. The release's own price is not in it.
+        """
+        with self._file.snapshot() as connection:
+            found = _entries_of(connection, release, data_set)
+            names = sorted({name for name, _ in found})
+            if len(names) != 1:
+                raise SettingError(
+                    f"{self.path} holds no entry of this release. Use the ledger it was paid from."
+                    if not names
+                    else f"releases of {', '.join(names)} were made under the same plan. Say which: --data-set NAME"
+                )
+            return Guarantee.parallel(self._others(connection, entry) for _, entry in found)
+
+    def _others(self, connection: sqlite3.Connection, entry: Entry) -> Guarantee:
+        """Return what all entries but this one promise about its events."""
+        is_spend, number = entry
+        table, days_of = ("spend", "spend_day") if is_spend else ("randomization", "day")
+        (data_set,) = connection.execute(f"SELECT data_set FROM {table} WHERE id = ?", (number,)).fetchone()
+        days: dict[str, bytes] | None = dict(
+            connection.execute(f"SELECT day, digest FROM {days_of} WHERE {table} = ?", (number,)).fetchall()
+        )
+        if is_spend and connection.execute("SELECT is_forever FROM spend WHERE id = ?", (number,)).fetchone()[0]:
+            days = None
+        return Past.of(connection).guarantee(touched(connection, data_set, days), without=entry)
+
+    def declare_same(self, data_set: str, other: str) -> None:
+        """Write down that two names are of the same events: what was spent under one counts under the other."""
+        self._declare(data_set, other, is_same=True)
+
+    def declare_distinct(self, data_set: str, other: str) -> None:
+        """Write down that two names are of different events, although some days of them look alike."""
+        self._declare(data_set, other, is_same=False)
+
+    def _declare(self, data_set: str, other: str, *, is_same: bool) -> None:
+        _check_names(data_set=data_set, other=other)
+        if data_set == other:
+            raise SettingError(f"two names must be different; got {data_set} twice. Name the other data set.")
+        with self._file.transaction() as connection:
+            if not is_same and other in declared_names(connection, data_set):
+                raise SettingError(
+                    f"{data_set} and {other} were declared the same events, and releases have stated their sum. That "
+                    "cannot be taken back."
+                )
+            connection.execute(
+                "INSERT INTO declaration (at, data_set, other, is_same) VALUES (?, ?, ?, ?)",
+                (now(), data_set, other, is_same),
+            )
 
     def data_sets(self) -> list[str]:
         """The names of all data sets with an entry or a budget."""
@@ -293,28 +346,28 @@ class Ledger:
         """
         check_positive(epsilon=epsilon)
         with self._file.transaction() as connection:
-            everything = touched(connection, data_set, days)
+            check_declared(connection, data_set, days)
+            everything, past_costs = touched(connection, data_set, days), Past.of(connection)
             pasts = [past for past in everything if past.is_known]
-            past_costs = Past.of(connection, pasts)
-            _check_hidden(connection, pasts, private)
-            prior = max((past_costs.replacing_epsilon(past) for past in pasts), default=0.0)
+            _check_hidden(past_costs, pasts, private)
+            before = past_costs.guarantee(pasts)
+            prior = before.replacement.epsilon
             if pasts and not again:
-                done = "randomized or released" if any(past.spends for past in pasts) else "randomized"
+                done = "randomized or released" if _are_released(pasts) else "randomized"
                 raise AlreadyRandomized(
                     f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
                     f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
                     f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
                     "or accept the sum with --again."
                 )
-            if any(not past_costs.central_cost(past).is_pure for past in pasts):
+            if not before.replacement.is_pure:
                 raise AlreadyRandomized(
                     "counts of these events were released with Gaussian noise before. That has no epsilon without a "
                     "delta, and reports can state none. Keep to the new days (--from); --again does not help here."
                 )
             declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
-            check_admitted(
-                connection, everything, past_costs, declared, Cost(epsilon), data_set=data_set, release=plan_id
-            )
+            own = Guarantee.of_reports(epsilon, private)
+            check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
             bound = keyed(self._file.key, counts_digest) if counts_digest else b""
             number = connection.execute(
@@ -369,11 +422,14 @@ def _check_names(**names: str) -> None:
             raise SettingError(f"{setting} must be a name that lasts; got {setting}={name!r}.")
 
 
-def _check_hidden(connection: sqlite3.Connection, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
+def _are_released(pasts: Iterable[Touched]) -> bool:
+    return any(is_spend for past in pasts for is_spend, _ in past.entries)
+
+
+def _check_hidden(past_costs: Past, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
     """Refuse to hide other coordinates of events that were randomized before."""
-    numbers = {number for past in pasts for number in past.randomizations}
-    rows = connection.execute("SELECT id, private FROM randomization")
-    hidden = {words for number, words in rows if number in numbers}
+    entries = [entry for past in pasts for entry in past_costs.guarantees(past) if entry.has_reports]
+    hidden = {_words(entry.hidden) for entry in entries}
     if hidden - {_words(private)}:
         raise AlreadyRandomized(
             f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
@@ -395,9 +451,9 @@ def _write(
             spend.release,
             spend.cost.epsilon,
             spend.cost.rho,
-            spend.prior.epsilon,
-            spend.prior.rho,
-            spend.prior_local_epsilon,
+            0.0,  # three sums that ledgers of format 3 kept; they are computed from the entries now
+            0.0,
+            0.0,
             input_digest,
             days is None,
             spend.unit.name,
@@ -408,6 +464,16 @@ def _write(
     connection.executemany(
         "INSERT INTO spend_day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in (days or {}).items())
     )
+
+
+def _entries_of(connection: sqlite3.Connection, release: str, data_set: str | None) -> list[tuple[str, Entry]]:
+    """Return data set and number of every entry that was written under this name."""
+    rows = connection.execute(
+        "SELECT data_set, 1, id FROM spend WHERE release = :release UNION ALL "
+        "SELECT data_set, 0, id FROM randomization WHERE plan = :release",
+        {"release": release},
+    )
+    return [(name, (bool(is_spend), number)) for name, is_spend, number in rows if data_set in (None, name)]
 
 
 def _found(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from fractions import Fraction
 
 from tacit.errors import BudgetExhausted, SettingError
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
+from tacit.privacy.directed import float_above
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger_links import Past, Touched
 
 Budgets = dict[str, tuple[Budget, bool]]  # by data set: the budget, and whether it was declared
@@ -66,26 +69,32 @@ def check_admitted(
     pasts: Iterable[Touched],
     past_costs: Past,
     binding: Budgets,
-    cost: Cost,
+    more: Guarantee | None,
     *,
     data_set: str,
     release: str,
 ) -> None:
-    """Refuse a release that on some day exceeds the budget of some name its events go by."""
+    """Refuse a release that on some day exceeds the budget of some name its events go by; ``more`` is what it adds."""
+    added = () if more is None else (more,)
     for past in pasts:
-        before = past_costs.costs(past)
         for name in sorted(past.names & binding.keys()):
-            if not binding[name][0].admits([*before, cost]):
-                raise _exhausted(connection, name, binding[name], before, cost, data_set, release)
+            if not binding[name][0].admits(past_costs.prices(past, *added)):
+                raise _exhausted(connection, name, binding[name], past_costs, past, added, data_set, release)
 
 
-def room_in(pasts: Iterable[Touched], past_costs: Past, binding: Budgets, more: Iterable[Cost] = ()) -> Room | None:
-    """What fits into every budget on every day; nothing to say if no budget binds."""
-    rooms = [
-        binding[name][0].room([*past_costs.costs(past), *more])
-        for past in pasts
-        for name in past.names & binding.keys()
-    ]
+def room_in(
+    pasts: Iterable[Touched], past_costs: Past, binding: Budgets, more: Iterable[Guarantee] = ()
+) -> Room | None:
+    """What fits into every budget on every day; nothing to say if no budget binds.
+
+    A release of single events counts twice where there are reports of the same events.
+    """
+    added, rooms = tuple(more), []
+    for past in pasts:
+        times = 2 if past_costs.guarantee([past]).has_reports else 1
+        for name in past.names & binding.keys():
+            room = binding[name][0].room(past_costs.prices(past, *added))
+            rooms.append(Room(room.epsilon / times, room.rho / times))
     return Room(min(room.epsilon for room in rooms), min(room.rho for room in rooms)) if rooms else None
 
 
@@ -93,11 +102,14 @@ def _exhausted(
     connection: sqlite3.Connection,
     name: str,
     binding: tuple[Budget, bool],
-    before: list[Cost],
-    cost: Cost,
+    past_costs: Past,
+    past: Touched,
+    added: tuple[Guarantee, ...],
     data_set: str,
     release: str,
 ) -> BudgetExhausted:
+    before = past_costs.prices(past)
+    room = room_in([past], past_costs, {name: binding})
     unfinished = connection.execute(
         "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
         (data_set, release),
@@ -105,14 +117,26 @@ def _exhausted(
     budget, is_declared = binding
     called = f"{name}, as which these events are known too," if name != data_set else name
     why = "" if is_declared else " (its first release, since none was declared)"
-    more = f", and this would cost {cost} more" if cost != Cost() else ": they are paid under more than one name"
+    cost = _difference(past_costs.prices(past, *added), before)
+    more = f", and this would cost {cost} more" if added else ": they are paid under more than one name"
     return BudgetExhausted(
         f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
-        f"Nothing was spent now. What would fit: {budget.room(before)}. "
+        f"Nothing was spent now. What would fit: {room}. "
         + (
             "This very release was paid before and never finished: resume it, at no cost. "
-            if unfinished and cost != Cost()
+            if unfinished and added
             else ""
         )
         + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name} --epsilon EPSILON"
+    )
+
+
+def _difference(after: list[Cost], before: list[Cost]) -> Cost:
+    """Return what a release adds to a budget; reports make the releases before them count twice."""
+    exact = {part: sum((Fraction(getattr(cost, part)) for cost in after), Fraction()) for part in ("epsilon", "rho")}
+    return Cost(
+        *(
+            float_above(total - sum((Fraction(getattr(cost, part)) for cost in before), Fraction()))
+            for part, total in exact.items()
+        )
     )

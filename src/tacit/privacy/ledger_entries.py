@@ -9,6 +9,7 @@ from fractions import Fraction
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 
@@ -56,12 +57,13 @@ class SpendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What a data set may still cost: the budgets that bind it, what is spent, and what would fit."""
+    """What a data set may still cost: the budgets that bind it, what is spent, what is promised, what would fit."""
 
     data_set: str
     budget: Budget | None
     is_declared: bool
     spent: Cost
+    guarantee: Guarantee
     room: Room | None
 
 

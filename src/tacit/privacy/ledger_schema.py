@@ -42,11 +42,21 @@ ALTER TABLE spend ADD COLUMN most INTEGER NOT NULL DEFAULT 1;
 CREATE TABLE spend_bin (
     spend INTEGER NOT NULL REFERENCES spend (id), bin INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (spend, bin));
 """
+# Before the fourth format equal content alone linked two names; what was linked then stays so.
 _FOURTH_SCHEMA: Final = f"""
 {ledger_chain.SCHEMA}
 ALTER TABLE randomization ADD COLUMN counts BLOB NOT NULL DEFAULT x'';
 CREATE TABLE randomization_key (
     randomization INTEGER PRIMARY KEY REFERENCES randomization (id), key BLOB NOT NULL);
+CREATE TABLE declaration (
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, data_set TEXT NOT NULL, other TEXT NOT NULL, is_same INTEGER NOT NULL);
+INSERT INTO declaration (at, data_set, other, is_same)
+    WITH known (name, day, digest) AS (
+        SELECT r.data_set, d.day, d.digest FROM day AS d JOIN randomization AS r ON r.id = d.randomization
+        UNION SELECT s.data_set, d.day, d.digest FROM spend_day AS d JOIN spend AS s ON s.id = d.spend)
+    SELECT DISTINCT strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'), one.name, two.name, 1 FROM known AS one
+    JOIN known AS two ON one.day = two.day AND one.digest = two.digest AND one.name < two.name
+    WHERE length(one.digest) > 0;
 """
 SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA)
 FORMAT: Final = len(SCHEMAS)

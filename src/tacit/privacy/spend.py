@@ -7,9 +7,9 @@ from typing import Final, Protocol
 
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.randomness.source import Randomness, SeededRandomness
-from tacit.rounding import epsilon_at_most
 
 _SEAL: Final = object()
 
@@ -35,8 +35,8 @@ class Spend:
 
     Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
     release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused. The
-    cost is for adding or removing one ``unit``. ``prior`` is what earlier releases of the same events cost, on the day
-    that was spent most, local randomizations included; ``prior_local_epsilon`` is their part of it.
+    cost is for adding or removing one ``unit``. ``prior`` is what all other entries about the same events promise;
+    ``is_forever`` says that it pays for a counter.
 
     >>> spend = Spend.simulation(Cost.pure(1.0), seed=7)
     >>> spend.is_simulation, spend.cost
@@ -50,8 +50,8 @@ class Spend:
     release: str
     cost: Cost
     unit: Unit = field(default_factory=Unit)
-    prior: Cost = field(default_factory=Cost)
-    prior_local_epsilon: float = 0.0
+    prior: Guarantee = field(default_factory=Guarantee)
+    is_forever: bool = False
     what_remains: str = ""
     source: NoiseSource | None = field(repr=False, compare=False)
     seal: object = field(repr=False, compare=False)
@@ -96,26 +96,9 @@ class Spend:
         return self.source is not None and self.source.is_simulation
 
     @property
-    def total(self) -> Cost:
-        """This release and the earlier ones of the same events."""
-        return self.prior + self.cost
-
-    def sentences(self) -> list[str]:
-        """What to say about earlier releases of the same events; nothing if there were none.
-
-        Local reports hide what is private in an event, not that there was one: their epsilon is for replacing.
-        Replacing is removing and adding, so that a central release counts twice in that sum.
-        """
-        said = []
-        if self.prior != Cost():
-            said.append(f"Earlier releases of the same events cost {self.prior}; with this one {self.total}.")
-        if self.prior_local_epsilon:
-            said.append(
-                f"Of this, epsilon {epsilon_at_most(self.prior_local_epsilon)} went to reports randomized one by one. "
-                "They hide what an event was, not that there was one: their epsilon is for replacing an event, for "
-                "which every release with noise on the counts is to be taken twice."
-            )
-        return said
+    def guarantee(self) -> Guarantee:
+        """What this release and all other entries about the same events promise together."""
+        return self.prior + Guarantee.of_release(self.cost, self.unit, is_counter=self.is_forever)
 
 
 class SimulatedNoise:
@@ -162,8 +145,8 @@ def sealed(
     release: str,
     cost: Cost,
     unit: Unit,
-    prior: Cost,
-    prior_local_epsilon: float,
+    prior: Guarantee,
+    is_forever: bool,
     what_remains: str,
     source: NoiseSource | None,
 ) -> Spend:
@@ -175,7 +158,7 @@ def sealed(
         cost=cost,
         unit=unit,
         prior=prior,
-        prior_local_epsilon=prior_local_epsilon,
+        is_forever=is_forever,
         what_remains=what_remains,
         source=source,
         seal=_SEAL,

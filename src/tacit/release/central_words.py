@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT
 from tacit.privacy.unit import Unit
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
@@ -17,34 +18,46 @@ _MECHANISM_WORDS: Final = {
     "place tree": "on a tree of places in larger places for every period",
     "counter": "on the running total of every place, published after every period",
 }
-_WHOM: Final = {
-    "event": (
-        "For each event on its own, against everyone who sees the release; not against the curator, who holds the "
-        "events. Neighbouring inputs: one event added or removed."
-    ),
-    "user-day": (
-        "For each person and day, against everyone who sees the release; not against the curator, who holds the "
-        "events. Neighbouring inputs: all events of one person on one day added or removed. {rule}"
-    ),
+_WHOM: Final = {PRESENCE: "event on its own", REPLACEMENT: "event on its own", PERSON_DAY: "person and day"}
+_ALTERNATIVES: Final = {
+    PRESENCE: "'it is among the data' and 'it is not'",
+    PERSON_DAY: "'it is among the data' and 'it is not'",
+    REPLACEMENT: "any two of them",
 }
+
+
+def _protects(about: PrivacyStatement) -> str:
+    """What nobody can tell from all that was published, up to the stated odds."""
+    if about.question == REPLACEMENT:
+        hidden = " and the ".join(about.guarantee.hidden)
+        return (
+            f"The {hidden} of every single event. That an event happened is public, with all else that reports of the "
+            "same events publish."
+        )
+    return (Unit("event") if about.question == PRESENCE else Unit(about.unit, about.most)).protects
 
 
 def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     """Headings and plain sentences about noisy counts."""
-    total, prior = epsilon_at_most(about.total_epsilon), epsilon_at_most(about.prior_epsilon)
+    total = epsilon_at_most(about.total_epsilon)
     but = f", but for a chance of at most {about.delta:g} (delta)" if about.delta else ""
     cost = f"rho {epsilon_at_most(about.rho)}, which is epsilon" if about.rho else "epsilon"
     how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_MECHANISM_WORDS[about.mechanism]}"
     unit = Unit(about.unit, about.most)
+    rule = f" {unit.rule}" if unit.name == "user-day" else ""
     parts = [
         (
             "What is protected",
-            f"{unit.protects} Someone who knows everything else and sees this release can change the odds "
-            f"between 'it is among the data' and 'it is not' by a factor of at most {at_most(about.odds)} (epsilon "
-            f"{total}){but}. Whoever thought both equally likely can be at most "
+            f"{_protects(about)} Someone who knows everything else and sees all that was published of the data can "
+            f"change the odds between {_ALTERNATIVES[about.question]} by a factor of at most {at_most(about.odds)} "
+            f"(epsilon {total}){but}. Whoever thought both equally likely can be at most "
             f"{percent_at_most(about.largest_belief)} sure afterwards.",
         ),
-        ("For whom", _WHOM[about.unit].format(rule=unit.rule)),
+        (
+            "For whom",
+            f"For each {_WHOM[about.question]}, against everyone who sees the release; not against the curator, who "
+            f"holds the events. Neighbouring inputs: {about.neighboring_inputs}.{rule}",
+        ),
         (
             "How",
             f"Whole-number noise was added to exact counts before anything was published: {how}, at "
@@ -52,12 +65,12 @@ def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
             "was rounded and no tail cut off.",
         ),
     ]
-    if about.prior_epsilon:
+    if not about.is_alone:
         parts.append(
             (
                 "Counted more than once",
-                f"Releases of the same events had been made before, at epsilon {prior}; together with this release "
-                f"that is epsilon {total}, and all figures above count it.",
+                "Other reports or releases were made of the same events. All figures count them: together with this "
+                f"release they cost epsilon {total} for {about.neighboring_inputs}.",
             )
         )
     parts += [

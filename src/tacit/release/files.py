@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,14 +27,17 @@ from tacit.errors import FormatError, MissingExtra, SettingError
 from tacit.estimate import Estimate
 from tacit.noise import noise_from_dict
 from tacit.plan import Plan
+from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.provenance import Provenance
 from tacit.release.release import BLANKED, Release
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import Version
 
-FORMAT: Final = 2
-"""2 since suppressed counts are removed and partly missing periods say so; 1 is still read."""
+FORMAT: Final = 3
+"""3 since the statement says who may rely on what; 2 since suppressed counts are removed and partly missing periods say
+so; 1 and 2 are still read."""
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _GREETING: Final = "A Tacit release."
@@ -143,6 +147,23 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
     return digest.hexdigest()
 
 
+def _provenance(about: Mapping[str, Any], plan: Plan) -> Provenance:
+    """Where the numbers come from; files before the third format tell one sum of earlier prices."""
+    found = Provenance.from_dict(about["provenance"])
+    if about["format"] > 2 or not plan.is_central:
+        return found
+    prior = Guarantee.of_a_sum(Cost(epsilon=about["provenance"]["prior_epsilon"]), is_local=False)
+    return replace(found, prior=prior)
+
+
+def _stated_before(about: Mapping[str, Any], statement: PrivacyStatement) -> dict[str, Any]:
+    """The statement of a file before the third format, whose one sum must be the provenance's."""
+    stated = dict(about["statement"])
+    if stated.pop("prior_epsilon") != about["provenance"]["prior_epsilon"]:
+        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
+    return stated | {"guarantee": statement.guarantee.to_dict(), "delta": statement.delta}
+
+
 def _check_format(about: Mapping[str, Any]) -> None:
     """Tell what is newer than this version from what is damaged, before anything else of it is read."""
     if about["kind"] != "release" or not isinstance(about["format"], int):
@@ -159,7 +180,8 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     columns = _in_order(columns, domain)
     if about["checksum"] != _checksum(about, columns):
         raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it anew.")
-    plan, provenance = Plan.from_dict(about["plan"]), Provenance.from_dict(about["provenance"])
+    plan = Plan.from_dict(about["plan"])
+    provenance = _provenance(about, plan)
     steps = {name: tuple(about["steps"][name]) for name in _VALUES}
     version = Version(**about.get("version", {}))
     rules = Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES
@@ -172,7 +194,8 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         # the first format said nothing of rules in its statement
         rules=rules if about["format"] > 1 else NO_RULES,
     )
-    if statement != PrivacyStatement.from_dict(about["statement"]):
+    stated = about["statement"] if about["format"] > 2 else _stated_before(about, statement)
+    if statement != PrivacyStatement.from_dict(stated):
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
     totals = None if about["totals"] is None else np.array(about["totals"], np.int64)
     unbiased, refined = (

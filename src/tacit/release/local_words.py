@@ -40,7 +40,7 @@ _AGAIN_AND_AGAIN: Final = (
 def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     """Headings and plain sentences about randomized reports."""
     hidden = " and ".join(about.private)
-    total, prior = epsilon_at_most(about.total_epsilon), epsilon_at_most(about.prior_epsilon)
+    total = epsilon_at_most(about.total_epsilon)
     how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
     parts = [
         (
@@ -63,12 +63,12 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
             f"{epsilon_at_most(about.epsilon)} per event computed from the integer thresholds that were used.",
         ),
     ]
-    if about.prior_epsilon:
+    if not about.is_alone:
         parts.append(
             (
-                "Randomized more than once",
-                f"The same events had been randomized before, at epsilon {prior}; together with this release that "
-                f"is epsilon {total}, and all figures above count it.",
+                "Counted more than once",
+                "Other reports or releases were made of the same events. All figures count them: together with this "
+                f"release they cost epsilon {total} for {about.neighboring_inputs}.",
             )
         )
     if about.mechanism == "longitudinal":

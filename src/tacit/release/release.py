@@ -24,6 +24,7 @@ from tacit.postprocess.refinements import (
     refined_and_added_up,
     refinement_named,
 )
+from tacit.privacy.guarantee import Guarantee
 from tacit.query import answer
 from tacit.release.hiding import intervals, without_cells
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
@@ -208,6 +209,20 @@ class Release:
             rules=self.rules if rules is None else rules,
         )
         return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
+
+    def restated(self, prior: Guarantee) -> Release:
+        """The same numbers with the statement that holds when other entries about the events promise ``prior``."""
+        provenance = replace(self.unbiased.provenance, prior=prior)
+        statement = PrivacyStatement.of(
+            self.plan,
+            provenance,
+            unbiased_steps=self.unbiased.steps,
+            refined_steps=self.refined.steps,
+            version=self.version,
+            rules=self.rules,
+        )
+        unbiased, refined = (replace(one, provenance=provenance) for one in (self.unbiased, self.refined))
+        return replace(self, unbiased=unbiased, refined=refined, statement=statement, file_checksum="")
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The table, a row for every period and place, zeros included; what rules suppress is NaN.

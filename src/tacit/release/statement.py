@@ -9,6 +9,9 @@ from typing import Any, Final
 
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
+from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
+from tacit.privacy.unit import Unit
 from tacit.provenance import Provenance
 from tacit.release.central_words import central_paragraphs
 from tacit.release.local_words import local_paragraphs
@@ -45,7 +48,7 @@ class PrivacyStatement:
     """The guarantee as data; :meth:`paragraphs` says it in plain words."""
 
     epsilon: float
-    prior_epsilon: float
+    guarantee: Guarantee
     mechanism: str
     private: tuple[str, ...]
     n_values: int
@@ -72,9 +75,10 @@ class PrivacyStatement:
         version: Version = FIRST,
         rules: Rules = NO_RULES,
     ) -> PrivacyStatement:
+        guarantee = provenance.prior + _own(plan.epsilon, plan.rho, plan.private, plan.mechanism, _unit(plan))
         return cls(
             epsilon=plan.epsilon,
-            prior_epsilon=provenance.prior_epsilon,
+            guarantee=guarantee,
             mechanism=plan.mechanism,
             private=plan.private,
             n_values=2 if plan.is_central else plan.n_private,
@@ -85,7 +89,7 @@ class PrivacyStatement:
             is_simulation=provenance.is_simulation,
             most=plan.most,
             rho=plan.rho,
-            delta=plan.delta,
+            delta=plan.delta or (0.0 if guarantee.is_pure else USUAL_DELTA),
             version=version,
             suppressed=tuple(map(str, rules.suppress)),
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
@@ -97,18 +101,53 @@ class PrivacyStatement:
         return self.neighbors == CENTRAL
 
     @property
-    def one_unit(self) -> str:
-        """What is protected, with its article."""
-        return "an event" if self.unit == "event" else "a person's day"
+    def protected(self) -> Unit | None:
+        """The unit that a curator's release protects; none for reports."""
+        return Unit(self.unit, self.most) if self.is_central else None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing else was made of the same events."""
+        own = _own(self.epsilon, self.rho, self.private, self.mechanism, self.protected)
+        return self.guarantee == own
+
+    @property
+    def question(self) -> str:
+        """The strongest of the questions to which the figures of the statement still are an answer."""
+        return self.guarantee.strongest(self.protected)[0]
+
+    @property
+    def about_what(self) -> str:
+        """What nobody can tell beyond the stated odds, as the object of a sentence."""
+        if self.question == REPLACEMENT and self.guarantee.has_reports:
+            return f"an event's {' and '.join(self.guarantee.hidden)}"
+        return {PRESENCE: "an event", REPLACEMENT: "an event", PERSON_DAY: "a person's day"}[self.question]
+
+    @property
+    def neighboring_inputs(self) -> str:
+        """Which two inputs nobody can tell apart beyond the stated odds."""
+        if self.question == REPLACEMENT:
+            what = f"one event's {' and '.join(self.guarantee.hidden)}" if self.guarantee.has_reports else "one event"
+            return f"{what} replaced by any other"
+        whole = "one event" if self.question == PRESENCE else "all events of one person on one day"
+        return f"{whole} added or removed"
 
     @property
     def total_epsilon(self) -> float:
-        """The epsilon of all randomizations of these events together."""
-        return self.epsilon + self.prior_epsilon
+        """The epsilon of everything made of these events together, for the strongest question."""
+        if self.is_alone:
+            return self.epsilon
+        cost = self.guarantee.strongest(self.protected)[1]
+        return cost.epsilon if cost.is_pure else cost.epsilon_at(self.delta)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What may be relied on, a sentence for each question: the same words on every screen, page and file."""
+        return self.guarantee.sentences(self.delta)
 
     @property
     def odds(self) -> float:
-        """By how much one report can change the odds between two values, at most."""
+        """By how much the odds between two alternatives can change, at most."""
         return math.exp(self.total_epsilon)
 
     @property
@@ -120,14 +159,21 @@ class PrivacyStatement:
         """Headings and plain sentences, in reading order."""
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
         parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
+        if not self.is_simulation:
+            parts.append(("Who may rely on what", f"{' '.join(self.promises)} {self._as_of}"))
         if any(step.startswith(_SMOOTHED) for step in self.refined_steps):
             parts.append(("What a model says", _OF_A_MODEL))
         if self.suppressed:
             parts.append(("What is left out", self._suppression_words))
         if self.version.number > 1:
-            words = self.version.words(is_central=self.is_central, prior_epsilon=self.prior_epsilon)
+            words = self.version.words(is_central=self.is_central, is_alone=self.is_alone)
             parts.append(("Version", words))
         return parts
+
+    @property
+    def _as_of(self) -> str:
+        made = "" if self.is_alone else "Other reports or releases of the same events are counted in these figures. "
+        return f"{made}Later ones add up: whoever publishes them states this again."
 
     @property
     def _suppression_words(self) -> str:
@@ -141,7 +187,11 @@ class PrivacyStatement:
         return "\n".join(f"{heading}: {sentence}" for heading, sentence in self.paragraphs())
 
     def to_dict(self) -> dict[str, Any]:
-        content = asdict(self) | {"version": self.version.to_dict(), "text": self.text()}
+        content = asdict(self) | {
+            "guarantee": self.guarantee.to_dict(),
+            "version": self.version.to_dict(),
+            "text": self.text(),
+        }
         if self.version == FIRST:  # as files of releases had it before there were versions
             del content["version"]
         if not self.suppressed:
@@ -159,6 +209,7 @@ class PrivacyStatement:
             for name in ("private", "unbiased_steps", "refined_steps", "suppressed"):
                 if name in fields:
                     fields[name] = tuple(fields[name])
+            fields["guarantee"] = Guarantee.from_dict(fields["guarantee"])
             if "version" in fields:
                 fields["version"] = Version(**fields["version"])
             return cls(**fields)
@@ -170,6 +221,18 @@ class PrivacyStatement:
         """What was done to each column, in a sentence each."""
         columns = (("unbiased", self.unbiased_steps), ("refined", self.refined_steps))
         return " ".join(f"Column '{name}': {_steps(steps)}." for name, steps in columns)
+
+
+def _unit(plan: Plan) -> Unit | None:
+    return plan.protected_unit if plan.is_central else None
+
+
+def _own(epsilon: float, rho: float, private: tuple[str, ...], mechanism: str, unit: Unit | None) -> Guarantee:
+    """What the release promises by itself: noise for a unit, or reports."""
+    if unit is None:
+        return Guarantee.of_reports(epsilon, private)
+    cost = Cost(rho=rho) if rho else Cost(epsilon=epsilon)
+    return Guarantee.of_release(cost, unit, is_counter=mechanism == "counter")
 
 
 def _steps(steps: tuple[str, ...]) -> str:

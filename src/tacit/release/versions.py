@@ -51,7 +51,7 @@ class Version:
         found = {"n_fewer": self.n_fewer, "n_other": self.n_other, "replaced_in": self.replaced_in}
         return {"number": self.number, "revises": self.revises} | {name: n for name, n in found.items() if n}
 
-    def words(self, *, is_central: bool, prior_epsilon: float) -> str:
+    def words(self, *, is_central: bool, is_alone: bool) -> str:
         """What a revision cost, in plain words."""
         what = (
             f"This is version {self.number}. It replaces version {self.number - 1}, whose checksum begins with "
@@ -73,7 +73,7 @@ class Version:
                 f"{what} In version {self.replaced_in} reports were replaced. If those were new reports about the same "
                 "events, all versions together cost them the sum of the epsilons, which is not among the figures above."
             )
-        if not is_central and prior_epsilon:
+        if not is_central and not is_alone:
             return (
                 f"{what} Some of its events were randomized more than once; the figures above count all their reports."
             )
@@ -86,7 +86,7 @@ class Version:
                 f"{what} It counts the same reports, and those that came late. Every event still has the reports it "
                 "had, so a revision costs events that were counted before nothing more."
             )
-        if prior_epsilon:
+        if not is_alone:
             return f"{what} Counting again drew new noise and was paid for anew: the figures above count all versions."
         return (
             f"{what} Counting again drew new noise. The figures above are of this version alone: for events that were "

@@ -136,7 +136,7 @@ class MessageFormat:
         reports = flat.reshape(n_reports, report_bytes)
         for view in (bins, run_lengths, reports):
             view.flags.writeable = False
-        return Batch(Provenance(self.plan_id, bool(flags), prior_epsilon), bins, run_lengths, reports)
+        return Batch(Provenance.of_reports(self.plan_id, bool(flags), prior_epsilon), bins, run_lengths, reports)
 
 
 def encode_message(plan: Plan, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance) -> bytes:

@@ -47,7 +47,7 @@ class RandomizingWriter:
         self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
         check_writable(self._path)
         self._secret = secret_key(randomness)
-        self._provenance = Provenance(plan.fingerprint, randomness.is_simulation, prior_epsilon)
+        self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
         self._counter = CellCounter(plan.n_private)
 
     def add(self, time_bins: NDArray[np.int64], places: NDArray[np.integer]) -> None:

@@ -17,6 +17,7 @@ from tacit.domain import Domain
 from tacit.errors import DataError, PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import LARGEST_EPSILON
+from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.stream_laws import IntArray, StreamLaw
@@ -29,7 +30,6 @@ LARGEST_COUNT: Final = 1_000_000_000
 on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
 _LARGEST_TOTAL: Final = 1 << 61
 _BINS_AT_ONCE: Final = 4096
-USUAL_DELTA: Final = 1e-6
 _EVENT: Final = Unit("event")
 
 
@@ -92,7 +92,7 @@ class Counter:
             raise SettingError(f"the law must cost what was spent, {spend.cost}; got a law of {law.cost}. Spend that.")
         if not spend.is_simulation and spend.unit != unit:
             raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
-        check_statable(law.cost, spend.prior)
+        check_statable(law.cost)
         key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
         stream = Stream(
             law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior, spend.ledger_heads
@@ -158,17 +158,8 @@ class Counter:
         return _whole(rows, state.position)
 
 
-def check_statable(cost: Cost, prior: Cost) -> None:
-    """Refuse a counter whose releases could not state what they give away; to be asked before it is paid.
-
-    ``prior`` is what earlier releases of the same events cost.
-    """
-    if cost.is_pure and not prior.is_pure:
-        raise SettingError(
-            "earlier releases of these events have Gaussian noise, whose sum with this counter can only be stated at a "
-            "delta; Laplace noise states none. Nothing was published. Use Gaussian noise: give --rho, or --epsilon "
-            "with --delta."
-        )
+def check_statable(cost: Cost) -> None:
+    """Refuse a counter that gives the events away; to be asked before it is paid."""
     if cost.rho and cost.epsilon_at(USUAL_DELTA) > LARGEST_EPSILON:
         raise SettingError(
             f"rho must amount to an epsilon of at most {LARGEST_EPSILON:g} at delta {USUAL_DELTA:g}; got {cost}. "

@@ -94,11 +94,10 @@ class CounterFiles:
     @property
     def has_history(self) -> bool:
         """Whether the history was begun: its head is whole."""
-        if not self.history_path.exists():
+        try:
+            return read_text(self.history_path).history.stream == self.stream()
+        except FormatError:
             return False
-        head = head_of(self.stream())
-        with self.history_path.open("rb") as file:
-            return file.read(len(head)) == head
 
     def history(self) -> History:
         """What was published, completed first if an interruption left it short."""

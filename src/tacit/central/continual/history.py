@@ -16,6 +16,7 @@ from tacit.estimate import Answer, Estimate
 from tacit.noise import FactorizationNoise
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.epsilon import LARGEST_EPSILON
+from tacit.privacy.guarantee import Guarantee
 from tacit.provenance import Provenance
 from tacit.stream_laws import FloatArray, IntArray
 
@@ -103,16 +104,10 @@ class History:
     def plan(self, *, delta: float = 0.0) -> Plan:
         """What was agreed, as a release says it. Gaussian noise has an epsilon only together with a ``delta``."""
         stream, cost = self.stream, self.stream.law.cost
-        if not delta and not (cost + stream.prior).is_pure:
+        if not delta and not cost.is_pure:
             raise SettingError(
-                "delta must be given where Gaussian noise was used, by this counter or by earlier releases; got none. "
-                "Take one far below 1 in the number of people, such as 1e-6."
-            )
-        if cost.is_pure and not stream.prior.is_pure:
-            raise SettingError(
-                "earlier releases of these events have Gaussian noise, whose sum with this counter can only be stated "
-                "at a delta, and a counter of Laplace noise states none. Answer from the history; start a Gaussian one "
-                "for releases."
+                "delta must be given where Gaussian noise was used; got none. Take one far below 1 in the number of "
+                "people, such as 1e-6."
             )
         if cost.rho and cost.epsilon_at(delta) > LARGEST_EPSILON:
             raise SettingError(
@@ -132,9 +127,12 @@ class History:
             delta=delta if cost.rho else 0.0,
         )
 
-    def estimate(self, *, delta: float = 0.0) -> Estimate:
-        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
-        prior = self.stream.prior
+    def estimate(self, *, delta: float = 0.0, prior: Guarantee | None = None) -> Estimate:
+        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`.
+
+        ``prior`` is what all other entries about the events promise by now, if a ledger tells; else what they had
+        promised when the counter was started.
+        """
         return Estimate(
             domain=self.domain,
             values=np.diff(self.totals, axis=0, prepend=0) / self.stream.law.grid,
@@ -144,7 +142,7 @@ class History:
             provenance=Provenance(
                 self.plan(delta=delta).fingerprint,
                 self.stream.is_simulation,
-                prior.epsilon_at(delta) if prior.rho else prior.epsilon,
+                prior or self.stream.prior,
                 self.stream.ledger_heads,
             ),
         )

@@ -57,12 +57,13 @@ def head_of(stream: Stream) -> bytes:
     about = {"format": FORMAT, "kind": "counter history", "stream": stream.to_dict()}
     columns = io.StringIO()
     csv.writer(columns, lineterminator="\n").writerow(["bin", "period", *stream.domain.place.cells, "check"])
-    promise = "SIMULATION: protects nobody." if stream.is_simulation else f"Costs {stream.law.cost} per {stream.unit}."
+    promise = "SIMULATION: protects nobody." if stream.is_simulation else " ".join(stream.guarantee.sentences())
     words = [
         "A Tacit counter. It may be published: these are running totals with noise, after every period.",
-        f"Totals are in units of {unit}. The count of a range is the difference of two totals. {promise}",
-        f"Protects: {stream.unit.protects}",
+        f"Totals are in units of {unit}. The count of a range is the difference of two totals.",
+        f"Costs {stream.law.cost} per {stream.unit}. {promise}",
         f"Does not protect: {stream.unit.does_not_protect}",
+        "Later releases of the same events add up: whoever publishes states the sum beside this history.",
     ]
     if not stream.law.is_causal:
         words.append("Its noise was drawn ahead: it protects only events that do not react to what is published.")

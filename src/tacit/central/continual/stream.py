@@ -11,6 +11,7 @@ from typing import Any
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.heads import heads_from_dict, heads_to_dict
 from tacit.privacy.unit import Unit
 from tacit.stream_laws import StreamLaw, stream_law_from_dict
@@ -20,9 +21,9 @@ from tacit.stream_laws import StreamLaw, stream_law_from_dict
 class Stream:
     """The public side of a counter; it stands at the head of the published history.
 
-    ``identity`` tells one counter from another: no two that draw different noise share it. ``prior`` is what earlier
-    releases of the same events had cost when the counter was started. ``ledger_heads`` is the head of the ledger that
-    paid.
+    ``identity`` tells one counter from another: no two that draw different noise share it. ``prior`` is what other
+    entries about the same events had promised when the counter was started. ``ledger_heads`` is the head of the ledger
+    that paid.
     """
 
     law: StreamLaw
@@ -30,7 +31,7 @@ class Stream:
     unit: Unit
     identity: str
     is_simulation: bool = False
-    prior: Cost = field(default_factory=Cost)
+    prior: Guarantee = field(default_factory=Guarantee)
     ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -49,6 +50,11 @@ class Stream:
                 f"step must be a day or longer where user-days are protected; got step={self.domain.time.step}. "
                 "A person's day would lie in several bins."
             )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this counter and all other entries about the same events promise together."""
+        return self.prior + Guarantee.of_release(self.law.cost, self.unit, is_counter=True)
 
     @property
     def n_places(self) -> int:
@@ -80,11 +86,18 @@ class Stream:
                 unit=Unit.from_dict(content["unit"]),
                 identity=content["identity"],
                 is_simulation=content["is_simulation"],
-                prior=Cost.from_dict(content["prior"]),
+                prior=_prior(content["prior"]),
                 ledger_heads=heads_from_dict(content),
             )
         except (KeyError, TypeError, ValueError, AttributeError, TacitError):
             raise FormatError("the description of the counter is damaged. Restore the file from a copy.") from None
+
+
+def _prior(content: Mapping[str, Any]) -> Guarantee:
+    """Read what other entries had promised; a counter of an earlier version tells one sum alone."""
+    if "presence" in content:
+        return Guarantee.from_dict(content)
+    return Guarantee.of_a_sum(Cost.from_dict(content), is_local=False)
 
 
 def identity_of(key: bytes, law: StreamLaw, domain: Domain) -> str:
