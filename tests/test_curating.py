@@ -15,9 +15,10 @@ from small_worlds import days_and_places
 from tacit.central.table import central_plan_for
 from tacit.curating import curate_events, days_of, price_events
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import BudgetExhausted, SettingError
+from tacit.errors import BudgetExhausted, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, open_events
 from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -77,9 +78,9 @@ def test_a_second_release_needs_a_budget_and_states_the_sum(path, ledger):
     ledger.finish(first.spend)
     second = curate_events(events_of(path), other, ledger=ledger, data_set="visits")
     release = Release.of(other, second.estimate)
-    assert release.statement.prior_epsilon == 1.0
+    assert not release.statement.is_alone
     assert release.statement.total_epsilon == 1.5
-    assert "before" in release.statement.text()
+    assert "together with this release they cost epsilon 1.5 for one event added or removed" in release.statement.text()
     with pytest.raises(BudgetExhausted, match="Nothing was spent"):
         curate_events(events_of(path), plan, ledger=ledger, data_set="visits")
 
@@ -90,6 +91,9 @@ def test_a_renamed_copy_gets_no_fresh_budget(path, ledger, tmp_path):
     ledger.finish(done.spend)
     copy = tmp_path / "copy.csv"
     copy.write_bytes(path.read_bytes())
+    with pytest.raises(UndeclaredCopy, match="known as visits"):
+        curate_events(events_of(copy), plan, ledger=ledger, data_set="another name")
+    ledger.declare_same("another name", "visits")
     with pytest.raises(BudgetExhausted):
         curate_events(events_of(copy), plan, ledger=ledger, data_set="another name")
 
@@ -162,21 +166,19 @@ def test_other_events_under_an_unfinished_name_never_meet_its_noise(path, ledger
     second = curate_events(events_of(more), plan, ledger=ledger, data_set="visits")
     assert not second.is_resumed
     assert second.spend.identifier != first.spend.identifier
-    assert second.spend.prior.epsilon == 1.0
+    assert second.spend.prior.presence == Cost.pure(1.0)
 
 
-def test_a_plan_without_delta_after_gaussian_noise_is_refused_before_it_is_paid(path, ledger):
+def test_a_plan_without_delta_beside_gaussian_noise_is_stated_at_the_usual_delta(path, ledger):
     gaussian = central_plan_for(DOMAIN, epsilon=1.0, delta=1e-6, mechanism="flat")
     budget = Budget.approximate(3.0, 1e-6)
     done = curate_events(events_of(path), gaussian, ledger=ledger, data_set="visits", budget=budget)
     ledger.finish(done.spend)
     pure = central_plan_for(DOMAIN, epsilon=0.5, mechanism="flat")
-    with pytest.raises(SettingError, match="--delta"):
-        curate_events(events_of(path), pure, ledger=ledger, data_set="visits")
-    assert len(ledger.history()) == 1
-    again = central_plan_for(DOMAIN, epsilon=0.5, delta=1e-6, mechanism="flat")
-    second = curate_events(events_of(path), again, ledger=ledger, data_set="visits")
-    assert Release.of(again, second.estimate).statement.prior_epsilon == pytest.approx(1.0, rel=1e-6)
+    second = curate_events(events_of(path), pure, ledger=ledger, data_set="visits")
+    statement = Release.of(pure, second.estimate).statement
+    assert statement.delta == 1e-6
+    assert statement.total_epsilon == (Cost.pure(0.5) + Cost.zcdp(gaussian.rho)).epsilon_at(1e-6)
 
 
 def test_a_price_per_event_is_not_added_to_one_for_a_persons_day(path, ledger):
@@ -199,4 +201,6 @@ def test_an_event_release_after_one_of_persons_days_states_the_sum(path, ledger)
     ledger.finish(first.spend)
     assert first.spend.unit == ledger.history()[0].unit == person.protected_unit
     second = curate_events(events_of(path), event, ledger=ledger, data_set="visits")
-    assert Release.of(event, second.estimate).statement.prior_epsilon == 1.0
+    statement = Release.of(event, second.estimate).statement
+    assert statement.total_epsilon == pytest.approx(1 + 2 / 3)
+    assert "All events of one person on one day added or removed: not protected." in statement.text()

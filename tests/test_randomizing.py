@@ -253,6 +253,7 @@ def test_a_refused_run_writes_nothing_and_draws_nothing(tmp_path, ledger, monkey
 
 def test_again_carries_the_sum_into_the_reports(tmp_path, ledger):
     randomized(frame(), tmp_path / "a", ledger)
+    ledger.declare_same("events", "other name")
     done = randomized(frame().reverse(), tmp_path / "b", ledger, again=True, data_set="other name")
     assert done.prior_epsilon == 2.0
     assert tally_reports([tmp_path / "b"], PLAN).provenance.prior_epsilon == 2.0

@@ -20,7 +20,7 @@ from tacit.tally import ExactTally, Tally
 def tallies(draw):
     n_bins = draw(st.integers(0, 4))
     return Tally(
-        Provenance("plan", draw(st.booleans()), draw(st.sampled_from([0.0, 1.5, 2.0]))),
+        Provenance.of_reports("plan", draw(st.booleans()), draw(st.sampled_from([0.0, 1.5, 2.0]))),
         draw(arrays(np.int64, (n_bins, 3), elements=st.integers(0, 1000))),
         draw(arrays(np.int64, n_bins, elements=st.integers(0, 1000))),
     )
@@ -126,7 +126,7 @@ def test_any_damage_to_a_tally_is_a_sentence(tmp_path):
 @pytest.mark.parametrize("prior", [-1, float("nan"), float("inf"), 1e308])
 def test_a_prior_epsilon_beyond_all_measure_is_refused(prior):
     with pytest.raises(SettingError, match="prior_epsilon"):
-        Provenance("plan", prior_epsilon=prior)
+        Provenance.of_reports("plan", False, prior)
 
 
 @pytest.mark.parametrize("label", ["no", None, 0, []])

@@ -115,7 +115,7 @@ def messages() -> dict[str, Any]:
 
 
 def _message(plan: Plan, n_reports: int, prior_epsilon: float) -> dict[str, Any]:
-    label = Provenance(plan.fingerprint, is_simulation=n_reports != 1, prior_epsilon=prior_epsilon)
+    label = Provenance.of_reports(plan.fingerprint, n_reports != 1, prior_epsilon)
     rows = mechanism_of(plan).randomize(np.arange(n_reports), randomness=SeededRandomness(n_reports))
     bins = np.array([30, 2, 30, 2, 7][:n_reports], np.int64)
     return {

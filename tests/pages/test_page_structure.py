@@ -19,6 +19,7 @@ from tacit.errors import SettingError
 from tacit.figures import LABORATORY, counts_by
 from tacit.pages import make_page, make_statement_page, sections
 from tacit.pages.selection import select
+from tacit.provenance import Provenance
 from tacit.tally import ExactTally
 
 LABELLED = ("aria-label", "aria-labelledby")
@@ -217,7 +218,7 @@ def test_synthetic_data_are_labelled(release, tmp_path, read):
 
 
 def test_events_randomized_before_count_in_the_odds(release, tmp_path, read):
-    provenance = replace(release.unbiased.provenance, prior_epsilon=1.0)
+    provenance = Provenance.of_reports(release.plan.fingerprint, release.is_simulation, 1.0)
     again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
     document = read(make_page(again, tmp_path / "page.html"))
     assert "24.5 to 1" in next(row for row in document.all("tr") if "chosen" in row.classes).text
@@ -234,11 +235,11 @@ def test_the_statement_has_a_page_of_its_own(release, tmp_path, read):
 
 
 def test_a_second_randomization_is_told_of_all_reports_together(release, tmp_path, read):
-    provenance = replace(release.unbiased.provenance, prior_epsilon=1.0)
+    provenance = Provenance.of_reports(release.plan.fingerprint, release.is_simulation, 1.0)
     again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
     text = read(make_page(again, tmp_path / "page.html")).text
-    assert "What all reports about one event together tell about its place, at epsilon 3.1973" in text
-    assert "all reports about one event together can make it at most so many times likelier" in text
+    assert "What all that was made of one event tells about its place, at epsilon 3.1973" in text
+    assert "all that was made of one event can make it at most so many times likelier" in text
     assert "What one report tells" not in text
     assert "a report can make it" not in text
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from old_formats import as_before_the_third_format
 from small_worlds import simulated_estimate
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, SettingError
@@ -108,7 +109,7 @@ def test_a_file_from_before_refinements_had_names_is_still_read(tmp_path):
     release.write(tmp_path / "new.csv")
     lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
     (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
-    about = json.loads(lines[number].removeprefix("# tacit: "))
+    about = as_before_the_third_format(json.loads(lines[number].removeprefix("# tacit: ")))
     del about["refinement"]
     about["format"] = 1
     about["checksum"] = _checksum(about, release.columns())
@@ -126,15 +127,15 @@ def test_a_file_of_a_newer_version_is_told_from_a_damaged_one(tmp_path):
         release.write(tmp_path / f"r{ending}")
     text = (tmp_path / "r.csv").read_text(encoding="utf-8")
     # a newer statement may well say more than this version knows
-    newer = text.replace('"format": 2', '"format": 3').replace(
+    newer = text.replace('"format": 3', '"format": 4').replace(
         "# What is protected", "# News: all.\n# What is protected"
     )
     (tmp_path / "r.csv").write_text(newer, encoding="utf-8")
     table = pq.read_table(tmp_path / "r.parquet")
-    about = table.schema.metadata[b"tacit"].replace(b'"format": 2', b'"format": 3')
+    about = table.schema.metadata[b"tacit"].replace(b'"format": 3', b'"format": 4')
     pq.write_table(table.replace_schema_metadata({b"tacit": about}), tmp_path / "r.parquet")
     for ending in (".csv", ".parquet"):
-        with pytest.raises(FormatError, match="newer Tacit: its format is 3"):
+        with pytest.raises(FormatError, match="newer Tacit: its format is 4"):
             Release.read(tmp_path / f"r{ending}")
 
 

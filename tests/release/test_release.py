@@ -189,10 +189,10 @@ def test_a_missing_release_is_refused(tmp_path):
 
 def test_events_randomized_before_are_paid_for_in_the_statement():
     plan, tally = simulated(COUNTS)
-    paid = Tally(Provenance(plan.fingerprint, prior_epsilon=2.0), tally.statistics, tally.reports)
+    paid = Tally(Provenance.of_reports(plan.fingerprint, False, 2.0), tally.statistics, tally.reports)
     statement = Release.of(plan, estimate_tally(paid, plan)).statement
     assert statement.total_epsilon == pytest.approx(plan.epsilon + 2.0)
-    assert "Randomized more than once" in statement.text()
+    assert "Counted more than once" in statement.text()
     assert f"epsilon {plan.epsilon + 2:.4g}" in statement.text()
 
 
@@ -270,7 +270,7 @@ def test_a_table_sorted_by_another_program_answers_the_same(tmp_path, release):
 def test_a_statement_edited_by_hand_is_refused(tmp_path, release):
     release.write(tmp_path / "r.csv")
     text = (tmp_path / "r.csv").read_text(encoding="utf-8")
-    edited = text.replace(f'"epsilon": {PLAN.epsilon!r}, "prior', '"epsilon": 0.1, "prior')
+    edited = text.replace(f'"epsilon": {PLAN.epsilon!r}, "guarantee', '"epsilon": 0.1, "guarantee')
     assert edited != text
     (tmp_path / "r.csv").write_text(edited, encoding="utf-8")
     with pytest.raises(FormatError):
@@ -301,3 +301,21 @@ def test_words_edited_at_the_head_of_a_csv_are_noticed(tmp_path, release):
     )
     with pytest.raises(FormatError, match="head of the release"):
         Release.read(tmp_path / "r.csv")
+
+
+FILES = Path(__file__).parent / "files"
+
+
+def test_reports_of_the_second_format_keep_their_sum():
+    """Written by the version before, with epsilon 1.5 spent on the same events before."""
+    old = Release.read(FILES / "format-2-reports.csv")
+    assert old.statement.total_epsilon == 3.5
+    assert not old.statement.is_alone
+
+
+def test_counts_of_the_second_format_promise_no_more_than_their_one_sum_allows():
+    """It may have held reports: then nothing hides presence, and replacement costs twice the sum."""
+    old = Release.read(FILES / "format-2-counts.csv")
+    assert old.statement.guarantee.presence is None
+    assert old.statement.guarantee.replacement.epsilon == 2 * 0.5 + 2 * 1.0
+    assert "One event added or removed: not protected." in old.statement.text()

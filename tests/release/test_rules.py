@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from old_formats import as_before_the_third_format
 from small_worlds import days_and_places, simulated_estimate
 from tacit.domain import TimeAxis
 from tacit.errors import NoInterval, NotShown, SettingError
@@ -229,7 +230,7 @@ def test_files_of_the_first_format_hold_what_they_suppress(tmp_path, kept):
     (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
     about = json.loads(lines[number].removeprefix("# tacit: "))
     statement = replace(kept.statement, suppressed=(), keeps_suppressed=False)
-    about |= {"format": 1, "statement": statement.to_dict()}
+    about = as_before_the_third_format(about | {"format": 1, "statement": statement.to_dict()})
     del about["rules"]["keep_suppressed"]
     columns = {name: column for name, column in kept.columns().items() if name != "days_missing"}
     about["checksum"] = _checksum(about, columns)

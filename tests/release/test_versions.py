@@ -58,12 +58,12 @@ def test_a_release_of_another_plan_is_not_revised():
 
 def test_a_curators_revision_says_that_it_was_paid_for_anew():
     version = Version(2, "ab" * 32)
-    assert "paid for anew" in version.words(is_central=True, prior_epsilon=1.0)
-    assert "add what that one cost" in version.words(is_central=True, prior_epsilon=0.0)
+    assert "paid for anew" in version.words(is_central=True, is_alone=False)
+    assert "add what that one cost" in version.words(is_central=True, is_alone=True)
 
 
 def test_a_revision_of_events_randomized_again_does_not_claim_to_cost_nothing():
-    words = Version(2, "abc").words(is_central=False, prior_epsilon=1.0)
+    words = Version(2, "abc").words(is_central=False, is_alone=False)
     assert "nothing more" not in words
     assert "more than once" in words
 

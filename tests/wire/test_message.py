@@ -21,7 +21,7 @@ from tacit.wire import MessageFormat, ReportWriter, encode_message, parse_messag
 
 PLAN = plan_for(days_and_places(90, 17), epsilon=2.0)
 HEADER = struct.Struct("<8sHHI16sdQQ")
-LABEL = Provenance(PLAN.fingerprint, is_simulation=True, prior_epsilon=1.5)
+LABEL = Provenance.of_reports(PLAN.fingerprint, True, 1.5)
 
 
 def drawn(n_reports, plan=PLAN, seed=1):
@@ -40,7 +40,7 @@ def forged(message, **fields):
 @given(st.integers(0, 300), st.integers(0, 99), st.booleans(), st.floats(0, 100))
 def test_what_is_put_in_comes_out(n_reports, seed, is_simulation, prior_epsilon):
     bins, reports = drawn(n_reports, seed=seed)
-    label = Provenance(PLAN.fingerprint, is_simulation, prior_epsilon)
+    label = Provenance.of_reports(PLAN.fingerprint, is_simulation, prior_epsilon)
     batch = parse_message(encode_message(PLAN, bins, reports, label), PLAN)
     assert batch.provenance == label
     assert batch.n_reports == n_reports
@@ -61,7 +61,7 @@ def test_the_length_depends_on_the_plan_and_on_public_numbers_only(name):
     plan = plan_for(days_and_places(5, 9), epsilon=1.0, mechanism=name)
     mechanism = mechanism_of(plan)
     lengths = set()
-    for cell, label in ((0, Provenance(plan.fingerprint)), (8, Provenance(plan.fingerprint, True, 0.1))):
+    for cell, label in ((0, Provenance(plan.fingerprint)), (8, Provenance.of_reports(plan.fingerprint, True, 0.1))):
         reports = mechanism.randomize(np.full(7, cell), randomness=SeededRandomness(cell))
         lengths.add(len(encode_message(plan, np.array([0, 0, 0, 1, 1, 4, 4]), reports, label)))
     assert lengths == {HEADER.size + 3 * 16 + 7 * mechanism.report_bytes}

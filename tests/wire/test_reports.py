@@ -15,7 +15,7 @@ from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
 from tacit.wire import ReportFile, ReportWriter, reports
 
-LABEL = Provenance("0123", is_simulation=True, prior_epsilon=1.5)
+LABEL = Provenance.of_reports("0123", True, 1.5)
 
 
 def written(path, bins, rows, *, batches=1):

@@ -124,7 +124,7 @@ def test_unary_reports_follow_by_hand(name):
 @pytest.mark.parametrize("vector", listed("message"), ids=lambda v: f"{v['mechanism']}-{len(v['bins'])}")
 def test_messages_are_packed_and_read_as_listed(vector):
     form = MessageFormat(vector["plan"], vector["report_bytes"], vector["n_public"])
-    label = Provenance(vector["plan"], vector["is_simulation"], vector["prior_epsilon"])
+    label = Provenance.of_reports(vector["plan"], vector["is_simulation"], vector["prior_epsilon"])
     rows = np.frombuffer(bytes.fromhex("".join(vector["reports"])), np.uint8).reshape(-1, vector["report_bytes"])
     message = bytes.fromhex(vector["message"])
     assert form.encode(np.array(vector["bins"], np.int64), rows, label) == message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -213,17 +212,14 @@ def test_a_spend_for_another_unit_is_refused(tmp_path):
         Counter.start(spend, DOMAIN, horizon=10, unit=Unit.user_day(most=2))
 
 
-def test_laplace_noise_beside_gaussian_is_refused_for_its_sum_has_no_epsilon(tmp_path):
+def test_laplace_noise_beside_gaussian_is_stated_with_its_sum(tmp_path):
     ledger = Ledger(tmp_path / "l")
     ledger.set_budget("v", epsilon=30.0, delta=1e-6)
     ledger.finish(ledger.spend(data_set="v", release="table", cost=Cost.zcdp(0.1), days=None))
     pure = ledger.spend(data_set="v", release="counter", cost=Cost.pure(1.0), days=None)
-    with pytest.raises(SettingError, match="only be stated at a delta"):
-        Counter.start(pure, DOMAIN, horizon=10)
-    made = counter()
-    after = Counter(replace(made.stream, prior=Cost.zcdp(0.1)), made.key)  # one of an earlier version
-    with pytest.raises(SettingError, match="only be stated at a delta"):
-        published(after).plan(delta=1e-6)
+    stream = Counter.start(pure, DOMAIN, horizon=50).stream
+    assert stream.guarantee.presence == Cost(1.0, 0.1)
+    assert "at delta 1e-06" in stream.guarantee.sentences()[0]
     gaussian = ledger.spend(data_set="v", release="other", cost=Cost.zcdp(0.1), days=None)
     plan = published(Counter.start(gaussian, DOMAIN, horizon=50)).plan(delta=1e-6)
     assert plan.delta == 1e-6

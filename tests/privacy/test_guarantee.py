@@ -1,0 +1,141 @@
+"""What may be promised after several entries, compared with distances of counts that are listed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import FormatError
+from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, Guarantee
+from tacit.privacy.unit import Unit
+
+costs = st.builds(Cost, st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0]), st.sampled_from([0.0, 0.125, 0.5])).filter(
+    lambda cost: cost != Cost()
+)
+units = st.just(Unit()) | st.builds(lambda most: Unit.user_day(most=most), st.integers(1, 5))
+entries = st.builds(
+    Guarantee.of_reports, st.sampled_from([0.1, 1.0, 2.0]), st.sampled_from([("place",), ("time",)])
+) | st.builds(
+    lambda cost, unit, counter: Guarantee.of_release(cost, unit, is_counter=counter), costs, units, st.booleans()
+)
+
+
+def bounded(rows: tuple[tuple[str, int], ...], most: int) -> np.ndarray:
+    """The counts of two places when of each person's rows of a day the first ``most`` are counted."""
+    counts, taken = np.zeros(2, int), {}
+    for person, place in rows:
+        taken[person] = taken.get(person, 0) + 1
+        counts[place] += taken[person] <= most
+    return counts
+
+
+TABLES = [
+    rows for n in range(5) for rows in itertools.product([("ana", 0), ("ana", 1), ("ben", 0), ("ben", 1)], repeat=n)
+]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_an_event_costs_what_the_largest_change_of_bounded_counts_costs(most):
+    """All tables of up to four rows, with any one row taken out: the largest distance is the one that is stated."""
+    largest = max(
+        int(np.abs(bounded(rows, most) - bounded(rows[:gone] + rows[gone + 1 :], most)).sum())
+        for rows in TABLES
+        for gone in range(len(rows))
+    )
+    stated = Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=most))
+    assert largest == 2
+    assert stated.presence.epsilon == float(Fraction(largest, most)) or stated.presence.epsilon == math.nextafter(
+        largest / most, 9
+    )
+    assert stated.person_day == Cost.pure(1.0)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_replaced_event_costs_what_the_largest_change_costs(most):
+    """Any one row replaced by any other, of whomever."""
+    largest = max(
+        int(np.abs(bounded(rows, most) - bounded((*rows[:at], other, *rows[at + 1 :]), most)).sum())
+        for rows in TABLES
+        for at in range(len(rows))
+        for other in TABLES[1:5]
+        if len(other) == 1
+        for other in other
+    )
+    stated = Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=most))
+    assert largest == 4
+    assert stated.replacement.epsilon >= Fraction(largest, most)
+
+
+def test_reports_then_a_release_leave_replacement_alone():
+    both = Guarantee.of_reports(3.0, ("place",)) + Guarantee.of_release(Cost.pure(1.0), Unit())
+    assert (both.presence, both.replacement, both.person_day) == (None, Cost.pure(5.0), None)
+    assert both.strongest(Unit()) == (REPLACEMENT, Cost.pure(5.0))
+
+
+def test_a_persons_day_is_promised_by_user_days_alone():
+    days = Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=4))
+    assert days.strongest(Unit.user_day(most=4)) == (PERSON_DAY, Cost.pure(1.0))
+    assert (days + days).person_day == Cost.pure(2.0)
+    for other in (Guarantee.of_reports(1.0, ("place",)), Guarantee.of_release(Cost.pure(1.0), Unit())):
+        assert (days + other).person_day is None
+    assert (days + Guarantee.of_release(Cost.pure(1.0), Unit())).strongest(Unit())[0] == PRESENCE
+
+
+def test_gaussian_noise_costs_twice_and_a_counter_four_times():
+    table = Guarantee.of_release(Cost.zcdp(0.5), Unit())
+    counter = Guarantee.of_release(Cost.zcdp(0.5), Unit(), is_counter=True)
+    assert (table.replacement.rho, counter.replacement.rho) == (1.0, 2.0)
+
+
+@given(st.lists(entries, max_size=5))
+def test_the_order_of_entries_does_not_matter_and_nothing_is_neutral(some):
+    whole = Guarantee.sum(some)
+    assert whole == Guarantee.sum(reversed(some))
+    assert whole == Guarantee.sum([*some, Guarantee()])
+    assert Guarantee.from_dict(whole.to_dict()) == whole
+    assert len(whole.sentences()) == 3
+
+
+@given(st.lists(entries, max_size=4), entries)
+def test_another_entry_never_makes_a_promise_stronger_or_an_entry_cheaper(some, more):
+    before, after = Guarantee.sum(some), Guarantee.sum([*some, more])
+    for question in (PRESENCE, REPLACEMENT, PERSON_DAY):
+        old, new = before.of_question(question), after.of_question(question)
+        assert new is None or (old is not None and new.epsilon >= old.epsilon and new.rho >= old.rho)
+    for entry in some:
+        old, new = entry.price_among(before), entry.price_among(after)
+        assert new.epsilon >= old.epsilon
+        assert new.rho >= old.rho
+
+
+@given(st.lists(entries, min_size=1, max_size=4))
+def test_a_budget_counts_at_least_what_is_promised(some):
+    whole = Guarantee.sum(some)
+    counted = Cost.sum(entry.price_among(whole) for entry in some)
+    strongest = whole.strongest(Unit.user_day(most=1) if whole.person_day is not None else Unit())[1]
+    assert counted.epsilon >= strongest.epsilon
+    assert counted.rho >= strongest.rho
+
+
+@given(st.lists(entries, min_size=1, max_size=4))
+def test_what_holds_for_every_part_is_no_stronger_than_any_part(some):
+    whole = Guarantee.parallel(some)
+    for question in (PRESENCE, REPLACEMENT, PERSON_DAY):
+        parts, found = [one.of_question(question) for one in some], whole.of_question(question)
+        assert (found is None) == (None in parts)
+        assert found is None or all(found.epsilon >= part.epsilon and found.rho >= part.rho for part in parts)
+
+
+@pytest.mark.parametrize(
+    "change", [{"presence": 1}, {"replacement": None}, {"hidden": ["time", "when"]}, {"more": 1}, {"hidden": 3}]
+)
+def test_a_damaged_promise_is_refused(change):
+    with pytest.raises(FormatError):
+        Guarantee.from_dict(Guarantee().to_dict() | change)
