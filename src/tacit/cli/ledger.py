@@ -101,9 +101,7 @@ def distinct(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> No
 def statement(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE", help="A published release, or a counter's history (default: all names)."
-        ),
+        typer.Argument(metavar="FILE", help="A published release, or a counter's history (default: all names)."),
     ] = None,
     data_set: Annotated[
         str | None, typer.Option(help="The data set, where several have releases under the same plan.", metavar="NAME")
