@@ -44,7 +44,7 @@ def test_from_events_to_a_page_by_a_curator(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     counted = tacit("count", events, *COLUMNS, "--statement", "statement.html")
     assert counted.code == 0, counted.err
-    assert "epsilon 1 per event" in counted.out
+    assert "One event added or removed: epsilon 1." in counted.out
     assert "What remains of the budget of events: nothing" in counted.out
     release = Release.read(tmp_path / "release.parquet")
     assert not release.is_simulation
@@ -227,7 +227,7 @@ def test_months_are_counted_from_days_at_no_further_cost(tacit, events, tmp_path
     assert refused.code == 2
     ran = tacit("count", events, *COLUMNS, "--by", "month", "--suppress", "count < 50")
     assert ran.code == 0, ran.err
-    assert "1 period x 17 places, epsilon 1 per event" in ran.out
+    assert "1 period x 17 places." in ran.out
     release = Release.read(tmp_path / "release.parquet")
     assert release.domain.time.step == "month"
     assert (release.statuses() == "suppressed").sum() == 14

@@ -58,7 +58,7 @@ def test_the_history_is_all_that_a_reader_needs(tmp_path):
     own = opened.history()
     assert read.answer("2018-01-05", "2018-01-20") == own.answer("2018-01-05", "2018-01-20")
     assert read.stream.is_simulation
-    assert "SIMULATION" in opened.history_path.read_text(encoding="utf-8").splitlines()[1]
+    assert "SIMULATION" in opened.history_path.read_text(encoding="utf-8").splitlines()[2]
 
 
 def test_the_state_is_for_its_owner_only_and_the_history_holds_nothing_of_it(tmp_path):

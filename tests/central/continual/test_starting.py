@@ -16,7 +16,7 @@ from tacit.central.continual import Counter, CounterFiles, pick, start_counter
 from tacit.central.continual.history_file import read_history
 from tacit.central.continual.recording import days_of_bins, days_of_counts, place_of
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError
+from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -167,7 +167,7 @@ def test_a_series_of_one_place_is_known_again_by_its_numbers(tmp_path):
     there = opened(tmp_path)
     start_counter(there, LAW, domain, data_set="visits", unit=Unit("event"))
     there.add([[12], [0], [7]])
-    with pytest.raises(BudgetExhausted):
+    with pytest.raises(UndeclaredCopy, match="known as visits"):
         central_flat(1.0, ["2018-01-01", "2018-01-03"], [12, 7], ledger=there.ledger, data_set="renamed")
 
 
