@@ -60,7 +60,7 @@ def test_from_events_to_a_page_by_a_curator(tacit, events, tmp_path, domain):
     assert "counted by a curator" in page
     assert "reports" not in page.split("<script")[0].replace("reports and", "")
     assert "3,000" not in page
-    assert "add or remove an event" in (tmp_path / "statement.html").read_text(encoding="utf-8")
+    assert "one event added or removed" in (tmp_path / "statement.html").read_text(encoding="utf-8")
 
 
 def test_a_second_count_is_refused_and_writes_nothing(tacit, events, tmp_path, domain):
