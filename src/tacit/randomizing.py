@@ -103,7 +103,7 @@ def randomize_events(
         )
     try:
         heads = (ledger.head_of(paid),)
-        write(ledger.report_secret(paid), Provenance(plan.fingerprint, False, paid.prior_epsilon, heads))
+        write(ledger.report_secret(paid), Provenance.of_reports(plan.fingerprint, False, paid.prior_epsilon, heads))
         ledger.finish_randomization(paid)
     except BaseException as problem:
         problem.add_note(

@@ -90,15 +90,17 @@ def test_a_second_randomization_is_refused_or_states_the_sum(tacit, events, tmp_
     renamed.write_text(events.read_text(encoding="utf-8"), encoding="utf-8")
     refused = tacit("randomize", renamed, *COLUMNS, "--out", "second.reports")
     assert refused.code == 5
-    assert "randomized before" in refused.err
+    assert "known as" in refused.err
     assert not (tmp_path / "second.reports").exists()
+    assert tacit("ledger", "same", "renamed", events.stem).code == 0
+    assert "randomized before" in tacit("randomize", renamed, *COLUMNS, "--out", "second.reports").err
     accepted = tacit("randomize", renamed, *COLUMNS, "--out", "second.reports", "--again")
     assert accepted.code == 0
     assert "epsilon 4" in accepted.err
     tacit("tally", "second.reports")
     released = tacit("release", "events.tally")
-    assert "place replaced by any other: epsilon 4." in released.out
-    assert "Randomized more than once" in Release.read(tmp_path / "release.parquet").statement.text()
+    assert "place replaced by any other: epsilon 4." in released.err
+    assert "Counted more than once" in Release.read(tmp_path / "release.parquet").statement.text()
 
 
 def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, monkeypatch):

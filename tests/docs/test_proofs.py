@@ -19,6 +19,7 @@ OTHERS = (
     "discrete Laplace noise",
     "discrete Gaussian noise",
     "memo",
+    "composition",
     "user-days",
     "shuffling",
 )
