@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import AlreadyRandomized, DataError, SettingError
+from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.privacy.ledger import Ledger
@@ -155,7 +155,7 @@ class TestARunThatIsStopped:
     def test_another_plan_or_name_is_not_taken_for_it(self, tmp_path, ledger, monkeypatch):
         self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)
         for settings in ({"plan": plan_for(DOMAIN, epsilon=1.0)}, {"data_set": "other name"}):
-            with pytest.raises(AlreadyRandomized):
+            with pytest.raises((AlreadyRandomized, UndeclaredCopy)):
                 randomized(frame(), tmp_path / "a", ledger, **settings)
 
     def test_a_repetition_is_taken_up_with_the_sum_it_had(self, tmp_path, ledger, monkeypatch):
@@ -321,3 +321,15 @@ def test_the_order_of_the_input_leaves_no_trace(tmp_path, ledger):
     content = (tmp_path / "a").read_bytes()
     payload = np.frombuffer(content[-32 - 500 : -32], np.uint8)
     assert (np.diff(payload.astype(int)) >= 0).all()
+
+
+def test_the_ledger_covers_every_day_of_a_public_period_that_has_a_report(tmp_path, ledger):
+    """Which days of a week have events is private where weeks are public."""
+    weeks = Domain(TimeAxis.between("2018-01-01", "2018-01-28", step="week"), DOMAIN.place)
+    plan = plan_for(weeks, epsilon=2.0)
+    read = open_events(pl.DataFrame({"day": ["2018-01-03"], "where": ["north"]}), columns=COLUMNS, domain=weeks)
+    randomize_events(read, plan, tmp_path / "a", ledger=ledger, data_set="events")
+    counted = ledger.remaining("events", {f"2018-01-{day:02d}": b"" for day in range(1, 8)})
+    other = ledger.remaining("events", {"2018-01-15": b""})
+    assert counted.guarantee.has_reports
+    assert other.guarantee.is_of_nothing

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tacit._files import check_writable
+from tacit.central.continual.recording import days_of_bins
 from tacit.errors import DataError, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.mechanisms import mechanism_of
@@ -77,6 +78,7 @@ def randomize_events(
     counts, days = _counted(events, plan, _UNRECORDED_KEY if ledger is None else ledger.key, only, progress)
     _check_size(events, counts.n_events)
     digest = counts.digest()
+    days = dict.fromkeys(_covered(plan, counts, only), b"") | days
 
     def write(secret: bytes, label: Provenance) -> None:
         key = drawing_key(secret, plan.fingerprint, digest)
@@ -123,6 +125,22 @@ def _counted(
         digest.update(batch)
         counter.add(*plan.split(batch.time_bin, batch.place), batch.count)
     return counter.counts(), digest.digests()
+
+
+def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str]:
+    """The days of which the reports speak in public: those of every public period that has a report.
+
+    Within a period the days with events are private; where the time is private, so are all days of the run.
+    """
+    time = plan.domain.time
+    if "time" not in plan.private:
+        periods = np.unique(counts.cells // counts.n_private).tolist()
+    else:
+        periods = list(range(*(only or slice(None)).indices(time.n_bins or 0)))
+    if periods:
+        named = days_of_bins(time, range(periods[0], periods[-1] + 1))
+        for period in periods:
+            yield from named[period - periods[0]]
 
 
 def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:

@@ -1,0 +1,133 @@
+"""Every statement, page, file and screen says what the ledger allows to be promised, in the same words."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tacit.central.continual.history_file import read_history
+from tacit.privacy.ledger import Ledger
+from tacit.release import Release
+
+DAYS = ("--from", "2025-01-01", "--to", "2025-01-03")
+READ = ("--time", "Date", "--place", "Branch", "--date-format", "%Y-%m-%d")
+CURATOR = ("plan", "--trust", "curator", "--places", "branches.csv", *DAYS, "--mechanism", "flat")
+
+
+@pytest.fixture
+def events(tmp_path):
+    rows = [("ana", "north"), ("ana", "south"), ("ben", "north"), ("cy", "west")]
+    lines = [f"2025-01-0{day},{branch},{who}" for day in (1, 2, 3) for who, branch in rows]
+    (tmp_path / "visits.csv").write_text("Date,Branch,Who\n" + "\n".join(lines) + "\n")
+    (tmp_path / "branches.csv").write_text("branch\nnorth\nsouth\nwest\n")
+    return tmp_path / "visits.csv"
+
+
+class World:
+    """One data set, its ledger, and everything that was published of it."""
+
+    def __init__(self, tacit, folder: Path) -> None:
+        self.tacit, self.folder = tacit, folder
+        self.published: list[Path] = []
+        assert tacit("ledger", "--budget", "visits", "--epsilon", "30", "--delta", "1e-6").code == 0
+
+    def done(self, *words: object) -> str:
+        ran = self.tacit(*words)
+        assert ran.code == 0, ran.err
+        return " ".join((ran.out + ran.err).split())
+
+    def reports(self, number: int) -> str:
+        self.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", f"{number}.toml")
+        plan, out = ("--plan", f"{number}.toml"), f"{number}.reports"
+        self.done("randomize", "visits.csv", *plan, *READ, "--out", out, "--again")
+        self.done("tally", out, *plan, "--out", f"{number}.tally")
+        return self._released("release", f"{number}.tally", *plan, number=number)
+
+    def counts(self, number: int) -> str:
+        self.done(*CURATOR, "--epsilon", "1", "--out", f"{number}.toml")
+        return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, number=number)
+
+    def gaussian(self, number: int) -> str:
+        self.done(*CURATOR, "--epsilon", "1", "--delta", "1e-6", "--out", f"{number}.toml")
+        return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, number=number)
+
+    def user_days(self, number: int) -> str:
+        self.done(*CURATOR, "--epsilon", "1", "--unit", "user-day", "--most", "1", "--out", f"{number}.toml")
+        return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, "--user", "Who", number=number)
+
+    def counter(self, number: int) -> str:
+        started = self.done(
+            *("counter", "start", "--places", "branches.csv", *DAYS, "--epsilon", "1", "--data-set", "visits"),
+            *("--out", f"{number}.counter"),
+        )
+        self.done("counter", "add", f"{number}.counter", "visits.csv", "--date", "2025-01-01", *READ)
+        history = self.folder / f"{number}.history.csv"
+        said = " ".join(history.read_text().split())
+        for sentence in read_history(history).stream.guarantee.sentences():
+            assert sentence in said
+        self.published.append(history)
+        return started
+
+    def _released(self, *words: object, number: int) -> str:
+        out, page = self.folder / f"{number}.parquet", self.folder / f"{number}.html"
+        said = self.done(*words, "--out", out, "--statement", page)
+        self.published.append(out)
+        for sentence in Release.read(out).statement.promises:
+            assert sentence in said
+            assert all(part in _text(page) for part in sentence.split(": ", 1))
+        return said
+
+
+def _text(page: Path) -> str:
+    return " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+
+
+KINDS = ("reports", "counts", "gaussian", "user_days", "counter")
+REFUSED = {("gaussian", "reports")} | {(first, "user_days") for first in ("reports", "counts", "gaussian", "counter")}
+"""What the ledger refuses: reports state no delta, and after single events no person's day is promised."""
+
+
+@pytest.mark.parametrize(("first", "second"), [pair for pair in itertools.product(KINDS, KINDS) if pair not in REFUSED])
+def test_all_that_is_said_of_the_same_entries_is_the_same(tacit, events, tmp_path, first, second):
+    world = World(tacit, tmp_path)
+    getattr(world, first)(1)
+    said = getattr(world, second)(2)
+    promised = Ledger(tmp_path / "ledger.sqlite").remaining("visits").guarantee
+    delta = 1e-6
+    for sentence in promised.sentences(delta):
+        assert sentence in said, "the screen of what was made last"
+        assert sentence in world.done("ledger", "statement", "--data-set", "visits", "--delta", delta)
+    for published in world.published:
+        page = tmp_path / f"{published.stem}-again.html"
+        told = world.done("ledger", "statement", published, "--out", page)
+        for sentence in promised.sentences(delta):
+            assert sentence in told, "a statement that is issued again"
+            assert all(part in _text(page) for part in sentence.split(": ", 1))
+        if published.suffix == ".parquet":
+            anew = tmp_path / f"{published.stem}-again.parquet"
+            world.done("ledger", "statement", published, "--out", anew)
+            assert Release.read(anew).statement.guarantee == promised
+            world.done("page", anew, "--out", page, "--force")
+            assert all(sentence in _text(page) for sentence in promised.sentences(delta))
+        else:
+            before = published.read_bytes()
+            shown = world.done("counter", "show", published)
+            assert all(sentence in shown for sentence in promised.sentences(delta)), "what a counter shows"
+            release = tmp_path / f"{published.stem}-release.parquet"
+            world.done("counter", "release", published, "--out", release, "--force")
+            assert Release.read(release).statement.guarantee == promised
+            assert published.read_bytes() == before, "a history is never rewritten"
+
+
+def test_after_reports_no_release_promises_that_an_event_is_not_there(tacit, events, tmp_path):
+    """Daily totals of reports are exact: the old statement promised a factor for presence all the same."""
+    world = World(tacit, tmp_path)
+    world.reports(1)
+    world.counts(2)
+    text = Release.read(tmp_path / "2.parquet").statement.text()
+    assert "Whether any one event is in the data" not in text
+    assert "Neighbouring inputs: one event's place replaced by any other" in text
+    assert "epsilon 4" in text  # 2 for the reports, and twice 1
