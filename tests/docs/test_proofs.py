@@ -79,5 +79,4 @@ def test_what_a_page_names_is_a_function_of_its_row_or_a_part_of_one(path):
 
 
 def test_every_page_stands_in_the_table():
-    """The page on composition speaks of releases together, not of a mechanism."""
-    assert {path for path in PROOFS.glob("*.md")} - {PROOFS / "README.md", PROOFS / "composition.md"} == set(PAGES)
+    assert {path for path in PROOFS.glob("*.md")} - {PROOFS / "README.md"} == set(PAGES)
