@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from reading import FIRST, LAST, as_counts, domain
 
 from tacit.domain import Gazetteer
-from tacit.events import EventColumns, EventCounts, open_events
+from tacit.events import EventColumns, EventCounts, ReadOptions, open_events
 
 MOST = 2
 N_USERS = 1_000_000
@@ -33,11 +33,12 @@ TARGET_MIB = 500
 PEAK_MEMORY = """
 import sys
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 axis = TimeAxis.between(sys.argv[2], sys.argv[3], zone="Europe/Paris")
 domain = Domain(axis, PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
 columns = EventColumns(time="SDate", place="Town", user="User")
-open_events(sys.argv[1], columns=columns, domain=domain).count(most_per_user_day=int(sys.argv[4]))
+written = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
+open_events(sys.argv[1], columns=columns, domain=domain, options=written).count(most_per_user_day=int(sys.argv[4]))
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -58,7 +59,8 @@ def main() -> None:
 
 def counted(path: Path, most: int | None) -> EventCounts:
     columns = EventColumns(time="SDate", place="Town", user=None if most is None else "User")
-    return open_events(path, columns=columns, domain=domain()).count(most_per_user_day=most)
+    written = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
+    return open_events(path, columns=columns, domain=domain(), options=written).count(most_per_user_day=most)
 
 
 def by_window(path: Path) -> NDArray[np.int64]:

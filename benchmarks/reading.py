@@ -1,7 +1,7 @@
 """Read a CSV file of interventions and count by day and region, beside a bare polars scan. Run: make bench
 
-The same file for both, all cores, in turn. The bare scan parses the dates and groups by date and town; ours recognizes
-the file, checks every row, matches towns to regions, numbers and sets aside bad rows. The counts must be equal.
+The same file for both, all cores, in turn. The bare scan parses the dates and groups by date and town; ours reads
+every row by itself and checks it, matches towns to regions, numbers and sets aside bad rows. The counts must be equal.
 Peak memory is that of a fresh process for each number of rows.
 """
 
@@ -20,19 +20,21 @@ from measure import Timing, checksum, per_second, print_machine, print_table, ra
 from numpy.typing import NDArray
 
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 
 TARGET_RATIO = 2.0
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 FIRST, LAST = "2006-01-01", "2018-12-31"
 CHUNK_ROWS = 1_000_000
 # the high-water mark of the process itself, in KiB; what getrusage gives would include its parent
 PEAK_MEMORY = """
 import sys
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 axis = TimeAxis.between(sys.argv[2], sys.argv[3], zone="Europe/Paris")
 domain = Domain(axis, PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
-open_events(sys.argv[1], columns=EventColumns(time="SDate", place="Town"), domain=domain).count()
+written = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
+open_events(sys.argv[1], columns=EventColumns(time="SDate", place="Town"), domain=domain, options=written).count()
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -58,7 +60,8 @@ def domain() -> Domain:
 
 
 def ours(path: Path) -> NDArray[np.int64]:
-    return open_events(path, columns=EventColumns(time="SDate", place="Town"), domain=domain()).count().counts
+    columns = EventColumns(time="SDate", place="Town")
+    return open_events(path, columns=columns, domain=domain(), options=WRITTEN).count().counts
 
 
 def bare_scan(path: Path) -> pl.DataFrame:

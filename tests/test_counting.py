@@ -14,7 +14,7 @@ from tacit.central.mechanism import check_counts
 from tacit.counting import CountedEvents, count_events
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import BadRowSummary, EventColumns, Reason, open_events
+from tacit.events import BadRowSummary, EventColumns, ReadOptions, Reason, open_events
 from tacit.events import counts as counts_module
 from tacit.mechanisms import plan_for
 from tacit.privacy.ledger import Ledger, Randomization
@@ -22,6 +22,7 @@ from tacit.privacy.unit import Unit
 from tacit.randomizing import randomize_events
 from tacit.tally import ExactTally
 
+WRITTEN = ReadOptions(date_format="year-first")
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["north", "south", "west"]))
 COLUMNS = EventColumns(time="day", place="where")
 KEY = bytes(range(32))
@@ -41,12 +42,14 @@ def frame(n: int = 500, seed: int = 0) -> pl.DataFrame:
 
 
 def counted(table: pl.DataFrame, columns: EventColumns = COLUMNS, domain: Domain = DOMAIN, **settings) -> CountedEvents:
-    return count_events(open_events(table, columns=columns, domain=domain), key=settings.pop("key", KEY), **settings)
+    return count_events(
+        open_events(table, columns=columns, domain=domain, options=WRITTEN), key=settings.pop("key", KEY), **settings
+    )
 
 
 def test_events_are_counted_in_one_pass():
     table = frame()
-    events = open_events(table.to_arrow().to_reader(), columns=COLUMNS, domain=DOMAIN)
+    events = open_events(table.to_arrow().to_reader(), columns=COLUMNS, domain=DOMAIN, options=WRITTEN)
     done = count_events(events, key=KEY)
     assert done.tally.reveal().sum() == done.n_events == done.n_rows == 500
     assert done.tally.reveal().shape == DOMAIN.shape
@@ -74,7 +77,7 @@ def test_the_ledger_knows_events_that_were_randomized_as_the_same(tmp_path, monk
     monkeypatch.setattr(Ledger, "key", KEY)
     monkeypatch.setattr(Ledger, "record_randomization", listened)
     randomize_events(
-        open_events(table, columns=COLUMNS, domain=DOMAIN),
+        open_events(table, columns=COLUMNS, domain=DOMAIN, options=WRITTEN),
         plan_for(DOMAIN, epsilon=1.0),
         tmp_path / "a",
         ledger=ledger,
@@ -101,7 +104,7 @@ def test_users_are_named_where_their_days_are_bounded_and_only_there(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     with pytest.raises(SettingError, match="user must be left out where reports are made"):
         randomize_events(
-            open_events(frame(), columns=columns, domain=DOMAIN),
+            open_events(frame(), columns=columns, domain=DOMAIN, options=WRITTEN),
             plan_for(DOMAIN, epsilon=1.0),
             tmp_path / "a",
             ledger=ledger,

@@ -16,12 +16,13 @@ from tacit.central.table import central_plan_for
 from tacit.curating import curate_events, days_of, price_events
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import BudgetExhausted, SettingError, UndeclaredCopy
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 DOMAIN = days_and_places(10, 2)
 
 
@@ -36,7 +37,7 @@ def write_events(path, seed=1, n=200, domain=DOMAIN):
 
 
 def events_of(path, domain=DOMAIN, user=None):
-    return open_events(path, columns=EventColumns(time="day", place="town", user=user), domain=domain)
+    return open_events(path, columns=EventColumns(time="day", place="town", user=user), domain=domain, options=WRITTEN)
 
 
 @pytest.fixture
@@ -138,11 +139,12 @@ def test_a_curator_killed_before_writing_takes_up_the_same_noise_at_no_cost(path
         import os, signal
         import numpy as np
         from tacit.curating import curate_events
-        from tacit.events import EventColumns, open_events
+        from tacit.events import EventColumns, ReadOptions, open_events
         from tacit.plan import Plan
         from tacit.privacy.ledger import Ledger
         plan = Plan.read({str(tmp_path / "plan.toml")!r})
-        events = open_events({str(path)!r}, columns=EventColumns(time="day", place="town"), domain=plan.domain)
+        columns = EventColumns(time="day", place="town")
+        events = open_events({str(path)!r}, columns=columns, domain=plan.domain, options={WRITTEN!r})
         done = curate_events(events, plan, ledger=Ledger({str(ledger.path)!r}), data_set="visits")
         np.save({str(tmp_path / "noisy.npy")!r}, done.estimate.values)
         os.kill(os.getpid(), signal.SIGKILL)

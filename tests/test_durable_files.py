@@ -162,7 +162,8 @@ def test_the_key_of_a_release_is_wiped_only_when_the_release_is_on_the_disk(taci
             at_wiping.append([disk.after_power_failure(keeps_names=keeps) for keeps in (False, True)])
 
     with disk.watched(monkeypatch, look):
-        ran = tacit("count", "events.csv", "--time", "day", "--place", "town")
+        written = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+        ran = tacit("count", "events.csv", "--time", "day", "--place", "town", *written)
     assert ran.code == 0, ran.err
     assert at_wiping
     whole = (tmp_path / "release.parquet").read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -26,6 +28,7 @@ from tacit.wire.randomizing_writer import write_reports
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["north", "south", "west"]))
 PLAN = plan_for(DOMAIN, epsilon=2.0)
 COLUMNS = EventColumns(time="day", place="where")
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def frame(n: int = 500, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def randomized(table, path, ledger, *, plan=PLAN, columns=COLUMNS, seed=None, options=None, **settings):
+def randomized(table, path, ledger, *, plan=PLAN, columns=COLUMNS, seed=None, options=WRITTEN, **settings):
     return randomize_events(
         open_events(table, columns=columns, domain=plan.domain, options=options),
         plan,
@@ -280,7 +283,7 @@ def test_new_days_of_the_same_data_set_are_free(tmp_path, ledger):
 def test_strict_reading_spends_nothing_on_a_file_with_bad_rows(tmp_path, ledger):
     table = pl.concat([frame(), pl.DataFrame({"day": ["2018-01-03"], "where": ["nowhere"]})])
     with pytest.raises(DataError):
-        randomized(table, tmp_path / "a", ledger, options=ReadOptions(strict=True))
+        randomized(table, tmp_path / "a", ledger, options=replace(WRITTEN, strict=True))
     assert ledger.history() == []
     done = randomized(table, tmp_path / "a", ledger)
     assert done.bad_rows.n_rows == 1
@@ -327,7 +330,9 @@ def test_the_ledger_covers_every_day_of_a_public_period_that_has_a_report(tmp_pa
     """Which days of a week have events is private where weeks are public."""
     weeks = Domain(TimeAxis.between("2018-01-01", "2018-01-28", step="week"), DOMAIN.place)
     plan = plan_for(weeks, epsilon=2.0)
-    read = open_events(pl.DataFrame({"day": ["2018-01-03"], "where": ["north"]}), columns=COLUMNS, domain=weeks)
+    read = open_events(
+        pl.DataFrame({"day": ["2018-01-03"], "where": ["north"]}), columns=COLUMNS, domain=weeks, options=WRITTEN
+    )
     randomize_events(read, plan, tmp_path / "a", ledger=ledger, data_set="events")
     counted = ledger.remaining("events", {f"2018-01-{day:02d}": b"" for day in range(1, 8)})
     other = ledger.remaining("events", {"2018-01-15": b""})

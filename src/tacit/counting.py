@@ -56,10 +56,11 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
 
     >>> import pyarrow as pa
     >>> from tacit.domain import PlaceAxis, TimeAxis
-    >>> from tacit.events import EventColumns, open_events
+    >>> from tacit.events import EventColumns, ReadOptions, open_events
     >>> table = pa.table({"day": ["2018-01-01", "2018-01-02"], "town": ["South", "South"]})
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-02"), PlaceAxis.of(["North", "South"]))
-    >>> events = open_events(table, columns=EventColumns(time="day", place="town"), domain=domain)
+    >>> columns, written = EventColumns(time="day", place="town"), ReadOptions(date_format="year-first")
+    >>> events = open_events(table, columns=columns, domain=domain, options=written)
     >>> counted = count_events(events, key=bytes(32))
     >>> counted.tally, list(counted.days)
     (ExactTally(2 x 2 cells, values withheld), ['2018-01-01', '2018-01-02'])

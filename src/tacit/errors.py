@@ -4,7 +4,8 @@
 
     TacitError
     ├── SettingError            a setting breaks its rule; change the setting
-    │   └── MissingExtra        an optional part is not installed; install it
+    │   ├── MissingExtra        an optional part is not installed; install it
+    │   └── NotDescribed        text, and nothing says how it is written; describe the source
     ├── DataError               the events cannot be used as they are; row numbers and counts, never values
     │   ├── UnreadableFile      missing, empty, damaged or of an unknown kind
     │   ├── MissingColumn       a named column is not there
@@ -40,6 +41,10 @@ class SettingError(TacitError, ValueError):
 
 class MissingExtra(SettingError, ImportError):
     """An optional part is not installed."""
+
+
+class NotDescribed(SettingError):
+    """A source holds text, and nothing public says how it is written."""
 
 
 class DataError(TacitError):

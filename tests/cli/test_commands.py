@@ -30,7 +30,8 @@ def events(tmp_path):
     return path
 
 
-COLUMNS = ("--time", "SDate", "--place", "Town")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "SDate", "--place", "Town", *WRITTEN)
 JANUARY = ("--from", "2018-01-01", "--to", "2018-01-31")
 
 
@@ -194,11 +195,13 @@ def test_counts_in_a_column_from_a_database(tacit, tmp_path):
         "--count",
         "n",
     )
-    ran = tacit("check", *source)
+    assert "--source" in tacit("check", *source, "--confirm").err
+    ran = tacit("check", *source, "--source", "visits.source.toml", "--confirm")
     assert "2 rows read, 42 events counted" in ran.out
     tacit("plan", *JANUARY, "--f", "0.5")
-    assert "--data-set" in tacit("randomize", *source).err
-    assert "42 reports" in tacit("randomize", *source, "--data-set", "visits").out
+    described = (*source[:3], "--source", "visits.source.toml")
+    assert "--data-set" in tacit("randomize", *described).err
+    assert "42 reports" in tacit("randomize", *described, "--data-set", "visits").out
 
 
 def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):

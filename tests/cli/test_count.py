@@ -12,7 +12,8 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
-COLUMNS = ("--time", "SDate", "--place", "Town")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "SDate", "--place", "Town", *WRITTEN)
 TOWNS = ["Besançon", "Pontarlier", "Montbéliard"]
 
 

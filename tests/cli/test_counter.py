@@ -42,7 +42,8 @@ def started(tacit, branches, *more):
     return tacit(*words, *(more or ("--epsilon", "1")))
 
 
-COLUMNS = ("--time", "Date", "--place", "Branch")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "Date", "--place", "Branch", *WRITTEN)
 
 
 def test_a_counter_from_start_to_answer(tacit, branches, visits, tmp_path):
@@ -155,7 +156,7 @@ def test_settings_that_make_no_counter_are_refused_and_nothing_is_spent(tacit, b
         ((), 2),
         (("visits.csv", "--counts", "1,2,3"), 2),
         (("visits.csv",), 2),
-        (("visits.csv", "--time", "Date", "--place", "Branch", "--user", "Card"), 2),
+        (("visits.csv", *COLUMNS, "--user", "Card"), 2),
     ],
 )
 def test_counts_that_cannot_be_added_are_refused(tacit, branches, visits, words, code, tmp_path):

@@ -25,7 +25,8 @@ def visits(tmp_path):
 def test_ranges_of_private_days_are_answered_from_a_fused_tree(tacit, visits, tmp_path, name):
     for words in (
         (*PLAN, "--mechanism", name),
-        ("randomize", visits, "--time", "day", "--place", "town"),
+        ("check", visits, "--time", "day", "--place", "town", "--confirm"),
+        ("randomize", visits),
         ("tally", "events.reports"),
         ("release", "events.tally", "--out", "r.csv", "--statement", "s.html"),
         ("query", "r.csv", "--from", "2018-01-11", "--to", "2018-02-19", "--place", "CA du Grand Besançon"),

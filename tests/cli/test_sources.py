@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit.cli.described import columns_of
 from tacit.cli.options import SourceOptions, UserSourceOptions
-from tacit.cli.sources import columns_of
 
 
 def test_users_are_named_only_where_a_command_bounds_what_they_add() -> None:
@@ -34,7 +34,7 @@ def test_columns_of_a_table_of_places_may_be_named(tacit: Callable[..., Any], tm
     (tmp_path / "towns.csv").write_text(TOWNS, encoding="utf-8")
     (tmp_path / "events.csv").write_text("day,town\n2018-01-01,25056\n2018-01-02,etupes\n", encoding="utf-8")
     read = ("events.csv", "--time", "day", "--place", "town")
-    ran = tacit("check", *read, "--places", "towns.csv", *NAMED)
+    ran = tacit("check", *read, "--places", "towns.csv", *NAMED, "--confirm")
     assert ran.code == 0, ran.err
     assert "2 events counted" in ran.out
     planned = ("--places", "towns.csv", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", 1)

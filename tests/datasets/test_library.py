@@ -49,7 +49,10 @@ def test_a_curator_counts_the_simulated_library(tacit, tmp_path):
     plan = ("--trust", "curator", "--places", "libraries.csv", "--level", "library", "--epsilon", "1")
     made = tacit("plan", *plan, "--from", "2014-01-02", "--to", "2019-06-30", "--zone", "Europe/Copenhagen")
     assert made.code == 0, made.err
-    counted = tacit("count", "visits.csv", "--time", "Date", "--place", "Library", "--count", "Visits")
+    described = ("--time", "Date", "--place", "Library", "--count", "Visits", "--places", "libraries.csv")
+    described += ("--zone", "Europe/Copenhagen")
+    assert tacit("check", "visits.csv", *described, "--confirm").code == 0
+    counted = tacit("count", "visits.csv")
     assert counted.code == 0, counted.err
     asked = tacit("query", "release.parquet", "--from", "2015-01-01", "--to", "2015-12-31", "--place", "Hillside")
     assert asked.code == 0, asked.err

@@ -35,7 +35,6 @@ def text(*rows: str, header: str = HEADER) -> str:
         (b"\x00\x01\x02\xff\xfe garbage \x00" * 50, "events.csv"),
         (b"\x1f\x8b\x08\x00cut short", "events.csv"),
         (b"PK\x03\x04 a spreadsheet" * 20, "events.csv"),
-        ((text(*ROWS) + '61,2018/03/01 08:08,"never closed,Besançon,x\n' + "\n".join(ROWS)).encode(), "quote"),
     ],
 )
 def test_a_corrupted_file_is_refused_with_advice(check, content, words):
@@ -43,6 +42,14 @@ def test_a_corrupted_file_is_refused_with_advice(check, content, words):
     assert ran.code == 3
     assert words in ran.err
     assert "Besançon" not in ran.err
+
+
+def test_a_row_with_a_damaged_quote_is_set_aside_by_itself(check):
+    ran = check((text(*ROWS) + '61,2018/03/01 08:08,"never closed,Besançon,x\n' + "\n".join(ROWS)).encode())
+    assert ran.code == 0
+    assert "120 events counted" in ran.out
+    assert "1 row with a quote that is not closed, or text after a closing quote (row 62)" in ran.err
+    assert "fields_span_lines = true" in ran.out
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"])
@@ -56,7 +63,12 @@ def test_usual_encodings_are_recognized(check, encoding):
 def test_a_french_file_is_read_as_it_is(check):
     rows = [f"{i};{1 + i % 28:02d}/03/2018 08:08;Besançon;47,2380;6,0243" for i in range(60)]
     content = text(*rows, header="Numéro;Début;Commune;Latitude;Longitude").encode("cp1252")
-    ran = check(content, "--time", "début", "--place", "commune")
+    columns = ("--time", "début", "--place", "commune")
+    asked = check(content, *columns)
+    assert asked.code == 3
+    assert "32 can only be day first, 0 only month first, 28 either" in asked.out
+    assert "--date-format day-first" in asked.err
+    ran = check(content, *columns, "--date-format", "day-first")
     assert ran.code == 0, ran.err
     assert "60 events counted" in ran.out
 

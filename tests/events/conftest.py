@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, EventCounts, Events, ReadOptions, open_events
+from tacit.events import EventColumns, EventCounts, Events, ReadOptions, open_events, propose_source
 
 TOWNS = """town,region,outside
 Besançon,West,
@@ -47,13 +48,21 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def opened(domain: Domain) -> Callable[..., Events]:
-    """Open a source with the columns of the examples."""
+    """Open a source with the columns of the examples, as proposed where the settings do not say how it is written."""
 
     def opened(source: object, time: str = "SDate", place: str | None = "Town", **settings: Any) -> Events:
         columns = {name: settings.pop(name) for name in tuple(settings) if name in EventColumns.__dataclass_fields__}
         own_domain = settings.pop("domain", domain)
         mapping = EventColumns(time, place, **columns)
-        return open_events(source, columns=mapping, domain=own_domain, options=ReadOptions(**settings))
+        options = ReadOptions(**settings)
+        if hasattr(source, "read_next_batch"):  # a stream would be used up by a look at it
+            options = replace(options, date_format=options.date_format or "year-first")
+        else:
+            proposal = propose_source(source, columns=mapping, options=options)
+            options = proposal.description.options(options)
+            if proposal.dates is not None and not proposal.dates.needs_order:
+                options = replace(options, date_format="year-first")
+        return open_events(source, columns=mapping, domain=own_domain, options=options)
 
     return opened
 

@@ -24,6 +24,7 @@ from tacit.events import bounding as bounding_module
 
 PLACES = ("North", "South", "East")
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-04", zone="Europe/Paris"), PlaceAxis.of(PLACES))
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 COLUMNS = EventColumns("when", "where", "n", user="who")
 
 
@@ -55,7 +56,12 @@ def table(rows: list[Row]) -> pa.Table:
 
 
 def counted(rows: list[Row], most: int, *, domain: Domain = DOMAIN, batch_rows: int = 7) -> EventCounts:
-    events = open_events(table(rows), columns=COLUMNS, domain=domain, options=ReadOptions(batch_rows=batch_rows))
+    events = open_events(
+        table(rows),
+        columns=COLUMNS,
+        domain=domain,
+        options=replace(WRITTEN, batch_rows=batch_rows),
+    )
     return events.count(most_per_user_day=most)
 
 
@@ -128,7 +134,7 @@ def test_a_day_is_that_of_the_wall_clock() -> None:
     instants = ["2018-01-01T22:59:00Z", "2018-01-01T23:01:00Z", "2018-01-02T00:30:00+01:00", "2018-01-02 12:00"]
     frame = pa.table({"when": instants, "where": ["North"] * 4, "who": ["a"] * 4})
     columns = replace(COLUMNS, count=None)
-    counts = open_events(frame, columns=columns, domain=DOMAIN).count(most_per_user_day=1)
+    counts = open_events(frame, columns=columns, domain=DOMAIN, options=WRITTEN).count(most_per_user_day=1)
     assert counts.counts[:, 0].tolist() == [1, 1, 0, 0]
 
 
@@ -150,7 +156,8 @@ def test_every_kind_of_source_counts_the_same(tmp_path: Path) -> None:
     database.close()
     query = SqlQuery(f"sqlite:///{tmp_path / 'events.db'}", "select * from events order by rowid")
     for source in (csv, parquet, query, frame, frame.to_pandas(), frame.to_reader()):
-        events = open_events(source, columns=COLUMNS, domain=DOMAIN, options=ReadOptions(batch_rows=16))
+        written = replace(WRITTEN, separator=";", batch_rows=16)
+        events = open_events(source, columns=COLUMNS, domain=DOMAIN, options=written)
         np.testing.assert_array_equal(events.count(most_per_user_day=2).counts, expected)
 
 
@@ -191,7 +198,7 @@ def test_nothing_is_left_on_disk_even_by_a_failure(tmp_path: Path, monkeypatch: 
         if done > 200:
             raise KeyboardInterrupt
 
-    events = open_events(table(rows), columns=COLUMNS, domain=DOMAIN, options=ReadOptions(batch_rows=50))
+    events = open_events(table(rows), columns=COLUMNS, domain=DOMAIN, options=replace(WRITTEN, batch_rows=50))
     with pytest.raises(KeyboardInterrupt):
         events.count(most_per_user_day=2, progress=stop)
     assert len(seen) > 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import AmbiguousDate, DataError, MissingColumn, SettingError
+from tacit.errors import DataError, MissingColumn, NotDescribed, SettingError
 from tacit.events import (
     BadRowSummary,
     EventColumns,
@@ -27,6 +28,7 @@ from tacit.events import counts as counts_module
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]
 COLUMNS = EventColumns("SDate", "Town")
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 
 
 def counted(table: np.ndarray[Any, Any], first: str, last: str, step: str = "day") -> EventCounts:
@@ -93,7 +95,7 @@ def test_large_counts_are_exact(write: Write, count: Count) -> None:
 def test_the_span_is_from_the_first_to_the_last_date(write: Write) -> None:
     path = write("SDate,Town\n2018-05-06 07:08,Ornans\nx,Ornans\n2016-02-29,Ornans\n,\n2018-05-06 07:09:10,Nowhere\n")
     for batch_rows in (1, 100):
-        span = scan_span(path, columns=COLUMNS, options=ReadOptions(batch_rows=batch_rows), zone="Europe/Paris")
+        span = scan_span(path, columns=COLUMNS, options=replace(WRITTEN, batch_rows=batch_rows), zone="Europe/Paris")
         assert (str(span.first), str(span.last)) == ("2016-02-29T00:00:00", "2018-05-06T07:09:10")
         assert (span.n_rows, span.n_dated) == (4, 3)
     assert span.axis() == TimeAxis.between("2016-02-29", "2018-05-06", zone="Europe/Paris")
@@ -105,7 +107,7 @@ def test_the_span_is_from_the_first_to_the_last_date(write: Write) -> None:
 
 def test_the_span_of_instants_is_on_the_wall_clock(write: Write) -> None:
     path = write("SDate,Town\n2018-12-31T23:30:00Z,Ornans\n2018-06-30T23:30:00Z,Ornans\n")
-    span = scan_span(path, columns=COLUMNS, zone="Europe/Paris")
+    span = scan_span(path, columns=COLUMNS, options=WRITTEN, zone="Europe/Paris")
     assert (str(span.first), str(span.last)) == ("2018-07-01T01:30:00", "2019-01-01T00:30:00")
 
 
@@ -114,7 +116,7 @@ def test_dates_no_event_can_have_do_not_stretch_the_span(write: Write, count: Co
     dates = ("0001-01-01", "1899-12-31", "1900-01-02", "2018-05-06", "2199-12-31", "2200-01-01", "9999-12-31", "x")
     path = write("SDate,Town\n" + "".join(f"{date}{suffix},Ornans\n" for date in dates))
     for batch_rows in (1, 100):
-        span = scan_span(path, columns=COLUMNS, options=ReadOptions(batch_rows=batch_rows))
+        span = scan_span(path, columns=COLUMNS, options=replace(WRITTEN, batch_rows=batch_rows))
         assert (str(span.first)[:10], str(span.last)[:10]) == ("1900-01-02", "2199-12-31")
         assert (span.n_rows, span.n_dated, span.n_implausible) == (8, 7, 4)
     counts = count(path, domain=Domain(span.axis(), PlaceAxis.of(["Ornans"])))
@@ -123,22 +125,24 @@ def test_dates_no_event_can_have_do_not_stretch_the_span(write: Write, count: Co
 
 def test_a_span_without_plausible_dates_is_refused_without_a_value(write: Write) -> None:
     with pytest.raises(DataError, match=r"no row has a date between 1900 and 2199\. Name") as caught:
-        scan_span(write("SDate,Town\n9999-12-31,Ornans\n0001-01-01,Ornans\n"), columns=COLUMNS)
+        scan_span(write("SDate,Town\n9999-12-31,Ornans\n0001-01-01,Ornans\n"), columns=COLUMNS, options=WRITTEN)
     assert "9999" not in str(caught.value)
 
 
 def test_the_span_asks_for_the_order_and_for_columns_too(write: Write) -> None:
     path = write("SDate,Town\n01/02/2018,Ornans\n")
-    with pytest.raises(AmbiguousDate):
+    with pytest.raises(NotDescribed):
         scan_span(path, columns=COLUMNS)
-    span = scan_span(path, columns=COLUMNS, options=ReadOptions(date_format="day-first"))
+    with pytest.raises(NotDescribed):
+        scan_span(path, columns=COLUMNS, options=replace(WRITTEN, date_format=None))
+    span = scan_span(path, columns=COLUMNS, options=replace(WRITTEN, date_format="day-first"))
     assert str(span.first) == "2018-02-01T00:00:00"
     with pytest.raises(MissingColumn):
-        scan_span(path, columns=EventColumns("SDate", "Place"))
+        scan_span(path, columns=EventColumns("SDate", "Place"), options=WRITTEN)
     with pytest.raises(DataError, match="no row has a date that can be read"):
-        scan_span(write("SDate,Town\nx,Ornans\n"), columns=COLUMNS)
+        scan_span(write("SDate,Town\nx,Ornans\n"), columns=COLUMNS, options=WRITTEN)
     with pytest.raises(SettingError, match="zone must be"):
-        scan_span(path, columns=COLUMNS, zone="Mars/Base")
+        scan_span(path, columns=COLUMNS, options=WRITTEN, zone="Mars/Base")
 
 
 def test_a_summary_of_bad_rows_reads_as_a_sentence() -> None:

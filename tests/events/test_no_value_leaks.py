@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import TacitError
-from tacit.events import EventColumns, SqlQuery, scan_span
+from tacit.events import EventColumns, ReadOptions, SqlQuery, scan_span
 
 TOWN, DATE, NOTE = "Zyxwville-sur-Secret", "2018-02-31 07:53:11", "Q7SENTINEL"
 SENTINELS = (TOWN, "Zyxwville", DATE, "07:53:11", NOTE)
 
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 Write = Callable[..., Path]
 
 
@@ -54,15 +55,19 @@ BROKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
     "ragged": (f"{HEAD}\n{ROW},{NOTE},{NOTE}\n{TOWN}\n".encode(), {"strict": True}),
     "bad count": (f"{HEAD}\n1,2018-01-01,Ornans,{NOTE}\n".encode(), {"strict": True, "count": "Note"}),
     "unknown town": (f"{HEAD}\n1,2018-01-01,{TOWN},{NOTE}\n".encode(), {"strict": True}),
-    "unclosed quote": (f'{HEAD}\n1,2018-01-01,"{TOWN},{NOTE}\n{ROW}\n'.encode(), {}),
-    "damaged quotes": (f'{HEAD}\n1,2018-01-01,"{TOWN}"{NOTE},x\n'.encode(), {}),
-    "NUL byte": (f"{HEAD}\n".encode() + b"1,2018-01-01,Ornans,x\n" * 500 + f"{ROW}\0\n".encode(), {}),
-    "mixed encodings": (f"{HEAD}\n{ACCENTED}\n".encode() + f"{ACCENTED}\n".encode("latin-1"), {"batch_rows": 1}),
+    "unclosed quote": (f'{HEAD}\n1,2018-01-01,"{TOWN},{NOTE}\n{ROW}\n'.encode(), {"strict": True}),
+    "damaged quotes": (f'{HEAD}\n1,2018-01-01,"{TOWN}"{NOTE},x\n'.encode(), {"strict": True}),
+    "NUL byte": (f"{HEAD}\n".encode() + b"1,2018-01-01,Ornans,x\n" * 500 + f"{ROW}\0\n".encode(), {"strict": True}),
+    "mixed encodings": (
+        f"{HEAD}\n{ACCENTED}\n".encode() + f"{ACCENTED}\n".encode("latin-1"),
+        {"batch_rows": 1, "strict": True},
+    ),
     "stray bytes": (f"{HEAD}\n{ACCENTED}{ACCENTED}\n".encode() + f"{ACCENTED}\n".encode("latin-1"), {"strict": True}),
-    "wrong encoding": (f"{HEAD}\n{ACCENTED}\n".encode("latin-1"), {"encoding": "utf-8"}),
-    "odd UTF-16": (f"{HEAD}\n{ROW}\n".encode("utf-16") + b"\xd8", {}),
-    "not ASCII": (f"{HEAD}\n{ROW}é\n".encode(), {"encoding": "ascii"}),
+    "wrong encoding": (f"{HEAD}\n{ACCENTED}\n".encode("latin-1"), {"encoding": "utf-8", "strict": True}),
+    "odd UTF-16": (f"{HEAD}\n{ROW}\n".encode("utf-16") + b"\xd8", {"strict": True}),
+    "not ASCII": (f"{HEAD}\n{ROW}é\n".encode(), {"encoding": "ascii", "strict": True}),
     "no header": (f"{ROW}\n{ROW}\n".encode(), {}),
+    "no header, no digit": (f"{TOWN},{NOTE}\n{TOWN},{NOTE}\n".encode(), {}),
     "header in quotes": (f'"{ROW}\n{ROW}\n'.encode(), {}),
     "ambiguous dates": (f"{HEAD}\n1,01/02/2018,{TOWN},{NOTE}\n".encode(), {}),
     "contradicting dates": (f"{HEAD}\n1,13/02/2018,{TOWN},{NOTE}\n2,02/13/2018,{TOWN},{NOTE}\n".encode(), {}),
@@ -154,6 +159,6 @@ def test_reading_writes_no_log_and_results_show_no_values(
 
 def test_a_span_without_dates_does_not_tell(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(TacitError) as caught:
-        scan_span(write(f"{HEAD}\n{ROW}\n"), columns=EventColumns("SDate", "Town"))
+        scan_span(write(f"{HEAD}\n{ROW}\n"), columns=EventColumns("SDate", "Town"), options=WRITTEN)
     for sentinel in SENTINELS:
         assert sentinel not in said(caught.value, caplog)

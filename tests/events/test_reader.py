@@ -258,9 +258,10 @@ def test_batches_and_counts_agree_whatever_the_size_of_batches(
 ) -> None:
     text = "SDate;Town;N\n31/12/2018;Ornans;1\n" + "".join(f"{date};{town};{n}{end}\n" for date, town, n, end in rows)
     path = write(text)
-    whole = opened(path, count="N")
+    written = {"date_format": "day-first", "encoding": "utf-8"}
+    whole = opened(path, count="N", **written)
     expected = whole.count()
-    events = opened(path, count="N", batch_rows=batch_rows)
+    events = opened(path, count="N", batch_rows=batch_rows, **written)
     table = np.zeros_like(expected.counts)
     seen: list[EventBatch] = list(events.batches())
     for batch in seen:
@@ -268,7 +269,8 @@ def test_batches_and_counts_agree_whatever_the_size_of_batches(
         np.add.at(table, (batch.time_bin, batch.place), batch.count)
     assert np.array_equal(table, expected.counts)
     assert events.bad_rows.first_rows == expected.bad_rows.first_rows
-    assert events.n_rows == expected.n_rows == 1 + sum(any(field.strip() for field in row) for row in rows)
+    # a line end within a field makes two rows, both with too few fields
+    assert events.n_rows == expected.n_rows == 1 + sum(1 + ("\n" in town) for _, town, _, _ in rows)
     assert sum(len(batch) for batch in seen) == expected.n_counted
-    again = opened(path, count="N", batch_rows=batch_rows).count()
+    again = opened(path, count="N", batch_rows=batch_rows, **written).count()
     assert np.array_equal(again.counts, expected.counts)

@@ -18,6 +18,7 @@ from tacit.events import table_notes as table_notes_module
 
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]
+WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 JANUARY = TimeAxis.between("2018-01-01", "2018-01-05", zone="Europe/Paris")
 
 
@@ -71,7 +72,7 @@ def test_towns_of_one_region_and_hours_of_one_day_do_not_repeat(write: Write, co
 
 def test_a_single_date_is_a_table_like_any_other(write: Write, count: Count, places: PlaceAxis) -> None:
     path = write("SDate,Town,N\n2018-01-03,Ornans,4\n")
-    axis = scan_span(path, columns=EventColumns("SDate", "Town", "N")).axis()
+    axis = scan_span(path, columns=EventColumns("SDate", "Town", "N"), options=WRITTEN).axis()
     assert axis.n_bins == 1
     counts = count(path, count="N", domain=Domain(axis, places))
     assert (counts.counts.shape, counts.n_events, notes(counts).lines()) == ((1, 2), 4, [])
@@ -111,7 +112,10 @@ def test_every_repetition_is_found_whatever_the_batches(rows: list[tuple[int, st
     )
     domain = Domain(JANUARY, PlaceAxis.of(["a", "b", "c"]))
     events = open_events(
-        table, columns=EventColumns("SDate", "Town", "N"), domain=domain, options=ReadOptions(batch_rows=batch_rows)
+        table,
+        columns=EventColumns("SDate", "Town", "N"),
+        domain=domain,
+        options=ReadOptions(date_format="year-first", batch_rows=batch_rows),
     )
     found = notes(events.count())
     expected = [number + 2 for number, row in enumerate(rows) if row in rows[:number]]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.events import Reason
-from tacit.events.tables import _array
+from tacit.events.tables import _array, runs
 from tacit.events.user_days import UserDayHash, read_users
 
 KEY = bytes(range(32))
@@ -93,6 +93,5 @@ def test_bytes_and_empty_columns_are_users_too() -> None:
 
 
 def test_a_number_from_a_database_is_one_user_among_text_and_among_numbers() -> None:
-    mixed, numbers = _array((7.0, "Ana")), _array((7.0, 8.0))
-    assert read(mixed) == ["7", "Ana"]
-    assert read(numbers) == ["7", "8"]
+    mixed = [[_array(column) for column in zip(*run, strict=True)] for run in runs([[7.0], ["Ana"], [7], [8.5]])]
+    assert [read(column) for (column,) in mixed] == [["7"], ["Ana"], ["7", Reason.UNREADABLE_USER]]

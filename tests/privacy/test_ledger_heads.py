@@ -20,7 +20,8 @@ from tacit.tally import Tally
 from tacit.wire import ReportFile
 
 HEADS = ("0" * 32, "a" * 32, "f" * 32)
-COLUMNS = ("--time", "day", "--place", "town")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "day", "--place", "town", *WRITTEN)
 
 
 @pytest.fixture

@@ -1,39 +1,137 @@
-"""tacit check: read events and say what is wrong with them, nothing else."""
+"""tacit check: read events, say what is wrong with them, and describe how they are written."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import domain_of, open_source, say_bad_rows, say_table_notes
-from tacit.errors import DataError
+from tacit.cli.described import (
+    Settings,
+    columns_of,
+    description_of,
+    description_path,
+    named_source,
+    options_of,
+    proposed,
+    refuse_dates,
+    settings_of,
+)
+from tacit.cli.options import DomainOptions, UserSourceOptions, takes
+from tacit.cli.sources import domain_of, say_bad_rows, say_table_notes
+from tacit.errors import DataError, SettingError
+from tacit.events import DateFinding, EventCounts, Reason, SourceDescription
 from tacit.plan import Plan
 
 
-@takes(source=SourceOptions, domain=DomainOptions)
+@takes(source=UserSourceOptions, domain=DomainOptions)
 def check(
-    source: SourceOptions,
+    source: UserSourceOptions,
     domain: DomainOptions,
     plan: Annotated[
         str | None, typer.Option(help="Check against this plan's periods and places.", metavar="PLAN")
     ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option(
+            "--confirm",
+            help="Say that the description is true of the source whatever its rows hold, and public; write it.",
+        ),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Describe the source again, and replace its description.")] = (
+        False
+    ),
 ) -> None:
-    """Read events and report what can be counted and what cannot. Writes nothing.
+    """Read events, report what can be counted, and describe how they are written.
+
+    The description is proposed from how the file looks, for you to correct and confirm: it must be true whatever rows
+    the source holds, now or later. Rows are read as it says, each by itself, and those that do not fit are set aside.
+    It is written beside the file, where randomize, count and counter find it.
 
     Rows are named by number and reason, never by what they hold. What is shown here is exact: for your screen only.
 
     Example: [bold]tacit check interventions.csv --time SDate --place Town[/bold]
     """
-    counted_over = Plan.read(plan).domain if plan is not None else domain_of(domain, source)
-    events = open_source(source, counted_over)
+    agreed = None if plan is None else Plan.read(plan)
+    path = description_path(source)
+    known = None if force or path is None or not path.is_file() else description_of(source)
+    zone = domain.zone if agreed is None else agreed.domain.time.zone
+    if known is None:
+        described = _described(source, zone)
+        settings = Settings(named_source(source), columns_of(source), described.options(options_of(source)))
+    else:
+        described, settings = known, settings_of(source, with_user=True)
+        domain = replace(domain, zone=known.zone or zone)
+    counted_over = domain_of(domain, settings) if agreed is None else agreed.domain
     with console.progress("Reading events") as report:
-        counts = events.count(progress=report)
+        counts = settings.open(counted_over).count(progress=report)
+    _say_counts(counts)
+    if not counts.n_events:
+        raise DataError(
+            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates."
+        )
+    console.say(f"How {source.file} is written:")
+    for sentence in described.sentences():
+        console.say(f"  {sentence}")
+    if known is None:
+        _confirm(source, described, confirm=confirm)
+    else:
+        console.say(f"So says {description_path(source)}, which was confirmed before.")
+
+
+def _described(source: UserSourceOptions, zone: str) -> SourceDescription:
+    """The proposed description; the order of dates is asked for, never proposed."""
+    proposal = proposed(source, zone=zone)
+    if proposal.description.date_format is not None or proposal.dates is None:
+        return proposal.description
+    _say_dates(proposal.dates)
+    if not proposal.dates.needs_order or not _is_attended():
+        refuse_dates(source)
+    order = ""
+    while order not in ("day-first", "month-first"):
+        order = typer.prompt("How does the source write its dates? day-first or month-first").strip()
+    return replace(proposal.description, date_format=order)
+
+
+def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm: bool) -> None:
+    """Write the description if it is confirmed, by option or by answer."""
+    console.say("This must be true whatever rows the source holds: rows that do not fit are set aside. It is public.")
+    if not confirm and _is_attended():
+        confirm = typer.confirm("Is it true, and may everyone know it?")
+    if not confirm:
+        console.say("Nothing was written. If it is true, confirm it by giving the same command with: --confirm")
+        return
+    path = description_path(source)
+    if path is None:
+        raise SettingError(
+            "the description of a database has no place of its own. Say where to keep it: --source events.source.toml"
+        )
+    console.check_apart([path], [Path(source.file)])
+    console.check_new(path, force=True)
+    described.write(path)
+    console.say(f"Wrote {path}: randomize, count and counter read the source as it says.")
+
+
+def _is_attended() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and console.out.is_terminal
+
+
+def _say_dates(dates: DateFinding) -> None:
+    if dates.needs_order:
+        console.say(
+            f"Of the dates, for your eyes only: {dates.n_day_first:,} can only be day first, {dates.n_month_first:,} "
+            f"only month first, {dates.n_either:,} either, {dates.n_year_first:,} begin with the year."
+        )
+
+
+def _say_counts(counts: EventCounts) -> None:
     console.strong("Exact figures, not for publication")
     console.say(f"{console.counted(counts.n_rows, 'row')} read, {console.counted(counts.n_events, 'event')} counted.")
-    console.say(f"Read as {events.described}.")
     time = counts.domain.time
     if time.n_bins:
         periods = console.counted(time.n_bins, "period")
@@ -43,7 +141,8 @@ def check(
         )
     say_bad_rows(counts.bad_rows)
     say_table_notes(counts.table)
-    if not counts.n_events:
-        raise DataError(
-            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates."
+    if Reason.BAD_QUOTES in counts.bad_rows.counts:
+        console.say(
+            "If fields of this source may hold line ends, its description must say so: write fields_span_lines = true "
+            "in it. If quotes mean nothing in it: quote = ''"
         )

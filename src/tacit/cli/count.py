@@ -10,11 +10,12 @@ import typer
 from tacit._validate import check_one_of, check_share
 from tacit.central.table import central_mechanism_of
 from tacit.cli import console
+from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules
-from tacit.cli.sources import moved_table, open_source, say_bad_rows, say_table_notes
+from tacit.cli.sources import moved_table, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
 from tacit.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
@@ -83,7 +84,7 @@ def count(
     and name, and refuses a release that the budget does not hold. A run that was interrupted is taken up again, with
     the same noise and at no further cost.
 
-    Example: [bold]tacit count visits.csv --plan plan.toml --time Date --place Branch --out visits.parquet[/bold]
+    Example: [bold]tacit count visits.csv --plan plan.toml --out visits.parquet[/bold]
     """
     book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
     written = [path for path in (out, statement) if path is not None]
@@ -110,7 +111,7 @@ def count(
         agreed_rules.check_within(agreed.domain.time)
     if by is not None:
         agreed.domain.time.coarsen(by)  # refused before anything is spent
-    events = open_source(source, agreed.domain)
+    events = open_source(source, agreed.domain, with_user=agreed.protected_unit.name == "user-day")
     name = data_set or data_set_name(source)
     look = _refuse_oddities if source.strict else _show
     allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)

@@ -16,6 +16,7 @@ from tacit.central.continual.recording import release_name
 from tacit.cli import console
 from tacit.cli.counter_release import Asked, DataSetName, Level, prior_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
+from tacit.cli.described import description_of, open_source
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import (
     LEDGER,
@@ -26,7 +27,7 @@ from tacit.cli.options import (
     seed_or_none,
     takes,
 )
-from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.cli.sources import domain_of, say_bad_rows
 from tacit.domain import Box
 from tacit.errors import SettingError
 from tacit.events import DayDigest
@@ -132,7 +133,7 @@ visits.counter[/bold]
     stream, spend = start_counter(files, law, what, data_set=name, unit=protected, budget=allowed, seed=seed)
     say_started(stream, files, spend)
     say_laws(best, horizon)
-    console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)} --time COLUMN --place COLUMN")
+    console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)}")
 
 
 @app.command(no_args_is_help=True)
@@ -167,7 +168,7 @@ def add(
     paid from notes what is counted, so that it knows the events under any name. An interruption loses nothing: give
     the same command again, and what was not finished is finished.
 
-    Example: [bold]tacit counter add visits.counter visits.csv --date 2025-03-04 --time Date --place Branch[/bold]
+    Example: [bold]tacit counter add visits.counter visits.csv --date 2025-03-04[/bold]
     """
     stream = CounterFiles(counter, history).stream()
     book = None if stream.is_simulation else Ledger(ledger or default_ledger())
@@ -296,13 +297,15 @@ def _counted(
     events: str, reading: ReadingOptions, user: str | None, stream: Stream, bins: range, book: Ledger | None
 ) -> tuple[NDArray[np.int64], dict[str, bytes]]:
     """The exact counts of these bins, for the counter alone, and the digests of days by which the ledger knows them."""
+    source: Any = SourceOptions.of(events, reading)
+    if user is None and stream.unit.name == "user-day" and (description := description_of(source)) is not None:
+        user = description.user
     if (user is None) == (stream.unit.name == "user-day"):
         raise SettingError(
             "a counter of user-days needs the column of users. Add: --user COLUMN"
             if user is None
             else "this counter protects single events. Leave out --user, or start one with --unit user-day."
         )
-    source: Any = SourceOptions.of(events, reading)
     if user is not None:
         own = {field.name: getattr(source, field.name) for field in fields(source)}
         source = UserSourceOptions(**own, user=user)

@@ -10,7 +10,7 @@ import typer
 from tacit.cli import console
 from tacit.datasets import doubs
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.forecast.past import series_of
 from tacit.forecast.table import forecaster_named
 from tacit.mechanisms import plan_for
@@ -24,6 +24,7 @@ from tacit.tally import ExactTally
 from tacit.tallying import estimate_tally, tally_reports
 
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
+_WRITTEN: Final = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 _DEFAULT_F: Final = 0.5
 _SYNTHETIC: Final = "Synthetic interventions, made by tacit simulate doubs: nobody's real data."
 
@@ -58,7 +59,7 @@ def demo(
     reports_file = folder / "interventions.reports"
     with console.progress("3/7 Randomizing every intervention") as report:
         done = randomize_events(
-            open_events(events_file, columns=_COLUMNS, domain=domain),
+            open_events(events_file, columns=_COLUMNS, domain=domain, options=_WRITTEN),
             plan,
             reports_file,
             ledger=_fresh_ledger(folder),

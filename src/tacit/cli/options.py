@@ -111,11 +111,15 @@ def _under(title: str, annotation: Any) -> Any:
 class ReadingOptions:
     """How to read events, where there may be none to read."""
 
-    usual: ClassVar = ("file", "time", "place", "count", "where", "user")
+    usual: ClassVar = ("file", "source", "time", "place", "count", "where", "user")
     others: ClassVar = "How to read the file"
 
     time: Annotated[
-        str | None, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")
+        str | None,
+        typer.Option(
+            help="The column with the date or time of the event. This and the columns below stand in the description.",
+            metavar="COLUMN",
+        ),
     ] = None
     place: Annotated[str | None, typer.Option(help="The column with the town or region.", metavar="COLUMN")] = None
     count: Annotated[
@@ -125,6 +129,12 @@ class ReadingOptions:
     where: Annotated[
         list[str] | None,
         typer.Option(help="Keep only rows with COLUMN=VALUE or COLUMN!=VALUE; may be repeated.", metavar="CONDITION"),
+    ] = None
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            help="The description of the source, made by tacit check (default: FILE.source.toml).", metavar="TOML"
+        ),
     ] = None
     location: Annotated[
         str | None,
@@ -142,15 +152,20 @@ class ReadingOptions:
     date_format: Annotated[
         str | None,
         typer.Option(
-            help="day-first, month-first, or a pattern such as %d.%m.%Y, when dates are ambiguous.", metavar="FORM"
+            help="How dates are written: year-first, day-first, month-first, or a pattern such as %d.%m.%Y.",
+            metavar="FORM",
         ),
     ] = None
-    separator: Annotated[str | None, typer.Option(help="The CSV separator (default: recognized).", metavar="CHAR")] = (
+    separator: Annotated[str | None, typer.Option(help="The CSV separator.", metavar="CHAR")] = None
+    encoding: Annotated[str | None, typer.Option(help="The CSV encoding, such as utf-8 or cp1252.", metavar="NAME")] = (
         None
     )
-    encoding: Annotated[str | None, typer.Option(help="The CSV encoding (default: recognized).", metavar="NAME")] = None
     decimal: Annotated[
-        str | None, typer.Option(help="The decimal sign, . or , (default: recognized).", metavar="CHAR")
+        str | None, typer.Option(help="The decimal sign, . or , (default: either, and 1,000 is no count).")
+    ] = None
+    names: Annotated[
+        str | None,
+        typer.Option(help="The column names of a CSV file that has none, with commas: id,when,town.", metavar="NAMES"),
     ] = None
     polygons: Annotated[
         Path | None, typer.Option(help="GeoJSON polygons of towns or regions, for coordinates.", metavar="GEOJSON")
@@ -176,13 +191,10 @@ class SourceOptions(ReadingOptions):
             help="Events: a CSV or Parquet file, or a database address such as sqlite:///fires.db (with --query).",
         ),
     ]
-    time: Annotated[str, typer.Option(help="The column with the date or time of the event.", metavar="COLUMN")]
 
     @classmethod
     def of(cls, file: str, reading: ReadingOptions) -> SourceOptions:
-        """The same options for a file; the column of dates must be among them."""
-        if reading.time is None:
-            raise SettingError(f"the column with the dates of {file} must be named. Add: --time COLUMN")
+        """The same options for a file."""
         return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)} | {"file": file})
 
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.described import looked_at
 from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
-from tacit.cli.sources import open_source, say_bad_rows
+from tacit.cli.sources import say_bad_rows
 from tacit.errors import DataError
 from tacit.pages import make_page
 from tacit.release import Release
@@ -58,7 +59,7 @@ def page(
 
 def true_counts(source: SourceOptions, release: Release) -> ExactTally:
     """The true events counted over a release's periods and places, for the laboratory."""
-    events = open_source(source, release.domain)
+    events = looked_at(source, zone=release.domain.time.zone).open(release.domain)
     with console.progress("Reading the true events") as report:
         counts = events.count(progress=report)
     say_bad_rows(counts.bad_rows)

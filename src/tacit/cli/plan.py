@@ -228,7 +228,7 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
     if reason is not None:
         console.say(reason)
     if made.is_central:
-        console.say(f"Next: tacit count EVENTS --plan {out} --time COLUMN --place COLUMN")
+        console.say(f"Next: tacit count EVENTS --plan {out}")
         return
     console.say(f"A report has {console.counted(mechanism_of(made).report_bytes, 'byte')}, whatever it hides.")
-    console.say(f"Next: tacit randomize EVENTS --plan {out} --time COLUMN --place COLUMN")
+    console.say(f"Next: tacit randomize EVENTS --plan {out}")

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
 from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
-from tacit.cli.sources import moved_table, open_source, say_bad_rows
+from tacit.cli.sources import moved_table, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -54,7 +55,7 @@ def randomize(
     The ledger knows events by content and name: a second run on the same events is refused, because randomizing twice
     gives more away. With --again it is done, and every release states the sum.
 
-    Example: [bold]tacit randomize interventions.csv --plan plan.toml --time SDate --place Town[/bold]
+    Example: [bold]tacit randomize interventions.csv --plan plan.toml[/bold]
     """
     book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])

@@ -1,4 +1,4 @@
-"""From options to events and domains."""
+"""From options to domains."""
 
 from __future__ import annotations
 
@@ -6,54 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, SourceOptions, UserSourceOptions
+from tacit.cli.described import Settings
+from tacit.cli.options import DomainOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import BadRowSummary, EventColumns, Events, ReadOptions, SqlQuery, TableNotes, open_events, scan_span
-
-
-def columns_of(source: SourceOptions) -> EventColumns:
-    return EventColumns(
-        time=source.time,
-        place=source.place,
-        count=source.count,
-        location=source.location,
-        latitude=source.latitude,
-        longitude=source.longitude,
-        where=tuple(source.where or ()),
-        user=source.user if isinstance(source, UserSourceOptions) else None,
-    )
-
-
-def reading_of(source: SourceOptions) -> ReadOptions:
-    return ReadOptions(
-        date_format=source.date_format,
-        separator=source.separator,
-        encoding=source.encoding,
-        decimal=source.decimal,
-        strict=source.strict,
-        polygons=source.polygons,
-        polygons_name=source.polygons_name,
-        polygons_crs=source.polygons_crs,
-        crs=source.crs,
-    )
-
-
-def named_source(source: SourceOptions) -> object:
-    """A path, or a query's result when a database address was given."""
-    if "://" not in source.file:
-        if source.query is not None:
-            raise SettingError(
-                "query belongs to a database address such as sqlite:///fires.db. Leave it out for a file."
-            )
-        return Path(source.file)
-    if source.query is None:
-        raise SettingError("a database address needs a query. Add: --query 'SELECT ... FROM ...'")
-    return SqlQuery(source.file, source.query)
-
-
-def open_source(source: SourceOptions, domain: Domain) -> Events:
-    return open_events(named_source(source), columns=columns_of(source), domain=domain, options=reading_of(source))
+from tacit.events import BadRowSummary, TableNotes, scan_span
 
 
 def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
@@ -85,15 +42,15 @@ def places_columns(given: Sequence[str] | None) -> dict[str, str]:
     return named
 
 
-def domain_of(options: DomainOptions, source: SourceOptions | None = None, *, level: str = "region") -> Domain:
-    """The domain asked for; without dates it spans the events' own, for the curator's screen."""
+def domain_of(options: DomainOptions, settings: Settings | None = None, *, level: str = "region") -> Domain:
+    """The domain asked for; without dates it spans those of the events, for the curator's screen."""
     first, last = options.first, options.last
-    if source is not None and (first is None or last is None):
+    if settings is not None and (first is None or last is None):
         with console.progress("Looking for the first and last date") as report:
             span = scan_span(
-                named_source(source),
-                columns=columns_of(source),
-                options=reading_of(source),
+                settings.named,
+                columns=settings.columns,
+                options=settings.options,
                 zone=options.zone,
                 progress=report,
             )

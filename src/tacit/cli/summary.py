@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tacit.cli import console
+from tacit.cli.described import looked_at
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.cli.sources import domain_of, say_bad_rows
 from tacit.events import summarize
 
 
@@ -17,7 +18,8 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
 
     Example: [bold]tacit summary interventions.csv --time SDate --place Town[/bold]
     """
-    events = open_source(source, domain_of(domain, source, level="town"))
+    settings = looked_at(source, zone=domain.zone)
+    events = settings.open(domain_of(domain, settings, level="town"))
     with console.progress("Reading events") as report:
         counts = events.count(progress=report)
     found = summarize(counts)

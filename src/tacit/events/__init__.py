@@ -1,7 +1,8 @@
 """Events from files, frames and databases, as cells of a domain.
 
-1. Say which column holds what (:class:`EventColumns`) and, where it cannot be recognized, how it is written
-   (:class:`ReadOptions`).
+1. Say which column holds what (:class:`EventColumns`) and how it is written (:class:`ReadOptions`), or take both from a
+   :class:`SourceDescription`. :func:`propose_source` proposes one, to be confirmed by who knows the source: what is
+   done with a row depends on that row and on these public settings alone.
 2. :func:`open_events` opens a CSV or Parquet file, the result of a :class:`SqlQuery` or any frame with the Arrow
    capsule protocol, and finds the columns.
 3. :meth:`Events.batches` gives the good rows a batch at a time, :meth:`Events.count` their exact counts. Bad rows are
@@ -20,7 +21,9 @@ from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.polygons import Polygons
+from tacit.events.proposal import DateFinding, Proposal, propose_source
 from tacit.events.reader import Events, open_events
+from tacit.events.source_description import SourceDescription
 from tacit.events.sources import SqlQuery
 from tacit.events.span import Span, scan_span
 from tacit.events.summary import EventSummary, YearSummary, summarize
@@ -29,6 +32,7 @@ from tacit.events.table_notes import TableNotes
 __all__ = [
     "BadRowSummary",
     "Condition",
+    "DateFinding",
     "DayDigest",
     "EventBatch",
     "EventColumns",
@@ -37,13 +41,16 @@ __all__ = [
     "EventSummary",
     "Events",
     "Polygons",
+    "Proposal",
     "ReadOptions",
     "Reason",
+    "SourceDescription",
     "Span",
     "SqlQuery",
     "TableNotes",
     "YearSummary",
     "open_events",
+    "propose_source",
     "scan_span",
     "summarize",
 ]

@@ -20,24 +20,45 @@ def is_text(kind: Any) -> bool:
 
 
 def text_of(column: Any) -> Any:
-    """The column as plain Arrow text, with nulls as blanks; whole numbers lose a decimal part of zeros.
+    """The column as plain Arrow text, with nulls as blanks; whole numbers lose a decimal part of zeros, each by itself.
 
     >>> import pyarrow as pa
-    >>> text_of(pa.array([25056.0, None])).to_pylist()
-    ['25056', '']
+    >>> text_of(pa.array([25056.0, None, 2.5])).to_pylist()
+    ['25056', '', '2.5']
     """
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
     types = pa.types
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_floating(column.type):
-        # a column of whole numbers with gaps is often stored as floats
-        is_whole = pc.all(pc.equal(column, pc.floor(column))).as_py() is not False
-        if is_whole and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
-            column = column.cast(pa.int64())
+        # a column of whole numbers with gaps is often stored as floats; beyond 2^53 not every whole number is one
+        is_whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**53))
+        whole = pc.if_else(is_whole, column, None).cast(pa.int64()).cast(pa.large_string())
+        column = pc.coalesce(whole, column.cast(pa.large_string()))
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
-        column = column.cast(pa.large_string())
+        column = readable(column) if types.is_binary(column.type) else column.cast(pa.large_string())
     return column.fill_null("") if column.null_count else column
+
+
+def readable(column: Any) -> Any:
+    """The column with every text or bytes that are no UTF-8 replaced by text that says so, each by itself.
+
+    >>> import pyarrow as pa
+    >>> readable(pa.array([b"Ornans", b"Besan\\xe7on"])).to_pylist()
+    ['Ornans', 'Besan\ufffdon']
+    """
+    pa = require("pyarrow", extra="events")
+    types = pa.types
+    is_binary = types.is_binary(column.type) or types.is_large_binary(column.type)
+    if types.is_dictionary(column.type) and is_text(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, readable(column.dictionary))
+    if not (is_binary or is_text(column.type)):
+        return column
+    plain = column if is_binary else column.cast(pa.large_string())
+    if not unreadable_texts(plain.cast(pa.large_binary()).fill_null(b"")):
+        return plain.cast(pa.large_string())
+    texts = [None if one is None else one.decode(errors="replace") for one in plain.cast(pa.large_binary()).to_pylist()]
+    return pa.array(texts, pa.large_string())
 
 
 def bytes_and_offsets(column: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -69,3 +90,37 @@ def codes_of(column: Any) -> tuple[NDArray[np.int32], list[str]]:
         names.append("")
     codes: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False)
     return codes, names
+
+
+def is_utf8(data: bytes | NDArray[np.uint8]) -> bool:
+    """Whether bytes are valid UTF-8; several times as fast as decoding them."""
+    pa = require("pyarrow", extra="events")
+    buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data)]
+    try:
+        pa.Array.from_buffers(pa.large_binary(), 1, buffers).cast(pa.large_string())
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def unreadable_texts(column: Any) -> list[int]:
+    """Which texts of a column of text or bytes are no UTF-8, each by itself."""
+    data, offsets = bytes_and_offsets(column)
+    part = data[offsets[0] : offsets[-1]]
+    special = np.flatnonzero(part >= 0x80) + offsets[0]
+    if not len(special):
+        return []
+    with_special = np.unique(np.searchsorted(offsets, special, side="right") - 1).tolist()
+    # a character that begins in one text and ends in the next would be good for both together
+    starts = data[offsets[:-1][np.diff(offsets) > 0]]
+    if is_utf8(part) and not ((starts & 0xC0) == 0x80).any():
+        return []
+    return [number for number in with_special if not _decodes(data[offsets[number] : offsets[number + 1]].tobytes())]
+
+
+def _decodes(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

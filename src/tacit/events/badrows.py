@@ -1,7 +1,7 @@
 """Rows that cannot be counted: how many, why, and where the first ones stand. Never what they hold.
 
 Row numbers are those a spreadsheet shows: the line of column names is row 1, the first event row 2, blank
-lines count, and a field that spans several lines is still one row. Frames, Parquet files and query results
+lines count, and where fields may span lines a row with such a field is one row. Frames, Parquet files and query results
 have no line of column names but are numbered alike, so that one table has one numbering in every format.
 """
 
@@ -25,7 +25,9 @@ class Reason(Enum):
     """Why a row was set aside. A row has one reason: the first that applies, in this order."""
 
     RAGGED = "more or fewer fields than there are columns"
-    UNREADABLE_TEXT = "text that is not UTF-8"
+    BAD_QUOTES = "a quote that is not closed, or text after a closing quote"
+    TOO_LONG = "more than 4 MB of text"
+    UNREADABLE_TEXT = "text that does not fit the encoding"
     NO_DATE = "no date"
     UNREADABLE_DATE = "a date that cannot be read"
     OUTSIDE_TIME = "a date outside the time axis"

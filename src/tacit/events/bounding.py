@@ -8,8 +8,7 @@ Why the sensitivity is ``most`` for adding or removing all events of one user on
 user and day, and what is counted of a group depends on its own rows and their order alone. Without one group, all
 others hold the same rows in the same order and count the same; the group itself had counted at most ``most`` events.
 So the counts differ by at most ``most`` in all (:math:`\ell_1`). Neither the order of other users' rows nor that of
-other days matters. The argument takes the reading of a row as given: the order of dates, which a whole file may
-settle, is to be stated where one user's rows could be the ones that settle it.
+other days matters. How a row is read does not depend on other rows either (:mod:`tacit.events.source_description`).
 
 Memory does not grow with the number of events. Rows go to temporary files by their user-day, in the order they come,
 and are bounded file by file; a file of too many rows is first spread over further files. The files have no name (or,

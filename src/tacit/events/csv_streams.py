@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import importlib
 import zlib
 from typing import BinaryIO, Final, Protocol
 
 CUT_OFF: Final = "the compressed file is damaged or cut off here. Copy or download it again"
 UNREADABLE: Final = "the file cannot be read further. Copy it again, or check the disk"
-NOT_IN_ENCODING: Final = "the text does not fit the encoding. Give the right encoding, or save the file as UTF-8"
+# lines before the first event: column names, and what a program writes above them
+_MAX_HEAD_BYTES: Final = 1 << 22
 
 
 class StreamDamage(Exception):
@@ -59,43 +61,91 @@ class Unzipped:
         raise StreamDamage(CUT_OFF)
 
 
+# no character, and in no text: it stands for what does not fit the encoding
+UNFIT: Final = "\uffff"
+
+
 class Transcoded:
-    """A stream in another encoding."""
+    """A stream in another encoding, row by row: a mark stands for what does not fit it.
+
+    An encoding of one byte a character, and UTF-16 and UTF-32, know no state that could outlive a line end. Any other
+    is decoded line by line.
+    """
 
     def __init__(self, stream: ByteStream, encoding: str) -> None:
         self._stream = stream
         self._encoding = encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._is_damaged = self._is_done = False
+        self._by_line = not (is_one_byte(encoding) or codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")))
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors=_UNFIT)
+        self._carry = b""
+        self._is_done = False
 
     def read(self, size: int, /) -> bytes:
         """About ``size`` bytes."""
-        text = ""
-        while not text and not self._is_done and not self._is_damaged:
-            data = self._stream.read(size)
-            self._is_done = not data
-            text = self._decode(data)
-        if not text and self._is_damaged:
-            raise StreamDamage(NOT_IN_ENCODING)
-        return text.encode("utf-8", errors="replace")
+        data = b""
+        while not data and not self._is_done:
+            part = self._stream.read(size)
+            self._is_done = not part
+            data = self._lines(part) if self._by_line else self._decoder.decode(part, final=not part).encode()
+        return data
 
-    def _decode(self, data: bytes) -> str:
-        try:
-            return self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            self._is_damaged = True
-            return bytes(error.object[: error.start]).decode(self._encoding, errors="ignore")
+    def _lines(self, part: bytes) -> bytes:
+        self._carry += part
+        end = len(self._carry) if not part else last_line_end(self._carry)
+        whole, self._carry = self._carry[:end], self._carry[end:]
+        return b"".join(marked(line, self._encoding) for line in whole.splitlines(keepends=True))
 
 
-class MacLineEnds:
-    """A stream whose lines end with a carriage return alone, given with line feeds."""
+_UNFIT: Final = "tacit-unfit"
+codecs.register_error(_UNFIT, lambda problem: (UNFIT, problem.end))  # type: ignore[attr-defined]
+
+
+def marked(data: bytes, encoding: str = "utf-8") -> bytes:
+    """Text in UTF-8, with a mark in place of whatever does not fit its encoding; line ends stay where they are.
+
+    >>> marked(b"Besan\\xe7on\\n").decode() == f"Besan{UNFIT}on\\n"
+    True
+    """
+    return data.decode(encoding, errors=_UNFIT).encode()
+
+
+def is_one_byte(encoding: str) -> bool:
+    """Whether every byte of an encoding is one character, or none, whatever stands before it.
+
+    >>> is_one_byte("cp1252"), is_one_byte("utf-8"), is_one_byte("shift_jis")
+    (True, False, False)
+    """
+    name = codecs.lookup(encoding).name.replace("-", "_")
+    if name in ("ascii", "iso8859_1"):
+        return True
+    return hasattr(importlib.import_module(f"encodings.{name}"), "decoding_table")
+
+
+def last_line_end(data: bytes) -> int:
+    """Where the last whole line of some data ends; a final carriage return may be half of a line end.
+
+    >>> last_line_end(b"a\\nb"), last_line_end(b"a\\rb\\r"), last_line_end(b"a")
+    (2, 2, 0)
+    """
+    return max(data.rfind(b"\n"), data.rfind(b"\r", 0, max(0, len(data) - 1))) + 1
+
+
+class LineFeeds:
+    """A stream whose lines end as on any system, given with line feeds."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
+        self._carry = b""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes."""
-        return self._stream.read(size).replace(b"\r", b"\n")
+        """About ``size`` bytes."""
+        part = self._stream.read(size)
+        data = self._carry + part
+        self._carry = b"\r" if part and data.endswith(b"\r") else b""
+        data = data[: len(data) - len(self._carry)]
+        if part and not data:
+            return self.read(size)
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 class _Rejoined:
@@ -113,20 +163,24 @@ class _Rejoined:
         return self._stream.read(size)
 
 
-def skip_lines(stream: ByteStream, count: int) -> ByteStream:
-    """The stream after its first ``count`` lines.
+def take_lines(stream: ByteStream, count: int) -> tuple[list[bytes], ByteStream]:
+    """The first ``count`` lines of a stream, and the stream after them.
 
     >>> import io
-    >>> skip_lines(io.BytesIO(b"SDate,Town\\n2018-01-01,Ornans\\n"), 1).read(10)
-    b'2018-01-01'
+    >>> lines, rest = take_lines(io.BytesIO(b"SDate,Town\\r\\n2018-01-01,Ornans\\n"), 1)
+    >>> lines, rest.read(10)
+    ([b'SDate,Town\\r\\n'], b'2018-01-01')
     """
-    start = b""
-    while start.count(b"\n") < count:
+    start, lines = b"", list[bytes]()
+    # one more line than asked for, so that a carriage return is not half of a line end
+    while count and len(lines) <= count and len(start) <= _MAX_HEAD_BYTES:
         part = stream.read(1 << 16)
         if not part:
-            return _Rejoined(b"", stream)
+            break
         start += part
-    return _Rejoined(start.split(b"\n", count)[count], stream)
+        lines = start.splitlines(keepends=True)
+    lines = lines[:count]
+    return lines, _Rejoined(start[sum(len(line) for line in lines) :], stream)
 
 
 def read_fully(stream: ByteStream, size: int) -> tuple[bytes, str | None]:

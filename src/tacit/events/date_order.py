@@ -1,4 +1,4 @@
-"""Day first or month first? Decided by the whole table, never by a guess.
+"""Day first or month first? Decided by the whole of a public table, never by a guess; events are not read this way.
 
 ``13/02/2018`` can only be day first and ``02/13/2018`` only month first. The first such row of a table settles how all
 the others are read; if there is none the table is refused, and if there are both kinds too.

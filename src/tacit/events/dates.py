@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
-from tacit.errors import DataError
 from tacit.events.arrays import bytes_and_offsets, is_text, text_of
 from tacit.events.date_format import ANY_DATE, DateForm, DateOrder
 
@@ -50,11 +49,17 @@ class ReadDates:
         return cls(np.zeros(count, np.int64), np.full(count, UNREADABLE, np.uint8), *flags)
 
 
-def read_dates(column: Any, form: DateForm, *, source: str) -> ReadDates:
-    """Read an Arrow array of timestamps, dates or text.
+def holds_dates(kind: Any) -> bool:
+    """Whether an Arrow type may hold dates: dates, timestamps, text, or nothing at all."""
+    types = require("pyarrow", extra="events").types
+    return bool(types.is_null(kind) or types.is_timestamp(kind) or types.is_date(kind) or is_text(kind))
+
+
+def read_dates(column: Any, form: DateForm) -> ReadDates:
+    """Read an Arrow array of timestamps, dates or text; of anything else no value is a date.
 
     >>> import pyarrow as pa
-    >>> dates = read_dates(pa.array(["2008/08/08 08:08", "", "08.08.2008"]), DateForm(), source="events.csv")
+    >>> dates = read_dates(pa.array(["2008/08/08 08:08", "", "08.08.2008"]), DateForm())
     >>> dates.state.tolist(), dates.seconds[:1].astype("datetime64[s]").item().isoformat()
     ([0, 1, 3], '2008-08-08T08:08:00')
     """
@@ -65,10 +70,9 @@ def read_dates(column: Any, form: DateForm, *, source: str) -> ReadDates:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _read_typed(pa, column)
     if not is_text(kind):
-        raise DataError(
-            f"{source}: the column of dates holds {kind}, not dates or text. "
-            "Name another column as time, or convert it to dates."
-        )
+        dates = ReadDates.empty(len(column))
+        dates.state[column.is_null().to_numpy(zero_copy_only=False)] = BLANK
+        return dates
     return _read_text(text_of(column), form)
 
 

@@ -76,8 +76,6 @@ class Interpreted:
     unowned: EventBatch
     bad: Mapping[Reason, NDArray[np.int64]]
     n_left_out: int
-    dates: ReadDates
-    record: NDArray[np.int64]
 
     def batch(self, first_row: int) -> EventBatch:
         """The events with the row numbers they have in the file."""
@@ -94,7 +92,6 @@ class Interpreter:
         conditions: tuple[Condition, ...],
         options: ReadOptions,
         locator: PointLocator | None,
-        source: str,
         user_days: UserDayHash,
     ) -> None:
         self._axis = domain.time
@@ -102,14 +99,13 @@ class Interpreter:
         self._conditions = conditions
         self._options = options
         self._locator = locator
-        self._source = source
         self._matcher = PlaceMatcher(domain.place)
         self._elsewhere = domain.place.elsewhere
         self._user_days = user_days
 
     def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
-        """Read one table; dates whose order is not settled leave the result undecided."""
-        dates = read_dates(self._column(table, "time"), form, source=self._source)
+        """Read one table, row by row: no row has a say in how another is read."""
+        dates = read_dates(self._column(table, "time"), form)
         record = table.records()
         reason = self._left_out(table)
         n_left_out = int(np.count_nonzero(reason))
@@ -126,15 +122,12 @@ class Interpreter:
         is_unowned = (user_reason != 0) & (reason == 0)
         reason[is_unowned] = user_reason[is_unowned]
         bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
-        if len(table.ragged):
-            bad[Reason.RAGGED] = table.ragged
-        if len(table.unreadable):
-            bad[Reason.UNREADABLE_TEXT] = table.unreadable
+        bad |= {why: records for why, records in table.set_aside().items() if len(records)}
         events = EventBatch(time_bin, place, count, seconds, record, user_day, place_word)
         unowned = events.take(np.flatnonzero(is_unowned))
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))
-        return Interpreted(events, unowned, bad, n_left_out, dates, record)
+        return Interpreted(events, unowned, bad, n_left_out)
 
     def _column(self, table: RawTable, part: str) -> Any:
         return table.columns[self._parts[part]]

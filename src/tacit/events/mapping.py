@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from tacit.events.polygons import Polygons
 
 SEPARATORS: Final = (",", ";", "\t", "|")
+FORMATS: Final = ("csv", "csv.gz", "parquet", "sql", "frame")
 CRS_CHOICES: Final = ("EPSG:4326", "EPSG:2154")
-_NAMES_SHOWN: Final = 40
+_NAMES_SHOWN: Final = 40  # enough to see most tables whole
+_LOOKS_LIKE_DATA: Final = re.compile(r"\s*[-+(]?\s*[0-9].*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +106,18 @@ class EventColumns:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read what cannot be told from the file, or should not be guessed.
+    """How a source is written and how to read it. Nothing here may be measured on the rows: see ``SourceDescription``.
 
-    ``date_format`` is ``"day-first"``, ``"month-first"`` or a pattern such as ``"%d.%m.%Y %H:%M"``. ``decimal`` is
-    the decimal sign, ``"."`` or ``","``; the other one then groups the thousands of counts. Without it ``1,000`` is
-    no count, for it may be one or a thousand. ``crs`` is that of the events' coordinates; ``polygons`` a GeoJSON file,
-    with ``polygons_crs`` where it declares none and ``polygons_name`` the property that names its features. ``strict``
-    refuses the file if any row is bad. ``batch_rows`` sets how many rows, about, are in memory at a time.
+    Text needs ``date_format``: ``"year-first"``, ``"day-first"``, ``"month-first"`` or a pattern such as
+    ``"%d.%m.%Y %H:%M"``. A CSV file also needs ``encoding`` and ``separator``. Its events begin after ``header_lines``
+    lines; ``names`` are its column names, without which they are taken from the last of these lines. ``quote`` may
+    enclose a field (``""``: nothing may). A line end ends a row unless ``fields_span_lines``. ``decimal`` is the
+    decimal sign, ``"."`` or ``","``; the other one then groups the thousands of counts. Without it either is a decimal
+    sign, and ``1,000`` is no count, for it may be one or a thousand. ``zone`` is that of the source's clocks, if known.
+
+    ``crs`` is that of the events' coordinates; ``polygons`` a GeoJSON file, with ``polygons_crs`` where it declares
+    none and ``polygons_name`` the property that names its features. ``strict`` refuses the file if any row is bad.
+    ``batch_rows`` sets how many rows, about, are in memory at a time.
     """
 
     date_format: str | None = None
@@ -122,26 +130,42 @@ class ReadOptions:
     polygons_name: str | None = None
     crs: str = "EPSG:4326"
     batch_rows: int = 131_072
+    format: str | None = None
+    quote: str = '"'
+    fields_span_lines: bool = False
+    header_lines: int = 1
+    names: tuple[str, ...] | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         from tacit.events.date_format import check_date_format
 
         check_at_least(1, batch_rows=self.batch_rows)
+        check_at_least(0, header_lines=self.header_lines)
         check_one_of(CRS_CHOICES, crs=self.crs)
+        check_one_of(('"', ""), quote=self.quote)
+        if self.format is not None:
+            check_one_of(FORMATS, format=self.format)
         if self.polygons_crs is not None:
             check_one_of(CRS_CHOICES, polygons_crs=self.polygons_crs)
         if self.decimal is not None:
             check_one_of((".", ","), decimal=self.decimal)
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n\0'):
-            raise SettingError(
-                f"separator must be one character such as ; or , or a tab; got separator={self.separator!r}."
-            )
-        if self.separator is not None and not self.separator.isascii():
-            raise SettingError(f"separator must be an ASCII character; got separator={self.separator!r}.")
+        if self.separator is not None:
+            check_separator(self.separator)
         if self.encoding is not None:
             check_encoding(self.encoding)
         if self.date_format is not None:
             check_date_format(self.date_format)
+        if self.names is None and not self.header_lines:
+            raise SettingError("names must be given where no line holds the column names. Name every column, in order.")
+
+
+def check_separator(separator: str) -> None:
+    """Refuse what cannot stand between fields."""
+    if len(separator) != 1 or separator in '"\r\n\0':
+        raise SettingError(f"separator must be one character such as ; or , or a tab; got separator={separator!r}.")
+    if not separator.isascii():
+        raise SettingError(f"separator must be an ASCII character; got separator={separator!r}.")
 
 
 def check_encoding(encoding: str) -> None:
@@ -157,8 +181,10 @@ def check_encoding(encoding: str) -> None:
         )
 
 
-def find_column(names: Sequence[str], wanted: str, *, role: str, source: str) -> int:
+def find_column(names: Sequence[str], wanted: str, *, role: str, source: str, may_quote: bool = True) -> int:
     """Find a column by its exact name, else without regard to case, accents and outer spaces.
+
+    Unless the names ``may_quote``, which a first event taken for them may not, the message repeats none of them.
 
     >>> find_column(["id", "Début"], "debut", role="time", source="events.csv")
     1
@@ -178,6 +204,11 @@ Did you mean 'SDate'?
                 f"{source}: columns {positions} are both called {wanted!r} (asked for as {role}). "
                 "Rename all but one of them."
             )
+    if not may_quote:
+        raise MissingColumn(
+            f"{source} has no column {wanted!r} (asked for as {role}), nor any other that was asked for. "
+            "Look at its first line: if it holds no column names, give them as names (on the command line --names)."
+        )
     nearest = _nearest(names, wanted)
     shown = ", ".join(name.strip()[:60] for name in names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
     hint = f"Did you mean {nearest!r}?" if nearest is not None else f"Name the column to use as {role}."
@@ -188,6 +219,15 @@ def fold_column(name: str) -> str:
     """A column's name without case, accents and outer spaces."""
     bare = unicodedata.normalize("NFKD", name.strip()).casefold()
     return "".join(letter for letter in bare if not unicodedata.combining(letter))
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Whether a line of column names is rather a first event: it must then not be repeated in a message.
+
+    >>> looks_like_data(["1", "2018-03-04 05:06", "Ornans"]), looks_like_data(["ID", "SDate", "Town"])
+    (True, False)
+    """
+    return any(_LOOKS_LIKE_DATA.fullmatch(name) is not None for name in names)
 
 
 def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str, str]:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tacit.domain import Domain
-from tacit.errors import SettingError, UnreadableFile
+from tacit.errors import DataError, NotDescribed, SettingError
+from tacit.events.arrays import is_text
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.bounding import UserDayBound
 from tacit.events.counts import CountKeeper, EventCounts
-from tacit.events.date_order import OrderKeeper
-from tacit.events.description import describe_dates, describe_numbers
+from tacit.events.date_format import DateForm, parse_date_format
+from tacit.events.dates import holds_dates
 from tacit.events.digest import DayDigest, EventDigest
-from tacit.events.interpret import EventBatch, Interpreted, Interpreter
-from tacit.events.mapping import EventColumns, ReadOptions, find_column, wanted_columns
+from tacit.events.interpret import EventBatch, Interpreter
+from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.polygons import PointLocator, Polygons
 from tacit.events.reading import Progress, Reading
 from tacit.events.sources import Source, open_source
@@ -27,13 +28,16 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
     """Open a CSV or Parquet path, a :class:`SqlQuery`, or any frame with the Arrow capsule protocol.
 
     Settings, columns and polygons are checked here; rows are read by :meth:`Events.batches` and
-    :meth:`Events.count`.
+    :meth:`Events.count`. What is done with a row depends on that row and on these settings alone, so text needs a
+    ``date_format``, and a CSV file an ``encoding`` and a ``separator`` too: take them from a
+    :class:`~tacit.events.SourceDescription`, which :func:`~tacit.events.propose_source` proposes.
 
     >>> import pyarrow as pa
     >>> from tacit.domain import PlaceAxis, TimeAxis
     >>> table = pa.table({"SDate": ["2018-01-01 08:08", "2018-01-02"], "Town": ["south", "South"]})
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-02"), PlaceAxis.of(["North", "South"]))
-    >>> open_events(table, columns=EventColumns(time="SDate", place="Town"), domain=domain).count().counts
+    >>> columns, written = EventColumns(time="SDate", place="Town"), ReadOptions(date_format="year-first")
+    >>> open_events(table, columns=columns, domain=domain, options=written).count().counts
     array([[0, 1],
            [0, 1]])
     """
@@ -43,24 +47,50 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
             "polygons must be given to place events by their coordinates; got polygons=None. "
             "Give a GeoJSON file, or leave out the columns of coordinates."
         )
+    if options.zone is not None and options.zone != domain.time.zone:
+        raise SettingError(
+            f"zone must be that of the source's clocks, {options.zone}; got zone={domain.time.zone}. "
+            "Count in the zone of the source, or correct its description."
+        )
+    opened = open_source(source, options=options)
     wanted = wanted_columns(columns, with_coordinates=True)
-    opened = open_source(source, wanted=tuple(wanted.values()), options=options)
-    positions = find_columns(opened, wanted)
+    positions = find_columns(opened, wanted, are_public=opened.has_public_names)
     locator = _locator(domain, options) if columns.has_coordinates else None
     return Events(opened, positions, columns, domain, options, locator)
 
 
-def find_columns(source: Source, wanted: dict[str, str]) -> dict[str, int]:
-    """The position of each wanted column, the column of dates first."""
-    if source.names_may_be_values and not set(wanted.values()) <= set(source.names):
-        raise UnreadableFile(
-            f"{source.name}: the first row looks like an event, not like column names. "
-            "Write the column names on the first line."
-        )
+def find_columns(source: Source, wanted: dict[str, str], *, are_public: bool = False) -> dict[str, int]:
+    """The position of each wanted column, the column of dates first.
+
+    Unless the names ``are_public``, they may be a first event in a file without column names; where none is found, no
+    message repeats them.
+    """
+    folded = {fold_column(name) for name in source.names}
+    may_quote = are_public or (
+        any(fold_column(name) in folded for name in wanted.values()) and not looks_like_data(source.names)
+    )
     return {
-        part: find_column(source.names, name, role=part.rstrip("0123456789"), source=source.name)
+        part: find_column(source.names, name, role=part.rstrip("0123456789"), source=source.name, may_quote=may_quote)
         for part, name in wanted.items()
     }
+
+
+def form_of_dates(source: Source, position: int, options: ReadOptions) -> DateForm:
+    """How to read the column of dates; refuses one that holds none, and text that nothing describes."""
+    kind = source.kind(position)
+    if kind is not None and not holds_dates(kind):
+        raise DataError(
+            f"{source.name}: the column of dates holds {kind}, not dates or text. "
+            "Name another column as time, or convert it to dates."
+        )
+    if options.date_format is not None:
+        return parse_date_format(options.date_format)
+    if kind is None or is_text(kind):
+        raise NotDescribed(
+            f"{source.name} may hold its dates as text, and nothing says how they are written. Give date_format: "
+            "year-first, day-first, month-first or a pattern such as %d.%m.%Y."
+        )
+    return DateForm()
 
 
 class Events:
@@ -83,14 +113,13 @@ class Events:
         self.options = options
         self._source = source
         self._positions = positions
-        self._reading: Reading[Interpreted] | None = None
+        self._form = form_of_dates(source, positions["time"], options)
         self._interpreter = Interpreter(
             domain,
             tuple(positions),
             columns.conditions,
             options,
             locator,
-            source.name,
             UserDayHash(secrets.token_bytes(KEY_BYTES)),
         )
         self._start()
@@ -102,20 +131,6 @@ class Events:
     def name(self) -> str:
         """What the source is called in messages."""
         return self._source.name
-
-    @property
-    def described(self) -> str:
-        """How the source is read: after a reading, all that was recognized or given; before it, what the start tells.
-
-        For example ``CSV, UTF-8, separator ;, decimal comma, day first``.
-        """
-        reading = self._reading
-        parts = self._source.described(western=None if reading is None else reading.western)
-        if self._source.is_text:
-            parts += describe_numbers(self.columns, self.options)
-        form = OrderKeeper(self.options.date_format, self.name).form if reading is None else reading.form
-        has_dates = reading is not None and reading.has_dates and self._source.is_text
-        return ", ".join((*parts, *describe_dates(form, self.options, has_dates=has_dates)))
 
     @property
     def n_rows(self) -> int:
@@ -213,10 +228,8 @@ class Events:
         reading = Reading(
             self._source,
             tuple(self._positions.values()),
-            self._interpreter.interpret,
-            date_format=self.options.date_format,
+            lambda table: self._interpreter.interpret(table, self._form),
         )
-        self._reading = reading
         for first_row, made in reading.run(progress):
             for reason, records in made.bad.items():
                 self._bad.add(reason, records + first_row)

@@ -5,7 +5,7 @@ A source hands out *pieces* that are cheap to make; :meth:`Piece.load` does the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -14,9 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import SettingError, UnreadableFile
+from tacit.events.badrows import Reason
 from tacit.events.mapping import ReadOptions
 
 FIRST_ROW: Final = 2  # row 1 is that of the column names, be they written or not
+
+
+def _none() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +29,32 @@ class RawTable:
     """Columns of some consecutive rows, as Arrow arrays, in the order they were asked for.
 
     ``row`` gives each row's place among the ``n_records`` records (those set aside and blank lines included), or
-    is None where they are the same; ``ragged`` and ``unreadable`` records were set aside, ``n_blank`` rows were
-    blank. ``western`` is whether the text had to be read as Windows-1252, None if it was plain ASCII, and
-    ``western_at`` the record that settled it; ``as_utf8`` reads it again as UTF-8. ``n_special`` characters beyond
-    ASCII were UTF-8, ``n_strays`` bytes were not. ``damage`` is what stands in the way after the last record.
+    is None where they are the same; ``ragged``, ``misquoted``, ``too_long`` and ``unreadable`` records were set aside,
+    ``n_blank`` rows were blank. ``damage`` is what stands in the way after the last record.
     """
 
     columns: tuple[Any, ...]
     n_records: int
     row: NDArray[np.int64] | None = None
-    ragged: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    unreadable: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    ragged: NDArray[np.int64] = field(default_factory=_none)
+    misquoted: NDArray[np.int64] = field(default_factory=_none)
+    too_long: NDArray[np.int64] = field(default_factory=_none)
+    unreadable: NDArray[np.int64] = field(default_factory=_none)
     n_blank: int = 0
-    western: bool | None = None
-    western_at: int = 0
-    as_utf8: Callable[[], RawTable] | None = None
-    n_special: int = 0
-    n_strays: int = 0
     damage: str | None = None
 
     def records(self) -> NDArray[np.int64]:
         """The record in which each row stands."""
         return np.arange(self.n_records) if self.row is None else self.row
+
+    def set_aside(self) -> dict[Reason, NDArray[np.int64]]:
+        """The records that could not be taken, by reason."""
+        return {
+            Reason.RAGGED: self.ragged,
+            Reason.BAD_QUOTES: self.misquoted,
+            Reason.TOO_LONG: self.too_long,
+            Reason.UNREADABLE_TEXT: self.unreadable,
+        }
 
 
 class Piece(Protocol):
@@ -83,15 +92,11 @@ class Source(Protocol):
         """The row number of the first record."""
 
     @property
-    def names_may_be_values(self) -> bool:
-        """Whether the column names look like an event, and must then not be repeated in a message."""
+    def has_public_names(self) -> bool:
+        """Whether the column names surely are names; else they may be a first event, which no message may repeat."""
 
-    @property
-    def is_text(self) -> bool:
-        """Whether everything in it is text, dates and numbers too."""
-
-    def described(self, *, western: bool | None) -> tuple[str, ...]:
-        """What the source is and how it is written, in a few words; ``western`` as a reading found it."""
+    def kind(self, position: int) -> Any | None:
+        """The Arrow type of a column, None where only its values tell."""
 
     def pieces(self, positions: Sequence[int]) -> Iterator[Piece]:
         """The columns at these positions, piece by piece."""
@@ -108,28 +113,39 @@ class SqlQuery:
     query: str
 
 
-def open_source(source: object, *, wanted: Sequence[str], options: ReadOptions) -> Source:
-    """Open a path, a query or any object with the Arrow capsule protocol."""
+def open_source(source: object, *, options: ReadOptions) -> Source:
+    """Open a path, a query or any object with the Arrow capsule protocol, as the options say that it is written."""
+    from tacit.events.csv_source import CsvSource
     from tacit.events.tables import ArrowSource, ParquetSource, SqlSource
 
     if isinstance(source, SqlQuery):
         return SqlSource(source, options)
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowSource(source, options)
-    if not isinstance(source, (str, Path)):
-        raise SettingError(
-            "source must be a path, a SqlQuery or a frame with the Arrow capsule protocol; "
-            f"got a {type(source).__name__}. "
-            "Collect a lazy frame first; pass a path as str or Path."
-        )
-    path = Path(source)
+    path = path_of(source)
+    if (options.format or format_of(path)) == "parquet":
+        return ParquetSource(path, options)
+    return CsvSource(path, options)
+
+
+def path_of(source: object) -> Path:
+    """The path that a source is, or a refusal of what is no source."""
+    if isinstance(source, (str, Path)):
+        return Path(source)
+    raise SettingError(
+        "source must be a path, a SqlQuery or a frame with the Arrow capsule protocol; "
+        f"got a {type(source).__name__}. "
+        "Collect a lazy frame first; pass a path as str or Path."
+    )
+
+
+def format_of(path: Path) -> str:
+    """The format of a file whose owner did not say, by its first bytes; refuses what is no table."""
     start = first_bytes(path)
     if start.startswith(b"PAR1"):
-        return ParquetSource(path, options)
+        return "parquet"
     _refuse_other_kinds(path, start)
-    from tacit.events.csv_source import CsvSource
-
-    return CsvSource(path, wanted=wanted, options=options)
+    return "csv.gz" if start.startswith(b"\x1f\x8b") else "csv"
 
 
 def first_bytes(path: Path) -> bytes:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from tacit.domain import TimeAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import DataError, UnreadableFile
-from tacit.events.date_format import DateForm
 from tacit.events.dates import GOOD, ReadDates, read_dates
 from tacit.events.interpret import wall_clock
 from tacit.events.mapping import EventColumns, ReadOptions, wanted_columns
-from tacit.events.reader import find_columns
+from tacit.events.reader import find_columns, form_of_dates
 from tacit.events.reading import Progress, Reading
 from tacit.events.sources import RawTable, open_source
 
@@ -48,12 +47,6 @@ class Span:
         return whole.with_end(int(whole.bins_of_local(np.array([self.last]))[0]) + 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Dated:
-    dates: ReadDates
-    record: NDArray[np.int64]
-
-
 def scan_span(
     source: object,
     *,
@@ -66,18 +59,20 @@ def scan_span(
     options = options or ReadOptions()
     zone_info(zone)
     wanted = wanted_columns(columns, with_coordinates=False)
-    opened = open_source(source, wanted=tuple(wanted.values()), options=options)
-    time_at = find_columns(opened, wanted)["time"]
+    opened = open_source(source, options=options)
+    time_at = find_columns(opened, wanted, are_public=opened.has_public_names)["time"]
 
-    def make(table: RawTable, form: DateForm) -> _Dated:
-        return _Dated(read_dates(table.columns[0], form, source=opened.name), table.records())
+    form = form_of_dates(opened, time_at, options)
 
-    reading = Reading(opened, (time_at,), make, date_format=options.date_format)
+    def make(table: RawTable) -> ReadDates:
+        return read_dates(table.columns[0], form)
+
+    reading = Reading(opened, (time_at,), make)
     ends: list[np.datetime64] = []
     n_dated = n_implausible = 0
-    for _, made in reading.run(progress):
-        clock = _plausible(made.dates, zone)
-        n_good = int(np.count_nonzero(made.dates.state == GOOD))
+    for _, dates in reading.run(progress):
+        clock = _plausible(dates, zone)
+        n_good = int(np.count_nonzero(dates.state == GOOD))
         n_dated += n_good
         n_implausible += n_good - len(clock)
         if len(clock):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from tacit._extras import require
 from tacit.errors import DataError, SettingError, UnreadableFile
+from tacit.events.arrays import is_text, readable
 from tacit.events.mapping import ReadOptions
 from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 
@@ -23,8 +26,10 @@ class TablePiece:
     done: int
 
     def load(self) -> RawTable:
-        """Hand them over."""
-        return RawTable(self.columns, self.n_rows)
+        """Hand them over; text that is no UTF-8 must not stand in the way of other rows."""
+        return RawTable(
+            tuple(readable(column) if is_text(column.type) else column for column in self.columns), self.n_rows
+        )
 
 
 class ParquetSource:
@@ -32,8 +37,7 @@ class ParquetSource:
 
     can_reread = True
     first_row = FIRST_ROW
-    names_may_be_values = False
-    is_text = False
+    has_public_names = True
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.name = path.name
@@ -41,12 +45,13 @@ class ParquetSource:
         self._batch_rows = options.batch_rows
         file = self._open()
         self.total: int | None = file.metadata.num_rows
-        self.names: Sequence[str] = tuple(file.schema_arrow.names)
+        self._schema = file.schema_arrow
+        self.names: Sequence[str] = tuple(self._schema.names)
         file.close()
 
-    def described(self, *, western: bool | None) -> tuple[str, ...]:
-        """Parquet, which says all else itself."""
-        return ("Parquet",)
+    def kind(self, position: int) -> Any | None:
+        """The type that the file gives a column."""
+        return self._schema.types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The file batch by batch."""
@@ -77,8 +82,7 @@ class ArrowSource:
     """Any object that hands out an Arrow stream: pandas, polars, pyarrow, DuckDB."""
 
     first_row = FIRST_ROW
-    names_may_be_values = False
-    is_text = False
+    has_public_names = True
 
     def __init__(self, frame: Any, options: ReadOptions) -> None:
         kind = type(frame)
@@ -90,11 +94,12 @@ class ArrowSource:
         shape = getattr(frame, "shape", None)
         self.total: int | None = shape[0] if isinstance(shape, tuple) and isinstance(shape[0], int) else None
         self._reader: Any = self._open()
-        self.names: Sequence[str] = tuple(self._reader.schema.names)
+        self._schema = self._reader.schema
+        self.names: Sequence[str] = tuple(self._schema.names)
 
-    def described(self, *, western: bool | None) -> tuple[str, ...]:
-        """The kind of frame."""
-        return (self.name.removeprefix("the "),)
+    def kind(self, position: int) -> Any | None:
+        """The type that the frame gives a column."""
+        return self._schema.types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The frame batch by batch."""
@@ -128,8 +133,7 @@ class SqlSource:
 
     can_reread = True
     first_row = FIRST_ROW
-    names_may_be_values = False
-    is_text = False
+    has_public_names = True
     total: int | None = None
     name: Final = "the query's result"
 
@@ -140,9 +144,9 @@ class SqlSource:
         self._run(lambda result: names.append(tuple(result.keys())))
         self.names: Sequence[str] = names[0]
 
-    def described(self, *, western: bool | None) -> tuple[str, ...]:
-        """A query, whose database says all else itself."""
-        return ("result of a query",)
+    def kind(self, position: int) -> Any | None:
+        """Nothing: a database may give values of any kind, each its own."""
+        return None
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The result batch by batch."""
@@ -151,9 +155,10 @@ class SqlSource:
             partitions = self._execute(connection).partitions(self._batch_rows)
             done = 0
             while (rows := self._guarded(lambda: next(partitions, None))) is not None:
-                done += len(rows)
-                columns = list(zip(*rows, strict=True))
-                yield TablePiece(tuple(_array(columns[position]) for position in positions), len(rows), done)
+                chosen = [[row[position] for position in positions] for row in rows]
+                for part in runs(chosen):
+                    done += len(part)
+                    yield TablePiece(tuple(_array(column) for column in zip(*part, strict=True)), len(part), done)
         finally:
             self._close(connection)
 
@@ -220,18 +225,56 @@ def _sliced(batches: Iterator[Any], columns: Sequence[int | str], batch_rows: in
             yield TablePiece(tuple(part.column(one) for one in columns), part.num_rows, done)
 
 
-def _array(values: tuple[Any, ...]) -> Any:
+def runs(rows: Sequence[Sequence[object]]) -> Iterator[list[list[object]]]:
+    """Cut rows where the kind of a column changes, so that a row's kinds are its own and not its neighbours'.
+
+    >>> [len(run) for run in runs([[1, "a"], [None, "b"], [2.5, "c"], ["x", "d"]])]
+    [3, 1]
+    """
+    run: list[list[object]] = []
+    kinds: list[str | None] = []
+    for row in rows:
+        own = [_kind(value) for value in row]
+        if run and any(None not in (one, other) and one != other for one, other in zip(own, kinds, strict=True)):
+            yield run
+            run = []
+        kinds = [one if one is not None else other for one, other in zip(own, kinds, strict=True)] if run else own
+        run.append([_plain(value) for value in row])
+    if run:
+        yield run
+
+
+def _kind(value: object) -> str | None:
+    """Which values may stand in one Arrow array without changing each other."""
+    value = _plain(value)
+    if isinstance(value, datetime):
+        return "instant" if value.tzinfo is not None else "datetime"
+    if isinstance(value, float) or (type(value) is int and abs(value) <= _EXACT):
+        return "number"
+    return None if value is None else type(value).__name__
+
+
+def _plain(value: object) -> object:
+    """A value as one of a few types: what is none of them becomes text."""
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        value = int(value) if value == value.to_integral_value() and abs(value) < _LEAST_BIG else float(value)
+    if isinstance(value, (memoryview, bytearray)):
+        value = bytes(value)
+    if type(value) is int and not -_LEAST_BIG <= value < _LEAST_BIG:
+        return str(value)
+    return value if value is None or type(value) in _TYPES else str(value)
+
+
+_TYPES: Final = (str, int, float, bool, bytes, date, datetime)
+_LEAST_BIG: Final = 2**63  # no longer a 64-bit integer
+_EXACT: Final = 2**53  # up to here a float tells every integer from the next
+
+
+def _array(values: Sequence[object]) -> Any:
     pa = require("pyarrow", extra="events")
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, ValueError, TypeError):
-        # a database without strict types may mix kinds in one column
-        return pa.array([None if value is None else _text(value) for value in values], pa.large_string())
-
-
-def _text(value: object) -> str:
-    # a number is written as it would be among numbers only: what a row says must not hang on its neighbours
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return pa.array(values)
 
 
 def _attempt(action: Callable[[], Any], failures: tuple[type[BaseException], ...], error: Exception) -> Any:

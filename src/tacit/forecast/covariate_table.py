@@ -23,6 +23,7 @@ from tacit.events.date_order import OrderKeeper, find_proofs
 from tacit.events.dates import BLANK, GOOD, UNDECIDED, ReadDates, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
+from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
 from tacit.forecast.climatology import carried_on
 from tacit.forecast.covariates import Covariates
@@ -68,7 +69,7 @@ def read_covariates(
     check_at_least(0, horizon=horizon)
     options = ReadOptions() if options is None else options
     wanted = [name for name in (date, place) if name is not None]
-    opened = open_source(source, wanted=[*wanted, *(columns or ())], options=options)
+    opened = open_source(source, options=recognized(source, wanted=[*wanted, *(columns or ())], options=options))
     positions = [
         find_column(opened.names, name, role="date" if name == date else "place", source=opened.name) for name in wanted
     ]
@@ -124,9 +125,9 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
         table = piece.load()
         if table.damage is not None:
             raise UnreadableFile(f"{opened.name}, row {passed + table.n_records}: {table.damage}.")
-        for kind, bad in (("as many fields as columns", table.ragged), ("text in UTF-8", table.unreadable)):
+        for reason, bad in table.set_aside().items():
             if len(bad):
-                raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row must have {kind}. Correct it.")
+                raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row has {reason.value}. Correct it.")
         parts.append(table.columns)
         numbers.append(passed + table.records())
         passed += table.n_records
@@ -143,9 +144,9 @@ def _plain(array: Any) -> Any:
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
     keeper = OrderKeeper(options.date_format, source)
-    dates = read_dates(column, keeper.form, source=source)
+    dates = read_dates(column, keeper.form)
     keeper.note(find_proofs(dates, numbers))
-    dates = read_dates(column, keeper.form, source=source)
+    dates = read_dates(column, keeper.form)
     if (dates.state == UNDECIDED).any():
         keeper.refuse_undecided(int(numbers[np.argmax(dates.state == UNDECIDED)]))
     if (bad := np.flatnonzero(dates.state != GOOD)).size:

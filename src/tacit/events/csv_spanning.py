@@ -1,4 +1,7 @@
-"""A stream of bytes cut into blocks of whole rows, whatever their quotes hold.
+"""A CSV file whose fields may span lines, cut into blocks of whole rows, whatever their quotes hold.
+
+One row can then swallow those after it, which is why a description must say so (:mod:`tacit.events.csv_lines` is for
+all other files).
 
 A quote that opens a field follows a separator or a line end; one that closes it precedes one; within, quotes come
 in pairs. Where every quote of a block does so, as in nearly every file, a line end is the end of a row exactly
@@ -11,15 +14,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.events.csv_lines import MAX_ROW_BYTES, Block
 from tacit.events.csv_streams import ByteStream, read_fully
 
-MAX_ROW_BYTES: Final = 1 << 22
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 UNCLOSED: Final = 'a quote is opened and never closed. Close it, or write "" for a quote that belongs to the text'
@@ -27,14 +29,6 @@ DAMAGED_QUOTES: Final = (
     'text follows a closing quote. Write "" for a quote that belongs to the text, or export the file again'
 )
 TOO_LONG: Final = "the row is longer than 4 MB. Its line ends are missing or the file is damaged: export it again"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole rows as bytes; ``damage`` says why nothing can be read after them."""
-
-    data: bytes
-    damage: str | None = None
 
 
 def cut_blocks(stream: ByteStream, *, separator: str, block_bytes: int) -> Iterator[Block]:
