@@ -13,7 +13,8 @@ from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
 DAYS = ("--from", "2025-01-01", "--to", "2025-01-03")
-READ = ("--time", "Date", "--place", "Branch", "--date-format", "%Y-%m-%d")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "%Y-%m-%d")
+READ = ("--time", "Date", "--place", "Branch", *WRITTEN)
 CURATOR = ("plan", "--trust", "curator", "--places", "branches.csv", *DAYS, "--mechanism", "flat")
 
 
