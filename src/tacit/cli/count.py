@@ -11,7 +11,7 @@ from tacit._validate import check_one_of, check_share
 from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.described import open_source
-from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
+from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules
@@ -134,6 +134,7 @@ def count(
     if book is not None:
         book.finish(done.spend)
     _say(made, done, out, agreed)
+    say_ledger(book)
     if statement is not None:
         console.say(f"Wrote {statement}: the privacy statement.")
     console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")

@@ -17,7 +17,7 @@ from tacit.cli import console
 from tacit.cli.counter_release import Asked, DataSetName, Level, prior_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.described import description_of, open_source
-from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
 from tacit.cli.options import (
     LEDGER,
     DomainOptions,
@@ -132,6 +132,7 @@ visits.counter[/bold]
         console.check_new(path, force=True)
     stream, spend = start_counter(files, law, what, data_set=name, unit=protected, budget=allowed, seed=seed)
     say_started(stream, files, spend)
+    say_ledger(book)
     say_laws(best, horizon)
     console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)}")
 
@@ -197,6 +198,7 @@ def add(
         bins = range(first, time.range(date, last or date).stop)
         rows, days = _counted(events, reading, user, stream, bins, book)
     files.add(rows, first=first, days=days)
+    say_ledger(book)
     published = files.history()
     console.say(f"Published {periods(stream, first, first + len(rows))} in {files.history_path}.")
     say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")

@@ -116,7 +116,10 @@ def prior_now(stream: Stream, ledger: Path | None, data_set: str | None) -> Guar
         return None
     book, name = Ledger(path), release_name(stream.law, stream.domain, stream.unit)
     is_known = any(isinstance(entry, SpendEntry) and entry.release == name for entry in book.history())
-    return book.others(name, data_set) if is_known or ledger is not None else None
+    if not is_known and ledger is None:
+        return None
+    book.verify(stream.ledger_heads)
+    return book.others(name, data_set)
 
 
 def published_history(path: Path) -> History:

@@ -10,7 +10,8 @@ import typer
 from tacit.central.continual.recording import release_name
 from tacit.cli import console
 from tacit.cli.counter_release import is_counter, published_history
-from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
+from tacit.cli.ledger_verify import verify
 from tacit.cli.options import Force
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
@@ -27,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(no_args_is_help=True)(verify)
 DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]
 
 
@@ -61,6 +63,7 @@ def ledger(
         declared = book.set_budget(budget, epsilon=epsilon, rho=rho, delta=delta or 0.0)
         console.say(f"The budget of {budget} is now {declared}.")
         _say_budgets(book, [budget])
+        say_ledger(book)
         return
     if (epsilon, delta, rho) != (None, None, None):
         raise SettingError("a budget belongs to a data set. Add: --budget NAME")
@@ -71,6 +74,8 @@ def ledger(
     _say_entries(entries)
     console.say()
     _say_budgets(book, book.data_sets())
+    console.say()
+    console.say(f"Ledger: {book.path.absolute()}, head {book.head or 'none before the next entry'}")
 
 
 @app.command(no_args_is_help=True)
@@ -152,9 +157,12 @@ def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | Non
     if is_counter(file):
         history = published_history(file)
         stream, at = history.stream, delta or (USUAL_DELTA if history.stream.law.cost.rho else 0.0)
+        book.verify(stream.ledger_heads)
         prior = book.others(release_name(stream.law, stream.domain, stream.unit), data_set)
         return Release.of(history.plan(delta=at), history.estimate(delta=at, prior=prior), refine="raw")
     release = Release.read(file)
+    if release.plan.is_central:  # reports may come from several ledgers
+        book.verify(release.unbiased.provenance.ledger_heads)
     return release.restated(book.others(release.plan.fingerprint, data_set))
 
 

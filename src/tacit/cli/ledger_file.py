@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import SettingError
+from tacit.privacy.ledger import Ledger
 
 LedgerFile = Annotated[
     Path | None,
@@ -36,3 +38,16 @@ def default_ledger() -> Path:
         return Path(named)
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "tacit" / "ledger.sqlite"
+
+
+def say_ledger(book: Ledger | None) -> None:
+    """Say where the ledger lies that was written to, and whether it knows of what was spent before."""
+    if book is None:
+        return
+    path = book.path.absolute()
+    if book.is_new:
+        console.warn(
+            f"New ledger made at {path}: earlier spending is unknown. Back it up with its key, {path.name}.key."
+        )
+    else:
+        console.say(f"Ledger: {path}")

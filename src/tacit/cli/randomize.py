@@ -10,7 +10,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.described import open_source
-from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger
+from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
 from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
 from tacit.cli.sources import moved_table, say_bad_rows
 from tacit.plan import Plan
@@ -84,6 +84,7 @@ def randomize(
         together = prior + Guarantee.of_reports(agreed.epsilon, agreed.private)
         console.say_promises(together.sentences(), is_alone=prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
+    say_ledger(book)
     console.say(f"Next: tacit tally {out} --plan {plan}")
 
 
