@@ -46,9 +46,13 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def lines_of(said: str) -> list[str]:
-    """What a command said, without blank lines, spaces at the ends of lines and how long it took."""
+    """What a command said, without blank lines, spaces at the ends of lines, how long it took and where its ledger lies.
+
+    That commands tell of the ledger is tested in tests/cli/test_ledger_verify.py.
+    """
     lines = (line.rstrip() for line in said.split("\n"))
-    return [line for line in lines if line and not re.fullmatch(r".+: \d+\.\d s", line)]
+    left_out = r".+: \d+\.\d s|Ledger: .+|New ledger made at .+"
+    return [line for line in lines if line and not re.fullmatch(left_out, line)]
 
 
 def is_noisy(words: list[str]) -> bool:
