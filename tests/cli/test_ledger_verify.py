@@ -12,7 +12,8 @@ from tacit.central.table import central_plan_for
 from tacit.mechanisms import plan_for
 from tacit.privacy.ledger import Ledger
 
-COLUMNS = ("--time", "day", "--place", "town")
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "day", "--place", "town", *WRITTEN)
 
 
 @pytest.fixture
