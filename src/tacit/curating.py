@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,7 +63,9 @@ def curate_events(
     else:
         days = days_of(plan, counted.days)
         spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget)
-    return Curated(mechanism.release(counted.tally, plan, spend=spend), counted, spend, is_resumed)
+    made = mechanism.release(counted.tally, plan, spend=spend)
+    label = replace(made.provenance, fields_span_lines=events.options.fields_span_lines)
+    return Curated(replace(made, provenance=label), counted, spend, is_resumed)
 
 
 def price_events(

@@ -20,7 +20,8 @@ class Provenance:
 
     The label survives adding, files and every step: one simulated part makes the whole a simulation, and what holds
     for every part's events holds for the whole's. ``ledger_heads`` are the heads of the ledgers that paid
-    (:meth:`tacit.privacy.ledger.Ledger.verify`); simulations have none.
+    (:meth:`tacit.privacy.ledger.Ledger.verify`); simulations have none. ``fields_span_lines`` says that a row of the
+    source could swallow others (:mod:`tacit.events.source_description`), of any part.
 
     >>> real, simulated = Provenance("a"), Provenance("a", is_simulation=True)
     >>> (real + simulated).is_simulation
@@ -31,6 +32,7 @@ class Provenance:
     is_simulation: bool = False
     prior: Guarantee = field(default_factory=Guarantee)
     ledger_heads: tuple[str, ...] = ()
+    fields_span_lines: bool = False
 
     def __post_init__(self) -> None:
         _check(self.prior_epsilon)
@@ -60,23 +62,26 @@ class Provenance:
             self.is_simulation or other.is_simulation,
             Guarantee.parallel([self.prior, other.prior]),
             tuple(sorted({*self.ledger_heads, *other.ledger_heads})),
+            self.fields_span_lines or other.fields_span_lines,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "plan": self.plan_id,
             "is_simulation": self.is_simulation,
             "prior": self.prior.to_dict(),
         } | heads_to_dict(self.ledger_heads)
+        return content | ({"fields_span_lines": True} if self.fields_span_lines else {})
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
         """Read a label; one of an earlier version tells the price of replacement alone."""
         plan_id, label = str(content["plan"]), content["is_simulation"]
-        if not isinstance(label, bool):
+        spans = content.get("fields_span_lines", False)
+        if not isinstance(label, bool) or not isinstance(spans, bool):
             raise TypeError("provenance")
         if "prior" in content:
-            return cls(plan_id, label, Guarantee.from_dict(content["prior"]), heads_from_dict(content))
+            return cls(plan_id, label, Guarantee.from_dict(content["prior"]), heads_from_dict(content), spans)
         prior = content["prior_epsilon"]
         if isinstance(prior, bool) or not isinstance(prior, (int, float)):
             raise TypeError("provenance")

@@ -10,7 +10,7 @@ digest: the unfinished entry is not theirs, and their events are refused as know
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +82,7 @@ def randomize_events(
 
     def write(secret: bytes, label: Provenance) -> None:
         key = drawing_key(secret, plan.fingerprint, digest)
+        label = replace(label, fields_span_lines=events.options.fields_span_lines)
         write_reports(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
 
     if ledger is None:

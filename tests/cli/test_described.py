@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacit.events import SourceDescription
+from tacit.release import Release
 
 TABLE = "day;town;n\n03/04/2025;Ornans;1\n2025-04-05;Besançon;2\n"
 COLUMNS = ("--time", "day", "--place", "town")
@@ -152,3 +153,29 @@ def test_a_summary_may_look_at_the_file_for_the_curator_alone(tacit):
     assert tacit("summary", "visits.csv", *COLUMNS, "--date-format", "day-first").code == 0
     tacit(*CHECK, "--date-format", "day-first", "--confirm")
     assert tacit("summary", "visits.csv").code == 0
+
+
+SPANNING = ('day,town,note\n2025-04-03,Ornans,"a\nb"\n2025-04-04,Ornans,c\n', "fields_span_lines = true")
+
+
+@pytest.mark.parametrize("words", RELEASING, ids=lambda words: words[0])
+def test_a_statement_names_that_fields_may_span_lines(tacit, words, tmp_path):
+    (tmp_path / "visits.csv").write_text(SPANNING[0], encoding="utf-8")
+    tacit(*CHECK, "--confirm")
+    about = tmp_path / "visits.csv.source.toml"
+    about.write_text(about.read_text(encoding="utf-8").replace("fields_span_lines = false", SPANNING[1]), "utf-8")
+    ran = tacit(*words, *(() if words[0] == "counter" else ("--out", "made")))
+    if words[0] == "counter":
+        assert ran.code == 2
+        assert "Nothing was counted" in ran.err
+        return
+    release = "made"
+    if words[0] == "count":
+        ran, release = tacit(*words, "--out", "made.csv"), "made.csv"
+    else:
+        assert "2 reports" in ran.out
+        tacit("tally", "made", "--out", "made.tally")
+        ran, release = tacit("release", "made.tally", "--out", "made.csv"), "made.csv"
+    assert ran.code == 0, ran.err
+    said = Release.read(tmp_path / release).statement.text()
+    assert "How events were read: Fields of the source of these events may span lines." in said

@@ -312,9 +312,15 @@ def _counted(
         own = {field.name: getattr(source, field.name) for field in fields(source)}
         source = UserSourceOptions(**own, user=user)
     domain = stream.domain.with_end(bins.stop)
+    counted_from = open_source(source, domain)
+    if counted_from.options.fields_span_lines:
+        raise SettingError(
+            "fields_span_lines must be false for a counter, whose promise was stated when it was started; got true. "
+            "Export the events without line ends in fields, and describe the source again. Nothing was counted."
+        )
     digest = DayDigest(_UNRECORDED_KEY if book is None else book.key, domain)
     with console.progress("Counting events") as report:
-        found = open_source(source, domain).count(
+        found = counted_from.count(
             progress=report, digest=digest, most_per_user_day=None if user is None else stream.unit.most
         )
     say_bad_rows(found.bad_rows)

@@ -24,6 +24,10 @@ _SIMULATION: Final = (
 )
 
 
+_SPANNING: Final = (
+    "Fields of the source of these events may span lines. A row with a quote that is not closed is read together with "
+    "the rows after it, so all that is said here holds only as long as no such row gets into the source."
+)
 _NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
 _GONE: Final = (
     "They are not in this release, and sums that need them cannot be asked. Of their sizes the noise model holds means "
@@ -63,6 +67,7 @@ class PrivacyStatement:
     version: Version = FIRST
     suppressed: tuple[str, ...] = ()
     keeps_suppressed: bool = False
+    fields_span_lines: bool = False
 
     @classmethod
     def of(
@@ -93,6 +98,7 @@ class PrivacyStatement:
             version=version,
             suppressed=tuple(map(str, rules.suppress)),
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
+            fields_span_lines=provenance.fields_span_lines,
         )
 
     @property
@@ -161,6 +167,8 @@ class PrivacyStatement:
         parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
         if not self.is_simulation:
             parts.append(("Who may rely on what", f"{' '.join(self.promises)} {self._as_of}"))
+        if self.fields_span_lines:
+            parts.append(("How events were read", _SPANNING))
         if any(step.startswith(_SMOOTHED) for step in self.refined_steps):
             parts.append(("What a model says", _OF_A_MODEL))
         if self.suppressed:
@@ -194,6 +202,8 @@ class PrivacyStatement:
         }
         if self.version == FIRST:  # as files of releases had it before there were versions
             del content["version"]
+        if not self.fields_span_lines:
+            del content["fields_span_lines"]
         if not self.suppressed:
             del content["suppressed"], content["keeps_suppressed"]
         return content
