@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._reading import claim
 from tacit.errors import FormatError
-
-_LARGEST_BYTES = 1 << 31
 
 
 def pack_array(array: NDArray[Any]) -> dict[str, Any]:
@@ -28,12 +28,13 @@ def pack_array(array: NDArray[Any]) -> dict[str, Any]:
 def unpack_array(content: Any) -> NDArray[Any]:
     """Read an array back; one that does not fit its own description is refused."""
     try:
-        kind, shape = np.dtype(content["type"]), tuple(int(n) for n in content["shape"])
-        n_bytes = int(np.prod(shape, dtype=object)) * kind.itemsize
-        if kind.hasobject or not 0 <= n_bytes <= _LARGEST_BYTES:
-            raise ValueError(n_bytes)
+        kind, shape = np.dtype(content["type"]), tuple(content["shape"])
+        if kind.kind not in "iufb" or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError("type")
+        n_bytes = math.prod(shape) * kind.itemsize
+        claim(n_bytes)
         expander = zlib.decompressobj()
         raw = expander.decompress(base64.b64decode(content["zlib"], validate=True), n_bytes + 1)
         return np.frombuffer(raw, kind).reshape(shape).astype(kind.newbyteorder("="))
-    except (KeyError, TypeError, ValueError, zlib.error):
+    except (KeyError, TypeError, ValueError, OverflowError, zlib.error):
         raise FormatError("an array in the file is damaged. Ask for the file anew.") from None

@@ -34,6 +34,12 @@ class Estimate:
             raise SettingError(
                 f"values must have the domain's shape {self.domain.shape}; got shape={self.values.shape}."
             )
+        if self.totals is not None:
+            fits = self.totals.ndim == 2 and all(
+                n in (1, most) for n, most in zip(self.totals.shape, self.values.shape, strict=True)
+            )
+            if not fits:
+                raise SettingError(f"totals must broadcast against the values; got shape={self.totals.shape}.")
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._fields import number, text, texts, whole
 from tacit._files import write_whole
+from tacit._reading import read_document, reading
 from tacit._validate import check_one_of, check_positive, check_share
 from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
@@ -156,7 +158,8 @@ class Plan:
             return np.full((1, 1), reports.sum())
         return self.by_domain(reports[:, None], domain)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, with_rows: bool = True) -> dict[str, Any]:
+        """Return plain values for JSON or TOML; ``with_rows`` of a table of places that does not come with Tacit."""
         return {
             "format": FORMAT,
             "name": self.name,
@@ -170,32 +173,36 @@ class Plan:
                 **({"rho": self.rho, "delta": self.delta} if self.rho else {}),
             },
             "mechanism": {"name": self.mechanism, "thresholds": {n: hex(t) for n, t in self.thresholds}},
-            "domain": self.domain.to_dict(),
+            "domain": self.domain.to_dict(with_rows=with_rows),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
         """Read a plan from plain data; a fingerprint in it must agree with the rest."""
+        if isinstance(content, Mapping) and content.get("format", FORMAT) != FORMAT:
+            raise FormatError(f"the plan has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
         try:
-            if content["format"] != FORMAT:
-                raise FormatError(f"the plan has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
+            if content["format"] is True:
+                raise ValueError("format")
             privacy, mechanism = content["privacy"], content["mechanism"]
             plan = cls(
                 domain=Domain.from_dict(content["domain"], gazetteer=gazetteer),
-                mechanism=str(mechanism["name"]),
-                epsilon=float(privacy["epsilon"]),
-                thresholds=tuple(sorted((str(n), int(t, 16)) for n, t in mechanism["thresholds"].items())),
-                private=tuple(privacy["private"]),
-                unit=str(privacy["unit"]),
-                neighbors=str(privacy["neighbors"]),
-                name=str(content.get("name", "counts")),
-                most=int(privacy.get("most", 1)),
-                rho=float(privacy.get("rho", 0.0)),
-                delta=float(privacy.get("delta", 0.0)),
+                mechanism=text(mechanism, "name"),
+                epsilon=number(privacy, "epsilon"),
+                thresholds=tuple(sorted((name, _threshold(t)) for name, t in mechanism["thresholds"].items())),
+                private=texts(privacy, "private"),
+                unit=text(privacy, "unit"),
+                neighbors=text(privacy, "neighbors"),
+                name=text({"name": "counts"} | dict(content), "name"),
+                most=whole({"most": 1} | privacy, "most", least=1),
+                rho=number({"rho": 0.0} | privacy, "rho"),
+                delta=number({"delta": 0.0} | privacy, "delta"),
             )
+        except FormatError as problem:
+            raise PlanError(f"the plan is damaged: {problem}") from None
         except TacitError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             raise PlanError(f"the plan lacks or garbles {problem}. Make it anew with: tacit plan") from None
         stated = content.get("fingerprint", "")
         if stated and stated != plan.fingerprint:
@@ -209,20 +216,31 @@ class Plan:
         """Write the plan as TOML."""
         content = self.to_dict() | {"fingerprint": self.fingerprint}
         whom = "everyone who asks how counts were made" if self.is_central else "every device"
-        text = f"# A Tacit plan. Public: share it with {whom}. Do not edit it by hand.\n"
-        write_whole(Path(path), (text + require("tomli_w", extra="cli").dumps(content)).encode())
+        head = f"# A Tacit plan. Public: share it with {whom}. Do not edit it by hand.\n"
+        write_whole(
+            Path(path), (head + require("tomli_w", extra="cli").dumps(content, multiline_strings=True)).encode()
+        )
 
     @classmethod
     def read(cls, path: str | Path, *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
         """Read a plan from TOML and check that it was not edited.
 
-        ``gazetteer`` stands in for a table that moved: the table, or the file where it is now.
+        ``gazetteer`` is the table of places, or the file where it is, for a plan that does not carry its own. No path
+        that stands in a plan is opened.
         """
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise PlanError(f"there is no plan at {path}. Make one with: tacit plan") from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise PlanError(f"{path} is not a plan: {problem}. Make one with: tacit plan") from None
-        return cls.from_dict(content, gazetteer=gazetteer)
+        make = "Make one with: tacit plan"
+        keeps = (PlanError, FormatError, SettingError)
+        with reading(path, "a plan", make, missing=make, refusal=PlanError, keeps=keeps):
+            try:
+                content = tomllib.loads(read_document(path).decode())
+            except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+                raise PlanError(f"{path} is not a plan: {problem}. {make}") from None
+            return cls.from_dict(content, gazetteer=gazetteer)
+
+
+def _threshold(value: str) -> int:
+    """A threshold from its hexadecimal digits; 2**64 has 17 of them and two for the sign of the base."""
+    if not isinstance(value, str) or len(value) > len(hex(COIN)):
+        raise ValueError("thresholds")
+    return int(value, 16)

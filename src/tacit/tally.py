@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._archives import read_array, read_members
+from tacit._fields import whole
 from tacit._files import write_whole
+from tacit._limits import MOST_REPORTS
+from tacit._reading import parse_json, reading
 from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
 
@@ -33,6 +39,9 @@ class Tally:
     def __post_init__(self) -> None:
         if self.statistics.ndim != 2 or self.reports.shape != self.statistics.shape[:1]:
             raise SettingError("a tally needs one row of statistics and one number of reports for each public bin.")
+        # so few that no sum of two tallies leaves 64 bits
+        if self.reports.sum(dtype=np.float64) > MOST_REPORTS:
+            raise SettingError(f"a tally must hold at most {MOST_REPORTS:,} reports. Count fewer files together.")
         for array in (self.statistics, self.reports):
             array.flags.writeable = False
 
@@ -73,6 +82,7 @@ class Tally:
     def write(self, path: str | Path) -> None:
         """Write the tally to a file of its own."""
         header = {"format": FORMAT, "kind": "tally"} | self.provenance.to_dict()
+        header |= {"checksum": _checksum(header, self.statistics, self.reports)}
         content = io.BytesIO()
         np.savez_compressed(
             content, header=np.array(json.dumps(header)), statistics=self.statistics, reports=self.reports
@@ -81,21 +91,22 @@ class Tally:
 
     @classmethod
     def read(cls, path: str | Path) -> Tally:
-        """Read a tally written by :meth:`write`."""
-        path = Path(path)
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-                header: dict[str, Any] = json.loads(str(content["header"]))
-                provenance = Provenance.from_dict(header)
-                tally = cls(provenance, content["statistics"].astype(np.int64), content["reports"].astype(np.int64))
-        except FileNotFoundError:
-            raise FormatError(f"there is no tally at {path}. Make one with: tacit tally") from None
-        except Exception:  # a damaged archive fails in many ways
-            raise FormatError(f"{path} is not a tally, or is damaged. Make it anew with: tacit tally") from None
-        if header.get("kind") != "tally" or header.get("format") != FORMAT:
-            raise FormatError(
-                f"{path} is not a tally of format {FORMAT}. Install a newer Tacit, or make the tally anew."
-            )
+        """Read a tally written by :meth:`write`; one that no reports can have made is refused."""
+        remedy = "Make it anew with: tacit tally"
+        with reading(path, "a tally", remedy, missing="Make one with: tacit tally"):
+            parts = read_members(Path(path))
+            header = parse_json(str(read_array(parts["header.npy"])))
+            if header["kind"] != "tally":
+                raise ValueError("kind")
+            if whole(header, "format") != FORMAT:
+                raise FormatError(f"the tally is not of format {FORMAT}. Install a newer Tacit, or make it anew.")
+            arrays = [_whole_numbers(read_array(parts[f"{name}.npy"])) for name in ("statistics", "reports")]
+            # tallies of earlier versions have no checksum
+            if "checksum" in header and header["checksum"] != _checksum(header, *arrays):
+                raise FormatError(f"the tally was changed or damaged: its checksum does not agree. {remedy}")
+            tally = cls(Provenance.from_dict(header), *arrays)
+            if (tally.statistics > tally.reports[:, None]).any():
+                raise FormatError(f"the tally supports a cell by more reports than there are. {remedy}")
         return tally
 
 
@@ -128,3 +139,19 @@ def _padded(rows: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
     out = np.zeros((n_bins, *rows.shape[1:]), np.int64)
     out[: len(rows)] = rows
     return out
+
+
+def _whole_numbers(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Counts from a file: whole numbers from 0 to what a tally may hold."""
+    if array.dtype.kind not in "iu" or (array.size and not 0 <= int(array.min()) <= int(array.max()) <= MOST_REPORTS):
+        raise FormatError("the tally holds numbers that are no counts. Make it anew with: tacit tally")
+    return array.astype(np.int64)
+
+
+def _checksum(header: Mapping[str, Any], statistics: NDArray[np.int64], reports: NDArray[np.int64]) -> str:
+    """SHA-256 over the header without its checksum, the shape of the statistics, and both arrays."""
+    content = {name: part for name, part in header.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps([content, list(statistics.shape)], sort_keys=True).encode())
+    for array in (statistics, reports):
+        digest.update(np.ascontiguousarray(array, "<i8").tobytes())
+    return digest.hexdigest()

@@ -22,4 +22,8 @@ def test_the_domain_needs_numpy_and_the_standard_library_alone():
     names = {name for file in files for name in imported(file.read_text(encoding="utf-8"))}
     ours = {name for name in names if name.split(".")[0] == "tacit"}
     assert {name.split(".")[0] for name in names - ours} <= {"numpy"} | set(sys.stdlib_module_names)
-    assert {name for name in ours if not name.startswith("tacit.domain.")} <= {"tacit.errors", "tacit._validate"}
+    assert {name for name in ours if not name.startswith("tacit.domain.")} <= {
+        "tacit.errors",
+        "tacit._limits",
+        "tacit._validate",
+    }

@@ -212,9 +212,9 @@ def test_a_table_is_found_again_by_the_columns_that_were_named(tmp_path):
     assert again.match(["25056"]).tolist() == [0]
     assert again.gazetteer is not None
     assert again.gazetteer.population("region") == {"Ouest": 119198}
-    moved = path.rename(tmp_path / "towns.csv")
+    del values["gazetteer"]["rows"]  # as plans were, before they carried their tables
     assert PlaceAxis.from_dict(values).gazetteer is None
-    assert PlaceAxis.from_dict(values, gazetteer=moved) == axis
+    assert PlaceAxis.from_dict(values, gazetteer=path) == axis
     values["gazetteer"]["named"] = {"code": 7}
     with pytest.raises(SettingError, match="named of a gazetteer must give names of columns"):
         PlaceAxis.from_dict(values)
@@ -225,35 +225,54 @@ def test_only_level_and_cells_are_left_without_the_gazetteer():
     assert axis.to_dict(with_gazetteer=False) == {"level": "region", "cells": ["CC Altitude 800"]}
 
 
-def test_a_table_of_ones_own_is_found_again_by_its_path(tmp_path):
+def test_a_table_of_ones_own_travels_with_the_axis(tmp_path):
     path = tmp_path / "places.csv"
-    path.write_text("NOM;LIB\nBesançon;Ouest\nÉtupes;Est\n", encoding="latin-1")
-    axis = PlaceAxis.from_gazetteer(Gazetteer.read(path, levels={"town": "NOM", "region": "LIB"}))
+    path.write_text("NOM;LIB;pop;alias;x;y\nBesançon;Ouest;9;Vesontio|=1;0;1\nÉtupes;Est;;;1;1\n", encoding="latin-1")
+    columns = {"population": "pop", "tile_x": "x", "tile_y": "y"}
+    table = Gazetteer.read(path, levels={"town": "NOM", "region": "LIB"}, columns=columns)
+    axis = PlaceAxis.from_gazetteer(table)
     values = json.loads(json.dumps(axis.to_dict(), sort_keys=True))
-    assert values["gazetteer"] | {"sha256": ""} == {
-        "name": "places",
-        "sha256": "",
-        "path": str(path),
-        "levels": ["town", "region"],
-        "columns": ["NOM", "LIB"],
-    }
+    assert str(tmp_path) not in json.dumps(values)
+    path.unlink()
     again = PlaceAxis.from_dict(values)
     assert again == axis
     assert again.to_dict() == axis.to_dict()
-    assert again.match(["etupes"]).tolist() == [1]
+    assert again.gazetteer == table
+    assert again.gazetteer.rows == table.rows
+    assert again.match(["etupes", "vesontio"]).tolist() == [1, 0]
+    assert again.tiles == axis.tiles == {"Ouest": (0, 1), "Est": (1, 1)}
+
+
+def test_no_path_that_stands_in_a_file_is_opened(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("town,region\nA,West\npassword=hunter2,x\n", encoding="utf-8")
+    reference = {"name": "t", "sha256": "0" * 64, "levels": ["town"], "columns": ["town"], "path": str(secret)}
+    axis = PlaceAxis.from_dict({"level": "region", "cells": ["West"], "gazetteer": reference})
+    assert axis.gazetteer is None
+    assert str(secret) not in repr(axis) + json.dumps(axis.to_dict())
 
 
 def test_without_its_table_an_axis_matches_its_cells_and_says_what_is_missing(tmp_path):
     path = tmp_path / "places.csv"
     path.write_text("town,region\nA,West\n", encoding="utf-8")
     axis = PlaceAxis.from_gazetteer(Gazetteer.read(path))
-    path.unlink()
-    alone = PlaceAxis.from_dict(axis.to_dict())
+    alone = PlaceAxis.from_dict(axis.to_dict(with_rows=False))
     assert alone == axis
-    assert alone.to_dict() == axis.to_dict()
+    assert alone.to_dict() == axis.to_dict(with_rows=False)
     assert alone.match(["west", ""]).tolist() == [0, MISSING]
-    with pytest.raises(SettingError, match=r"places\.csv was not found"):
+    with pytest.raises(SettingError, match=r"the table places without carrying it\. Name the table: --places FILE"):
         alone.match(["A"])
+    with pytest.raises(SettingError, match="--places FILE"):
+        alone.check_table()
+
+
+@pytest.mark.parametrize(
+    "rows", ["x", "[]", '["A", [], [], [], -1, false]', '["A", ["West"], [], [], null, 0]', 3, "[" * 9999]
+)
+def test_a_table_that_a_file_carries_damaged_is_refused(rows):
+    reference = {"name": "t", "sha256": "0" * 64, "levels": ["town", "region"], "columns": [], "rows": rows}
+    with pytest.raises(SettingError, match="the table of places t that the file carries is damaged"):
+        PlaceAxis.from_dict({"level": "region", "cells": ["West"], "gazetteer": reference})
 
 
 def test_a_table_that_has_changed_is_refused(tmp_path):
@@ -261,6 +280,9 @@ def test_a_table_that_has_changed_is_refused(tmp_path):
     path.write_text("town,region\nA,West\nB,East\n", encoding="utf-8")
     values = PlaceAxis.from_gazetteer(Gazetteer.read(path)).to_dict()
     path.write_text("town,region\nA,East\nB,West\n", encoding="utf-8")
+    with pytest.raises(SettingError, match="must be the table places with which the axis was made"):
+        PlaceAxis.from_dict(values, gazetteer=path)
+    values["gazetteer"]["rows"] = values["gazetteer"]["rows"].replace('"A"', '"C"')
     with pytest.raises(SettingError, match="must be the table places with which the axis was made"):
         PlaceAxis.from_dict(values)
 

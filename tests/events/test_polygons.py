@@ -203,7 +203,7 @@ def test_files_that_are_no_polygons_are_refused(write: Write, content: str, sent
 def test_other_coordinate_systems_are_refused(write: Write, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"polygons must be in EPSG:4326 \(degrees\) or EPSG:2154"):
         Polygons.read(write(geojson(crs="EPSG:3857"), "towns.geojson"))
-    with pytest.raises(UnreadableFile, match="does not exist"):
+    with pytest.raises(UnreadableFile, match="there is no GeoJSON file"):
         Polygons.read(tmp_path / "none.geojson")
 
 

@@ -101,6 +101,7 @@ def rewritten(path, **changes):
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(content["model.json"]) | changes
+    del manifest["checksum"]  # as earlier versions wrote it
     content["model.json"] = json.dumps(manifest).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
@@ -114,16 +115,28 @@ def rewritten(path, **changes):
         ({"format": FORMAT - 1}, "older Tacit"),
         ({"kind": "release"}, "not a model"),
         ({"forecaster": "os.system"}, "does not know"),
-        ({"params": {"dict": {"years": 1, "evil": 2}}}, "do not fit together"),
+        ({"params": {"dict": {"years": 1, "evil": 2}}}, "has no setting evil"),
         ({"state": {"dict": {}}}, "do not fit together"),
         ({"state": [1, 2]}, "do not fit together"),
-        ({"time": {"start": "2016-01-01"}}, "do not fit together"),
+        ({"time": {"start": "2016-01-01"}}, "a time axis must have start"),
     ],
 )
 def test_what_is_newer_or_does_not_fit_is_refused(tmp_path, changes, words):
     saved(tmp_path / "a.tacit")
     rewritten(tmp_path / "a.tacit", **changes)
     with pytest.raises(FormatError, match=words):
+        SavedModel.read(tmp_path / "a.tacit")
+
+
+def test_a_changed_model_does_not_agree_with_its_checksum(tmp_path):
+    saved(tmp_path / "a.tacit")
+    with zipfile.ZipFile(tmp_path / "a.tacit") as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    content["model.json"] = content["model.json"].replace(b'"plan": "plan"', b'"plan": "plot"')
+    with zipfile.ZipFile(tmp_path / "a.tacit", "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with pytest.raises(FormatError, match="checksum does not agree"):
         SavedModel.read(tmp_path / "a.tacit")
 
 

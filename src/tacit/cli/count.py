@@ -46,7 +46,7 @@ def count(
         typer.Option(help=f"How to make the column to look at: {', '.join(OF_A_CURATOR)} (default: coherent)."),
     ] = None,
     places: Annotated[
-        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+        str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
     ] = None,
     data_set: Annotated[
         str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
@@ -99,6 +99,7 @@ def count(
         check_one_of(OF_A_CURATOR, refine=refine)
     agreed_rules = rules.rules()
     agreed = Plan.read(plan, gazetteer=moved_table(places))
+    agreed.domain.place.check_table()
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")

@@ -26,7 +26,7 @@ def randomize(
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the reports.", metavar="FILE")] = Path("events.reports"),
     places: Annotated[
-        str | None, typer.Option(help="The table of towns, if it is no longer where the plan saw it.", metavar="TABLE")
+        str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
     ] = None,
     first: Annotated[
         str | None,
@@ -60,6 +60,7 @@ def randomize(
     book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
     agreed = Plan.read(plan, gazetteer=moved_table(places))
+    agreed.domain.place.check_table()
     events = open_source(source, agreed.domain)
     with console.progress("Randomizing events") as report:
         done = randomize_events(

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from tacit.domain.names import fold_code, fold_name, split_qualifier
 from tacit.domain.table import Levels, PlaceRow, read_table, read_text
 from tacit.errors import DataError, SettingError
 
 BUILTIN = ("doubs",)
+_FARTHEST_TILE = 1000  # of a map drawn by hand; tables have some dozens
 Entry = tuple[int, PlaceRow]
 
 
@@ -102,6 +104,38 @@ class Gazetteer:
             )
         return _builtin(name)
 
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it is a table that comes with Tacit, known by its name to whoever has Tacit."""
+        return self.name in BUILTIN and self == _builtin(self.name)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return all places as plain values, for a plan or release that carries its table: JSON, a line for each place.
+
+        A line has the name, the coarser places, codes, former names, inhabitants (null if unknown) and whether it is
+        declared outside.
+        """
+        lines = (
+            json.dumps([r.name, r.parents, r.codes, r.aliases, r.population, r.is_outside], ensure_ascii=False)
+            for r in self.rows
+        )
+        values = {"rows": "\n".join(lines)}
+        return values if self.tiles is None else values | {"tiles": json.dumps(self.tiles, ensure_ascii=False)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, str], *, levels: tuple[str, ...], name: str) -> Gazetteer:
+        """Rebuild a table from the values of :meth:`to_dict`; one that is no table is refused."""
+        try:
+            rows = tuple(_row_of(json.loads(line), len(levels)) for line in values["rows"].splitlines())
+            tiles = None
+            if "tiles" in values:
+                tiles = {str(cell): (_tile(x), _tile(y)) for cell, (x, y) in json.loads(values["tiles"]).items()}
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            raise SettingError(
+                f"the table of places {name} that the file carries is damaged. Ask for the file anew."
+            ) from None
+        return cls(levels, rows, name, tiles=tiles)
+
     def names(self, level: str) -> tuple[str, ...]:
         """Return the places of a level in the order of the table, without those declared outside.
 
@@ -183,6 +217,23 @@ class Gazetteer:
         return {
             row: row.name if seen[fold_name(row.name)] == 1 else f"{row.name} ({_qualifier(row)})" for row in self.rows
         }
+
+
+def _row_of(values: list[Any], n_levels: int) -> PlaceRow:
+    name, parents, codes, aliases, population, is_outside = values
+    for texts in ([name], parents, codes, aliases):
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("texts")
+    is_count = population is None or (type(population) is int and population >= 0)
+    if not fold_name(name) or len(parents) != n_levels - 1 or not is_count or not isinstance(is_outside, bool):
+        raise ValueError("row")
+    return PlaceRow(name, tuple(parents), tuple(codes), tuple(aliases), population, is_outside)
+
+
+def _tile(position: Any) -> int:
+    if type(position) is not int or not 0 <= position <= _FARTHEST_TILE:
+        raise ValueError("tile")
+    return position
 
 
 def _qualifier(row: PlaceRow) -> str:

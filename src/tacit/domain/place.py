@@ -24,11 +24,13 @@ ELSEWHERE: Final = "elsewhere"
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """What a plan says of the table of places it was made with: how to know it, and how to find it."""
+    """What a plan says of the table of places it was made with: how to know it again, never where it lies.
+
+    ``columns`` and ``named`` are the headers of a file that was read, by which a copy of it is read.
+    """
 
     sha256: str
     name: str = field(compare=False)
-    path: str | None = field(default=None, compare=False)
     levels: tuple[str, ...] = field(default=(), compare=False)
     columns: tuple[str, ...] = field(default=(), compare=False)
     named: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -36,50 +38,43 @@ class TableReference:
     @classmethod
     def to(cls, gazetteer: Gazetteer) -> TableReference:
         """Refer to a table at hand."""
-        if gazetteer.path is None:
+        if gazetteer.is_builtin:
             return cls(gazetteer.sha256, gazetteer.name)
         named = dict(gazetteer.named)
-        return cls(gazetteer.sha256, gazetteer.name, gazetteer.path, gazetteer.levels, gazetteer.columns, named)
-
-    def look_up(self) -> Gazetteer | None:
-        """Return the table of ours of that name, or the one at the path; None if there is neither."""
-        if self.path is None:
-            return Gazetteer.builtin(self.name) if self.name in BUILTIN else None
-        if not Path(self.path).is_file():
-            return None
-        return self.read(self.path)
+        return cls(gazetteer.sha256, gazetteer.name, gazetteer.levels, gazetteer.columns, named)
 
     def read(self, path: str | Path) -> Gazetteer:
-        """Read a table that is elsewhere now, by the columns of the one that was."""
-        levels = dict(zip(self.levels, self.columns, strict=True))
-        return Gazetteer.read(path, levels=levels or None, columns=self.named, name=self.name)
+        """Read the table from a file that the user names, by the columns of the one that was."""
+        levels = dict(zip(self.levels, self.columns, strict=True)) if self.columns else None
+        return Gazetteer.read(path, levels=levels, columns=self.named, name=self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON or TOML."""
         values: dict[str, Any] = {"name": self.name, "sha256": self.sha256}
-        if self.path is not None:
-            values |= {"path": self.path, "levels": list(self.levels), "columns": list(self.columns)}
+        if self.levels:
+            values |= {"levels": list(self.levels), "columns": list(self.columns)}
         if self.named:
             values["named"] = dict(self.named)
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableReference:
-        """Rebuild a reference from the values of :meth:`to_dict`."""
-        known = {"name", "sha256", "path", "levels", "columns", "named"}
+        """Rebuild a reference from the values of :meth:`to_dict`; a path in it, as once was written, is left out."""
+        known = {"name", "sha256", "path", "levels", "columns", "named", "rows", "tiles"}
         if not isinstance(values, Mapping) or not {"name", "sha256"} <= values.keys() <= known:
             raise SettingError(
-                "gazetteer must have name and sha256, and may have path, levels, columns and named; got other names. "
-                "Correct them."
+                "gazetteer must have name and sha256, and may have levels, columns, named, rows and tiles; got other "
+                "names. Correct them."
             )
         levels, columns, named = values.get("levels", []), values.get("columns", []), values.get("named", {})
         if not (isinstance(named, Mapping) and _are_texts([*named.keys(), *named.values()])):
             raise SettingError("named of a gazetteer must give names of columns. Correct them.")
-        if not (_are_texts(levels) and _are_texts(columns) and len(levels) == len(columns)):
+        n_columns = (0, len(levels)) if "rows" in values else (len(levels),)  # a table that is carried needs no columns
+        if not (_are_texts(levels) and _are_texts(columns) and len(columns) in n_columns):
             raise SettingError("levels and columns of a gazetteer must be lists of as many names. Correct them.")
         if not _are_texts([values["name"], values["sha256"], values.get("path", "")]):
             raise SettingError("name, sha256 and path of a gazetteer must be texts. Correct them.")
-        return cls(values["sha256"], values["name"], values.get("path"), tuple(levels), tuple(columns), dict(named))
+        return cls(values["sha256"], values["name"], tuple(levels), tuple(columns), dict(named))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -267,23 +262,28 @@ class PlaceAxis:
         cells = tuple(name for name in gazetteer.names(level) if name in set(names))
         return PlaceAxis(level, cells, gazetteer), np.array([cells.index(name) for name in names], np.int64)
 
-    def to_dict(self, *, with_gazetteer: bool = True) -> dict[str, Any]:
-        """Return plain values for JSON or TOML: level, cells and how to know the table again."""
+    def to_dict(self, *, with_gazetteer: bool = True, with_rows: bool = True) -> dict[str, Any]:
+        """Return plain values for JSON or TOML: level, cells, how to know the table again, and its rows.
+
+        A table that comes with Tacit needs no rows.
+        """
         values: dict[str, Any] = {"level": self.level, "cells": list(self.cells)}
         if self.has_elsewhere:
             values["elsewhere"] = True
         if with_gazetteer and self.table is not None:
             values["gazetteer"] = self.table.to_dict()
+            if with_rows and self.gazetteer is not None and not self.gazetteer.is_builtin:
+                values["gazetteer"] |= self.gazetteer.to_dict()
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> PlaceAxis:
         """Rebuild an axis from the values of :meth:`to_dict`.
 
-        The table is the one given (or the file, read by the columns of the one the axis was made with), else ours of
-        that name, else the file at that path, seen from the working folder.
-        If there is no such file the axis still counts and answers, but matches only the names of its own cells. A table
-        that is not the one the axis was made with is refused.
+        The table is the one given (or the file, read by the columns of the one the axis was made with), else the one
+        that the values carry, else ours of that name. No path in the values is ever opened: they may come from
+        elsewhere. Without a table the axis still counts and answers, but matches only the names of its own cells. A
+        table that is not the one the axis was made with is refused.
         """
         known = {"level", "cells", "gazetteer", "elsewhere"}
         if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= known:
@@ -294,17 +294,29 @@ class PlaceAxis:
         if "gazetteer" not in values:
             given = gazetteer if isinstance(gazetteer, Gazetteer | None) else Gazetteer.read(gazetteer)
             return cls(values["level"], values["cells"], given, has_elsewhere=has_elsewhere)
-        table = TableReference.from_dict(values["gazetteer"])
+        reference, table = values["gazetteer"], TableReference.from_dict(values["gazetteer"])
+        found: Gazetteer | None = None
         if isinstance(gazetteer, str | Path):
-            found: Gazetteer | None = table.read(gazetteer)
-        else:
-            found = gazetteer or table.look_up()
+            found = table.read(gazetteer)
+        elif gazetteer is not None:
+            found = gazetteer
+        elif "rows" in reference:
+            found = Gazetteer.from_dict(reference, levels=table.levels, name=table.name)
+        elif table.name in BUILTIN:
+            found = Gazetteer.builtin(table.name)
         if found is not None and found.sha256 != table.sha256:
             raise SettingError(
                 f"gazetteer must be the table {table.name} with which the axis was made, sha256 {table.sha256[:12]}…; "
                 f"got one with sha256 {found.sha256[:12]}…. Restore that table, or make a new plan with this one."
             )
-        return cls(values["level"], values["cells"], found, table, has_elsewhere=has_elsewhere)
+        axis = cls(values["level"], values["cells"], found, table, has_elsewhere=has_elsewhere)
+        object.__setattr__(axis, "table", table)  # with the columns of the file it was read from
+        return axis
+
+    def check_table(self) -> None:
+        """Refuse an axis that was made with a table which is not at hand: towns could not be told from slips."""
+        if self.table is not None:
+            self._table_at_hand("match names")
 
     def _table_at_hand(self, purpose: str) -> Gazetteer:
         if self.gazetteer is not None:
@@ -315,8 +327,8 @@ class PlaceAxis:
                 "Build it with PlaceAxis.from_gazetteer(table)."
             )
         raise SettingError(
-            f"gazetteer must be at hand to {purpose}; the table {self.table.path or self.table.name} was not found. "
-            "Put the file there, or pass it: PlaceAxis.from_dict(values, gazetteer=Gazetteer.read(path))."
+            f"gazetteer must be at hand to {purpose}; the file names the table {self.table.name} without carrying it. "
+            "Name the table: --places FILE, or in Python gazetteer=Gazetteer.read(path)."
         )
 
     def _not_a_cell(self, name: str, meant: Mapping[int, set[str]] | None = None) -> SettingError:

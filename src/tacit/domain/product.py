@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._limits import MOST_CELLS
 from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.period import When
 from tacit.domain.place import PlaceAxis
@@ -87,11 +88,11 @@ class Domain:
         coarse_place, cells = self.place.coarsen(place or self.place.level)
         return Domain(coarse_time, coarse_place), bins, cells
 
-    def to_dict(self, *, with_end: bool = True, with_gazetteer: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, with_end: bool = True, with_gazetteer: bool = True, with_rows: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML; a fingerprint covers neither the end nor the gazetteer."""
         return {
             "time": self.time.to_dict(with_end=with_end),
-            "place": self.place.to_dict(with_gazetteer=with_gazetteer),
+            "place": self.place.to_dict(with_gazetteer=with_gazetteer, with_rows=with_rows),
         }
 
     @classmethod
@@ -100,7 +101,13 @@ class Domain:
         if not isinstance(values, Mapping) or values.keys() != {"time", "place"}:
             raise SettingError("a domain must have time and place, and nothing else. Correct these names.")
         place = PlaceAxis.from_dict(values["place"], gazetteer=gazetteer)
-        return cls(TimeAxis.from_dict(values["time"]), place)
+        time = TimeAxis.from_dict(values["time"])
+        if (time.n_bins or 1) * place.n_cells > MOST_CELLS:
+            raise SettingError(
+                f"a file must have at most {MOST_CELLS:,} cells, periods times places; got n_bins={time.n_bins} and "
+                f"{place.n_cells} places. Count by a longer step, or fewer places."
+            )
+        return cls(time, place)
 
 
 @dataclass(frozen=True, slots=True)

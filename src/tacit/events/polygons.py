@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._reading import read_document, reading
 from tacit._validate import check_one_of
 from tacit.domain import PlaceAxis
 from tacit.errors import SettingError, UnreadableFile
@@ -125,24 +126,21 @@ def _transformed(
 
 
 def _load(path: Path) -> dict[str, Any]:
-    problem = f"{path.name} is not a GeoJSON file. Export the polygons as a GeoJSON FeatureCollection."
-    try:
-        collection = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        collection, problem = None, f"{path.name} does not exist. Check the name and the folder."
-    except (OSError, ValueError):
-        collection = None
-    if isinstance(collection, dict) and isinstance(collection.get("features"), list):
-        return collection
-    raise UnreadableFile(problem)
+    remedy, missing = "Export the polygons as a GeoJSON FeatureCollection.", "Check the name and the folder."
+    with reading(path.name, "a GeoJSON file", remedy, missing=missing, refusal=UnreadableFile, keeps=()):
+        collection = json.loads(read_document(path))
+        if not isinstance(collection["features"], list):
+            raise ValueError("features")
+    return dict(collection)
 
 
 def _shapes(shapely: Any, features: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Mapping[str, Any], ...]]:
     """The areas that can be read and their properties; points and lines are no places."""
     features = [one for one in features if isinstance(one, dict) and one.get("geometry")]
     texts = np.array([json.dumps(one["geometry"]) for one in features], dtype=object)
-    shapes = shapely.make_valid(shapely.from_geojson(texts, on_invalid="ignore"))
-    is_area = [shape is not None and shape.area > 0 for shape in shapes]
+    with np.errstate(all="ignore"):  # of corners beyond all maps
+        shapes = shapely.make_valid(shapely.from_geojson(texts, on_invalid="ignore"))
+        is_area = [shape is not None and 0 < shape.area < np.inf for shape in shapes]
     kept = [number for number, fits in enumerate(is_area) if fits]
     return tuple(shapes[kept]), tuple(features[number].get("properties") or {} for number in kept)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._cells import harmless
 from tacit._extras import require
 from tacit._files import write_whole
 from tacit.errors import SettingError
@@ -100,5 +101,5 @@ def _csv(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
         out.write(f"# {remark}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True))
     return out.getvalue().encode()

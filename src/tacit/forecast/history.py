@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._fields import damaged, number, text, truth
+from tacit._limits import MOST_REPORTS
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.postprocess.smoothing.measured import Measured
@@ -136,23 +138,36 @@ def series_state(series: Series) -> dict[str, Any]:
 
 def series_of_state(state: Mapping[str, Any]) -> Series:
     """The series of :func:`series_state`."""
-    exposures, counts, unit_errors, slopes = (
-        np.asarray(state[name], np.float64) for name in ("exposures", "counts", "unit_errors", "slopes")
-    )
+    domain = Domain.from_dict(state["domain"])
+    n_times, n_places = domain.shape
     measured = Measured(
-        exposures,
-        counts,
-        unit_errors,
-        slopes,
-        is_shared=bool(state["is_shared"]),
-        cancels=bool(state["cancels"]),
-        error_skew=float(state["error_skew"]),
+        _numbers(state, "exposures", (n_times,), least=0.0),
+        _numbers(state, "counts", (n_times, n_places)),
+        _numbers(state, "unit_errors", (1, n_places), (n_times, n_places), least=0.0),
+        _numbers(state, "slopes", (1, n_places), (n_times, n_places)),
+        is_shared=truth(state, "is_shared"),
+        cancels=truth(state, "cancels"),
+        error_skew=number(state, "error_skew"),
     )
+    missing = np.asarray(state["missing"])
+    if missing.shape != (n_times,) or missing.dtype != np.bool_:
+        raise damaged("missing", "true or false for every period")
     return Series(
-        Domain.from_dict(state["domain"]),
+        domain,
         measured,
-        np.asarray(state["total_variances"], np.float64),
-        np.asarray(state["missing"], bool),
-        bool(state["is_simulation"]),
-        str(state["origin"]),
+        _numbers(state, "total_variances", (n_times,), least=0.0),
+        missing,
+        truth(state, "is_simulation"),
+        text(state, "origin"),
     )
+
+
+def _numbers(state: Mapping[str, Any], name: str, *shapes: tuple[int, ...], least: float = -MOST_REPORTS) -> FloatArray:
+    """An array of one of these shapes, of numbers that counts and their variances can be."""
+    array = np.asarray(state[name])
+    if array.dtype.kind not in "iuf" or array.shape not in shapes:
+        raise damaged(name, f"an array of shape {shapes[0]}")
+    values = array.astype(np.float64)
+    if values.size and not (least <= values.min() and values.max() <= float(MOST_REPORTS) ** 2):  # NaN fails too
+        raise damaged(name, "an array of numbers that counts can have")
+    return values

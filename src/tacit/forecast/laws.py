@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from tacit._extras import require
 from tacit._validate import check_share
+from tacit.errors import SettingError
 
 FloatArray = NDArray[np.float64]
+
+LARGEST: Final = 2.0**52
+"""Counts that a law may reach: whole numbers up to twice this are floats, so that their middle is one too."""
 
 _LEAST_MEAN: Final = 1e-12
 _LEAST_EXTRA: Final = 1e-9
@@ -34,8 +38,12 @@ class CountLaw:
         special = require("scipy.special", extra="forecast")
         spread = np.sqrt(np.maximum(self.variances, self.means))
         high = np.ceil(np.maximum(self.means + (2 + 2 * float(special.ndtri(max(share, 0.5)))) * spread, 1.0))
-        while (is_short := self.up_to(high) < share).any():
+        while (is_short := self.up_to(high) < share).any() and high.max() <= LARGEST:
             high = np.where(is_short, 2 * high, high)
+        if not high.max() <= LARGEST:  # written so that NaN fails too; beyond, halving never ends
+            raise SettingError(
+                f"a count that is forecast must stay below {LARGEST:,.0f}. Check the series, and fit anew."
+            )
         low = np.full(high.shape, -1.0)
         while (high - low > 1).any():
             middle = np.floor((low + high) / 2)

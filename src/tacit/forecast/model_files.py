@@ -6,10 +6,12 @@ run when it is read. The same model gives the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,19 +19,26 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._archives import read_array, read_members
+from tacit._fields import text, texts, whole
 from tacit._files import write_whole
+from tacit._reading import parse_json, reading
 from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.history import series_state
+from tacit.forecast.laws import LARGEST
 from tacit.forecast.table import FORECASTERS, forecaster_named
 from tacit.series import Series
 
 FORMAT: Final = 2
 _MANIFEST: Final = "model.json"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-_LARGEST_BYTES: Final = 1 << 31
+_FAR: Final = 1e3
+"""Standard deviations from the mean that any quantile asked for stays within."""
+_TRIED: Final = 8
+"""Periods that a model must be able to forecast to be taken for whole: one more than a week has days."""
 _ARRAY: Final = "array"
 _DICT: Final = "dict"
 _FORECASTER: Final = "forecaster"
@@ -101,10 +110,13 @@ class SavedModel:
             "about": _plain(self.about, arrays),
             "state": _plain(self.forecaster.state(), arrays),
         }
+        # as it is read back: what JSON makes of numbers counts in
+        manifest = json.loads(json.dumps(manifest))
+        manifest["checksum"] = _checksum(manifest, arrays)
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-            archive.writestr(_member(_MANIFEST), text.encode())
+            written = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+            archive.writestr(_member(_MANIFEST), written.encode())
             for number, array in enumerate(arrays):
                 archive.writestr(_member(f"{number}.npy"), _npy(array))
         write_whole(Path(path), out.getvalue())
@@ -112,15 +124,13 @@ class SavedModel:
     @classmethod
     def read(cls, path: str | Path) -> SavedModel:
         """Read a model written by :meth:`write`; one that is damaged or newer is refused."""
-        try:
+        remedy, missing = "Fit it anew and save it again.", "Make one with: tacit forecast --save"
+        with reading(path, "a model", remedy, missing=missing):
             manifest, arrays = _content(Path(path))
-        except FileNotFoundError:
-            raise FormatError(f"there is no model at {path}. Make one with: tacit forecast --save") from None
-        except FormatError:
-            raise
-        except Exception:  # a damaged archive fails in many ways
-            raise FormatError(f"{path} is not a model, or is damaged. Fit it anew and save it again.") from None
-        return _model(manifest, arrays, Path(path))
+        with reading(path, "a whole model", f"Its parts do not fit together. {remedy}"):
+            model = _model(manifest, arrays)
+            _try(model.forecaster)
+        return model
 
 
 def _told(state: Mapping[str, Any], series: Series, covariates: Covariates | None) -> dict[str, Any]:
@@ -137,47 +147,60 @@ def _told(state: Mapping[str, Any], series: Series, covariates: Covariates | Non
 
 
 def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
-    with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _LARGEST_BYTES:
-            raise ValueError("too large")
-        manifest = json.loads(archive.read(_MANIFEST))
-        if manifest["kind"] != "forecaster" or not isinstance(manifest["format"], int):
-            raise ValueError("no model")
-        if manifest["format"] > FORMAT:
-            raise FormatError(
-                f"the model was written by a newer Tacit: its format is {manifest['format']}, and this version reads "
-                f"{FORMAT}. Install a newer Tacit, or fit it anew."
-            )
-        if manifest["format"] < FORMAT:
-            raise FormatError(
-                f"the model was written by an older Tacit: its format is {manifest['format']}, and this version reads "
-                f"{FORMAT}. Fit it anew and save it again."
-            )
-        names = [name for name in archive.namelist() if name != _MANIFEST]
-        arrays = {
-            int(name.removesuffix(".npy")): np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-            for name in names
-        }
+    parts = read_members(path)
+    manifest = parse_json(parts.pop(_MANIFEST))
+    if manifest["kind"] != "forecaster":
+        raise ValueError("no model")
+    if (found := whole(manifest, "format")) != FORMAT:
+        age = "a newer Tacit: its" if found > FORMAT else "an older Tacit: its"
+        raise FormatError(
+            f"the model was written by {age} format is {found}, and this version reads {FORMAT}. "
+            + ("Install a newer Tacit, or fit it anew." if found > FORMAT else "Fit it anew and save it again.")
+        )
+    arrays = {int(name.removesuffix(".npy")): read_array(part) for name, part in parts.items()}
+    if sorted(arrays) != list(range(len(arrays))) or any(array.dtype.kind not in "biufU" for array in arrays.values()):
+        raise ValueError("arrays")
+    # models of earlier versions have no checksum
+    if "checksum" in manifest and manifest["checksum"] != _checksum(manifest, [arrays[n] for n in range(len(arrays))]):
+        raise FormatError("the model was changed or damaged: its checksum does not agree. Fit it anew and save it.")
     return manifest, arrays
 
 
-def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]], path: Path) -> SavedModel:
-    name = manifest.get("forecaster")
+def _checksum(manifest: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> str:
+    """SHA-256 over the manifest without its checksum, and over every array as it stands in the file."""
+    content = {name: part for name, part in manifest.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
+    for array in arrays:
+        digest.update(_npy(array))
+    return digest.hexdigest()
+
+
+def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> SavedModel:
+    name = text(manifest, "forecaster")
     if name not in FORECASTERS:
-        raise FormatError(f"{path} holds a forecaster that this version does not know. Fit it anew with one it does.")
-    try:
-        params, state = _settings(manifest["params"], arrays), _filled(manifest["state"], arrays)
-        fitted = forecaster_named(name, **params).with_state(state)
-        return SavedModel(
-            fitted,
-            str(manifest["plan"]),
-            str(manifest["release"]),
-            TimeAxis.from_dict(manifest["time"]),
-            tuple(map(str, manifest["places"])),
-            _filled(manifest["about"], arrays),
-        )
-    except Exception:  # what does not fit together is damaged
-        raise FormatError(f"{path} is damaged: its parts do not fit together. Fit it anew and save it again.") from None
+        raise FormatError("the model holds a forecaster that this version does not know. Fit it anew with one it does.")
+    params, state = _settings(manifest["params"], arrays), _filled(manifest["state"], arrays)
+    return SavedModel(
+        forecaster_named(name, **params).with_state(state),
+        text(manifest, "plan"),
+        text(manifest, "release"),
+        TimeAxis.from_dict(manifest["time"]),
+        texts(manifest, "places"),
+        _filled(manifest["about"], arrays),
+    )
+
+
+def _try(forecaster: Forecaster) -> None:
+    """Forecast a few periods, so that parts which do not fit together are found here and not later.
+
+    What a whole model refuses, days after its tables end, say, is no damage.
+    """
+    with np.errstate(divide="raise", invalid="raise", over="raise"), suppress(SettingError):
+        forecast = forecaster.predict(_TRIED)
+        for law in (forecast.totals, forecast.counts):
+            reach = law.means + _FAR * np.sqrt(law.variances)
+            if not (law.means.min() >= 0 and reach.max() <= LARGEST):  # written so that NaN fails too
+                raise ValueError("numbers that are no counts")
 
 
 def _member(name: str) -> zipfile.ZipInfo:

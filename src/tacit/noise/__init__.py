@@ -43,11 +43,16 @@ __all__ = [
 ]
 
 
-def noise_from_dict(content: Mapping[str, Any]) -> Noise:
-    """Read a noise model back from plain data."""
+def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = None) -> Noise:
+    """Read a noise model back from plain data; one that is not of this shape, where one is given, is refused."""
     try:
-        return _READERS[content["kind"]](content)
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+        noise = _READERS[content["kind"]](content)
+        if shape is not None and getattr(noise, "shape", shape) != shape:
+            raise ValueError("shape")
+        return noise
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError):
         raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
 
 

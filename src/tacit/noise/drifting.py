@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._fields import number, numbers
 from tacit._kernels import state_space_kernels
-from tacit._packing import pack_array, unpack_array
+from tacit._packing import pack_array
 from tacit.errors import SettingError
 from tacit.noise.model import FloatArray, IntArray
 
@@ -170,9 +171,19 @@ class StateSpace:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
-        arrays = {name: unpack_array(content[name]).astype(np.float64) for name in _ARRAYS}
-        excess = unpacked(content.get("excess"))
-        return cls(memory=float(content["memory"]), error_skew=float(content["error_skew"]), excess=excess, **arrays)
+        arrays = {name: numbers(content, name) for name in _ARRAYS}
+        read = cls(
+            memory=number(content, "memory", least=-1, most=1),
+            error_skew=number(content, "error_skew"),
+            excess=unpacked({"excess": None} | dict(content), "excess"),
+            **arrays,
+        )
+        variances = (read.exposures, read.deviations, read.errors, read.series, read.coefficients, read.shocks)
+        if min(part.min(initial=0) for part in variances) < 0:
+            raise ValueError("variances")
+        if read.excess is not None and read.excess.shape != read.exposures.shape:
+            raise ValueError("excess")
+        return read
 
     @property
     def _work(self) -> int:
@@ -197,6 +208,6 @@ def packed(array: FloatArray | None) -> dict[str, Any] | None:
     return pack_array(short if np.array_equal(short, array) else array)
 
 
-def unpacked(content: Any) -> FloatArray | None:
-    """The array back."""
-    return None if content is None else unpack_array(content).astype(np.float64)
+def unpacked(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> FloatArray | None:
+    """The array back, of a shape if one is given; None where there is none."""
+    return None if content[name] is None else numbers(content, name, shape=shape)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._fields import shape_of
 from tacit._validate import check_share
 from tacit.errors import SettingError
 from tacit.noise.image import LinearImage, errors_of_questions, intervals_of_questions
@@ -74,7 +75,7 @@ class FactorizationNoise:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FactorizationNoise:
-        return cls(stream_law_from_dict(content["law"]), (int(content["shape"][0]), int(content["shape"][1])))
+        return cls(stream_law_from_dict(content["law"]), shape_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         """The variance and the fourth cumulant of a question; places that are asked alike are asked once."""

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._packing import pack_array, unpack_array
+from tacit._fields import numbers, truth
+from tacit._packing import pack_array
 from tacit._validate import check_share
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
@@ -109,10 +110,12 @@ class FilteredNoise:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
-        arrays = {name: unpack_array(content[name]).astype(np.float64) for name in _ARRAYS}
-        offsets = content["offsets"]
-        kept = None if offsets is None else unpack_array(offsets).astype(np.float64)
-        return cls(**arrays, is_shared=bool(content["is_shared"]), offsets=kept)
+        arrays = {name: numbers(content, name) for name in _ARRAYS}
+        n_times, n_places = shape = arrays["gains"].shape
+        if any(part.shape != ((n_times,) if name == "exposures" else shape) for name, part in arrays.items()):
+            raise ValueError("shapes")
+        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=(n_times, n_places))
+        return cls(**arrays, is_shared=truth(content, "is_shared"), offsets=offsets)
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         """The (largest) variance and the third cumulant of a question."""

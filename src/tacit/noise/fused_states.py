@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._fields import number
 from tacit._kernels import summed_kernels
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
@@ -182,11 +183,12 @@ class FusedStateNoise(StateSpaceNoise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FusedStateNoise:
+        model = FusedStates.from_dict(content["model"])
         return cls(
-            FusedStates.from_dict(content["model"]),
-            offsets=unpacked(content["offsets"]),
-            inflation=float(content["inflation"]),
-            share_skews=unpacked(content["share_skews"]),
+            model,
+            offsets=unpacked(content, "offsets", model.shape),
+            inflation=number(content, "inflation", least=0),
+            share_skews=unpacked(content, "share_skews", model.shape[1:]),
         )
 
     def _moments(self, weights: FloatArray) -> Moments:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._packing import pack_array, unpack_array
+from tacit._fields import shape_of, whole_numbers
+from tacit._packing import pack_array
 from tacit._validate import check_share
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
 
@@ -62,12 +63,16 @@ class LinearImage:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> LinearImage:
         """Read it back; ``read`` reads the noise of the fine cells, whichever it is."""
-        return cls(
-            read(content["base"]),
-            unpack_array(content["time_groups"]).astype(np.int64),
-            unpack_array(content["place_groups"]).astype(np.int64),
-            (int(content["shape"][0]), int(content["shape"][1])),
-        )
+        base, shape = read(content["base"]), shape_of(content)
+        fine = getattr(base, "shape", None)
+        groups = [
+            whole_numbers(content, name, shape=None if fine is None else (fine[axis],))
+            for axis, name in enumerate(("time_groups", "place_groups"))
+        ]
+        for group, n_groups in zip(groups, shape, strict=True):
+            if group.ndim != 1 or group.max(initial=-1) >= n_groups:
+                raise ValueError("groups")
+        return cls(base, groups[0], groups[1], shape)
 
     def _composed(self, image: Grouping) -> Grouping:
         """The groups of our sums as groups of the fine cells."""

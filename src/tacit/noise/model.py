@@ -72,6 +72,20 @@ class Orientation:
     private: tuple[str, ...]
     shape: tuple[int, int]
 
+    @classmethod
+    def of_file(cls, private: tuple[str, ...], shape: tuple[int, int]) -> Orientation:
+        """The same of values from a file; other words than a plan's are refused."""
+        if private not in (("place",), ("time",), ("time", "place")):
+            raise ValueError("private")
+        return cls(private, shape)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of public bins."""
+        if self.private == ("time", "place"):
+            return 1
+        return self.shape[1] if self.private == ("time",) else self.shape[0]
+
     def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
         """An array over the domain as (public bins, private cells)."""
         if self.private == ("time", "place"):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._reading import exact_fraction
 from tacit.errors import FormatError
 from tacit.randomness import Randomness
 from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
@@ -96,9 +97,16 @@ def node_law_from_dict(content: Mapping[str, Any]) -> NodeLaw:
     """Read a law back from plain data."""
     try:
         if content["kind"] == "discrete laplace":
-            return DiscreteLaplace(Fraction(content["rate"]))
+            return DiscreteLaplace(_above_zero(content["rate"]))
         if content["kind"] == "discrete gaussian":
-            return DiscreteGaussian(Fraction(content["parameter"]))
+            return DiscreteGaussian(_above_zero(content["parameter"]))
         raise ValueError("kind")
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise FormatError("a law of noise is damaged or newer than this version. Ask for the release anew.") from None
+
+
+def _above_zero(text: object) -> Fraction:
+    value = exact_fraction(text)
+    if not value:
+        raise ValueError("zero")
+    return value

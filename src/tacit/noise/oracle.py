@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit._packing import pack_array, unpack_array
+from tacit._fields import numbers, shape_of, texts, whole_numbers
+from tacit._limits import MOST_REPORTS
+from tacit._packing import pack_array
 from tacit._validate import check_share
 from tacit.domain import sum_groups
 from tacit.noise.image import LinearImage
@@ -158,14 +161,16 @@ class OracleNoise:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
-        counts = content["counts"]
-        return cls(
-            law_from_dict(content["law"]),
-            unpack_array(content["reports"]).astype(np.int64),
-            (int(content["shape"][0]), int(content["shape"][1])),
-            tuple(content["private"]),
-            None if counts is None else unpack_array(counts).astype(np.float64),
-        )
+        law, shape, private = law_from_dict(content["law"]), shape_of(content), texts(content, "private")
+        rows = Orientation.of_file(private, shape).n_rows
+        if law.n_cells * rows != math.prod(shape):
+            raise ValueError("cells")
+        reports = whole_numbers(content, "reports", shape=(rows,))
+        if reports.sum(dtype=np.float64) > MOST_REPORTS:
+            raise ValueError("reports")
+        is_known = content["counts"] is not None
+        counts = numbers(content, "counts", shape=(rows, law.n_cells), least=0) if is_known else None
+        return cls(law, reports, shape, private, counts)
 
     def _worst_variance(self, rows: FloatArray) -> float:
         """The variance of a question if every report were of the cell that errs most."""

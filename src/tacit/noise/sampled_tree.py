@@ -17,6 +17,7 @@ as if events were spread evenly over the leaves; they stay unbiased, and their v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit._packing import pack_array, unpack_array
+from tacit._fields import numbers, shape_of, texts, whole_numbers
+from tacit._packing import pack_array
 from tacit._validate import check_share
 from tacit.domain import sum_groups
 from tacit.domain.hierarchy import Hierarchy
@@ -151,10 +153,10 @@ class SampledTreeNoise:
             Hierarchy.from_dict(content["hierarchy"]),
             tuple(law_from_dict(law) for law in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
-            unpack_array(content["reports"]).astype(np.int64),
-            (int(content["shape"][0]), int(content["shape"][1])),
-            tuple(content["private"]),
-            unpack_array(content["counts"]).astype(np.float64),
+            whole_numbers(content, "reports"),
+            shape_of(content),
+            texts(content, "private"),
+            numbers(content, "counts", least=0),
         )
         n_leaves = read.hierarchy.n_leaves
         if (
@@ -162,7 +164,8 @@ class SampledTreeNoise:
             or len(read.chances) != len(read.laws)
             or min(read.chances) < 1
             or read.counts.shape != (len(read.reports), n_leaves)
-            or read.orientation.rows(np.empty(read.shape)).shape != read.counts.shape
+            or Orientation.of_file(read.private, read.shape).n_rows * n_leaves != math.prod(read.shape)
+            or read.orientation.n_rows != len(read.counts)
         ):
             raise ValueError("the parts of the tree do not fit")
         return read

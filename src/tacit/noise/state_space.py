@@ -36,6 +36,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._fields import number
 from tacit._validate import check_share
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
@@ -130,13 +131,15 @@ class StateSpaceNoise:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpaceNoise:
+        model = StateSpace.from_dict(content["model"])
+        per_place = model.shape[1:]
         return cls(
-            StateSpace.from_dict(content["model"]),
-            unpacked(content["share_weights"]),
-            unpacked(content["day_weights"]),
-            unpacked(content["offsets"]),
-            float(content["inflation"]),
-            unpacked(content.get("share_skews")),
+            model,
+            unpacked(content, "share_weights", per_place),
+            unpacked(content, "day_weights", per_place),
+            unpacked(content, "offsets", model.shape),
+            number(content, "inflation", least=0),
+            unpacked({"share_skews": None} | dict(content), "share_skews", per_place),
         )
 
     @property

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._packing import pack_array, unpack_array
+from tacit._fields import shape_of, text, whole, whole_numbers
+from tacit._packing import pack_array
 from tacit._validate import check_one_of, check_share
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
@@ -137,10 +138,10 @@ class TreeNoise:
         return cls(
             Hierarchy.from_dict(content["hierarchy"]),
             tuple(None if law is None else node_law_from_dict(law) for law in content["laws"]),
-            (int(content["shape"][0]), int(content["shape"][1])),
-            str(content["axis"]),
-            None if content["order"] is None else unpack_array(content["order"]).astype(np.int64),
-            tuple(int(level) for level in content["known"]),
+            shape_of(content),
+            text(content, "axis"),
+            None if content["order"] is None else whole_numbers(content, "order"),
+            tuple(whole({"known": level}, "known") for level in content["known"]),
         )
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tacit._fields import text
 from tacit.errors import NoInterval
 from tacit.noise.model import FloatArray, Grouping, IntArray, Noise
 
@@ -42,7 +43,7 @@ class Unstated:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Unstated:
-        return cls(str(content["reason"]))
+        return cls(text(content, "reason"))
 
     def _refusal(self) -> NoInterval:
         return NoInterval(f"{self.reason}. Ask the unbiased values, which carry an interval.")

@@ -12,13 +12,12 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
+from tacit._cells import harmless
 from tacit._extras import require
 
 # inside <script>, "<" could end the element or begin a comment that hides its end; the two separators end a line in
 # older JavaScript
 _IN_SCRIPT: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-# a spreadsheet takes a cell that begins so for a formula
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_for_script(content: Any) -> str:
@@ -40,7 +39,7 @@ def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: I
         out.write(f"# {' '.join(remark.split())}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    writer.writerows([harmless(cell) for cell in row] for row in rows)
     return "data:text/csv;charset=utf-8;base64," + base64.b64encode(out.getvalue().encode("utf-8-sig")).decode()
 
 
@@ -70,7 +69,3 @@ def policy(scripts: Iterable[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell

@@ -19,11 +19,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._cells import as_it_was, harmless
 from tacit._extras import require
+from tacit._fields import number, numbers, text, texts, whole
 from tacit._files import write_whole
-from tacit._packing import pack_array, unpack_array
+from tacit._limits import MOST_CELLS, MOST_REPORTS
+from tacit._packing import pack_array
+from tacit._reading import check_regular, claim, parse_json, reading
+from tacit._validate import check_share
 from tacit.domain import Domain
-from tacit.errors import FormatError, MissingExtra, SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.estimate import Estimate
 from tacit.noise import noise_from_dict
 from tacit.plan import Plan
@@ -85,18 +90,12 @@ def is_release(path: Path) -> bool:
 
 def read(path: Path) -> Release:
     """Read by content: a renamed file is still read."""
-    try:
+    with reading(path, "a release", "Ask for it anew.", missing="Make one with: tacit release"):
+        check_regular(path)
         with path.open("rb") as file:
             head = file.read(4)
         columns, about = _from_parquet(path) if head == b"PAR1" else _from_csv(path)
-        release = _release(columns, about)
-    except FileNotFoundError:
-        raise FormatError(f"there is no release at {path}. Make one with: tacit release") from None
-    except (FormatError, MissingExtra):
-        raise
-    except Exception:  # a damaged file fails in many ways
-        raise FormatError(f"{path} is not a release, or is damaged. Ask for it anew.") from None
-    return release
+        return _release(columns, about)
 
 
 def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -106,7 +105,7 @@ def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, A
         "kind": "release",
         "created_at": release.created_at,
         "level": release.level,
-        "plan": release.plan.to_dict() | {"fingerprint": release.plan.fingerprint},
+        "plan": release.plan.to_dict(with_rows=False) | {"fingerprint": release.plan.fingerprint},
         "domain": release.domain.to_dict(),
         "statement": release.statement.to_dict(),
         "provenance": release.unbiased.provenance.to_dict(),
@@ -166,9 +165,9 @@ def _stated_before(about: Mapping[str, Any], statement: PrivacyStatement) -> dic
 
 def _check_format(about: Mapping[str, Any]) -> None:
     """Tell what is newer than this version from what is damaged, before anything else of it is read."""
-    if about["kind"] != "release" or not isinstance(about["format"], int):
+    if about["kind"] != "release":
         raise ValueError("no release")
-    if about["format"] > FORMAT:
+    if whole(about, "format", least=1) > FORMAT:
         raise FormatError(
             f"the release was written by a newer Tacit: its format is {about['format']}, and this version reads up to "
             f"{FORMAT}. Install a newer Tacit."
@@ -180,9 +179,10 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     columns = _in_order(columns, domain)
     if about["checksum"] != _checksum(about, columns):
         raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it anew.")
-    plan = Plan.from_dict(about["plan"])
+    # a release carries its table of places once, in its domain
+    plan = Plan.from_dict(about["plan"], gazetteer=domain.place.gazetteer)
     provenance = _provenance(about, plan)
-    steps = {name: tuple(about["steps"][name]) for name in _VALUES}
+    steps = {name: texts(about["steps"], name) for name in _VALUES}
     version = Version(**about.get("version", {}))
     rules = Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES
     statement = PrivacyStatement.of(
@@ -197,12 +197,12 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     stated = about["statement"] if about["format"] > 2 else _stated_before(about, statement)
     if statement != PrivacyStatement.from_dict(stated):
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
-    totals = None if about["totals"] is None else np.array(about["totals"], np.int64)
+    totals = None if about["totals"] is None else _counts(about["totals"])
     unbiased, refined = (
         Estimate(
             domain=domain,
             values=_whole(np.array(columns[name], np.float64), about.get("withheld"), name).reshape(domain.shape),
-            noise=noise_from_dict(about["noise"][name]),
+            noise=noise_from_dict(about["noise"][name], domain.shape),
             totals=totals,
             steps=steps[name],
             provenance=provenance,
@@ -214,25 +214,41 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         unbiased,
         refined,
         statement,
-        float(about["level"]),
-        str(about["created_at"]),
-        str(about.get("refinement", _FIRST_REFINEMENT)),
+        _level(about),
+        text(about, "created_at"),
+        text({"refinement": _FIRST_REFINEMENT} | dict(about), "refinement"),
         rules,
         version,
         str(about["checksum"]),
     )
 
 
+def _level(about: Mapping[str, Any]) -> float:
+    level = number(about, "level")
+    check_share(level=level)
+    return level
+
+
+def _counts(content: Any) -> NDArray[np.int64]:
+    """Public numbers of reports: rows of whole numbers, not so many that they leave 64 bits."""
+    rows = np.array(content)
+    if rows.ndim != 2 or rows.dtype.kind != "i" or rows.min() < 0 or rows.sum(dtype=np.float64) > MOST_REPORTS:
+        raise ValueError("totals")
+    return rows.astype(np.int64)
+
+
 def _whole(values: NDArray[np.float64], withheld: Mapping[str, Any] | None, name: str) -> NDArray[np.float64]:
     """Values with those that the table leaves blank."""
     if withheld is not None:
-        values[np.isnan(values)] = unpack_array(withheld[name])
+        values[np.isnan(values)] = numbers(withheld, name, finite=False)
     return values
 
 
 def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, NDArray[Any]]:
     """Put the rows back in order by their labels: a table may have been sorted by another program."""
     n_times, n_places = domain.shape
+    if any(len(column) != n_times * n_places for column in columns.values()):
+        raise FormatError("the release lacks rows or has some twice. Ask for it anew.")
     periods = {label: number for number, label in enumerate(domain.time.labels())}
     places = {cell: number for number, cell in enumerate(domain.place.cells)}
     cells = [periods[t] * n_places + places[p] for t, p in zip(*(columns[n].tolist() for n in _LABELS), strict=True)]
@@ -260,14 +276,27 @@ def _parquet_bytes(release: Release) -> bytes:
 def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     pa = require("pyarrow", extra="events")
     pq = require("pyarrow.parquet", extra="events")
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowException:
-        raise ValueError("parquet") from None
-    about = json.loads((table.schema.metadata or {})[_KEY])
-    _check_format(about)
-    known = [name for name in _COLUMNS if name in table.column_names]
+    found = pq.read_schema(path).names
+    texts_of_cells = [name for name in (*_LABELS, _STATUS) if name in found]
+    # as dictionaries: one long text in every row would else be kept as often as there are rows
+    with pq.ParquetFile(path, read_dictionary=texts_of_cells) as file:
+        about = parse_json((file.schema_arrow.metadata or {})[_KEY])
+        _check_format(about)
+        known = [name for name in _COLUMNS if name in found]
+        # rows that all hold the same take no room in the file, whatever their number
+        if file.metadata.num_rows > MOST_CELLS:
+            raise FormatError(f"the release has more than {MOST_CELLS:,} rows. Ask for it anew.")
+        claim(sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)))
+        table = file.read(known)
+    for name in known:
+        kind = table.schema.field(name).type
+        if not (pa.types.is_dictionary(kind) if name in texts_of_cells else _is_number(pa, kind)):
+            raise ValueError("a column of another type")
     return {name: table.column(name).to_numpy(zero_copy_only=False) for name in known}, about
+
+
+def _is_number(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _csv_bytes(release: Release) -> bytes:
@@ -278,7 +307,7 @@ def _csv_bytes(release: Release) -> bytes:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     # tolist gives Python numbers, whose shortest form reads back to the same bits
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    rows = zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True)
     if release.rules.are_none:
         writer.writerows(rows)
     else:
@@ -300,7 +329,7 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             if not line.startswith("#"):
                 break
             if line.startswith(_CSV_MARK):
-                about = json.loads(line[len(_CSV_MARK) :])
+                about = parse_json(line[len(_CSV_MARK) :])
                 _check_format(about)
             else:
                 words.append(line.rstrip("\r\n"))
@@ -314,7 +343,9 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if name in names:
             texts = [row[names.index(name)] for row in rows]
             is_text = name in (*_LABELS, _STATUS)
-            columns[name] = np.array(texts, object) if is_text else np.array([_number(t) for t in texts])
+            columns[name] = (
+                np.array(list(map(as_it_was, texts)), object) if is_text else np.array([_number(t) for t in texts])
+            )
     return columns, about
 
 

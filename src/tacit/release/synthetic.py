@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._cells import harmless
 from tacit._extras import require
 from tacit._files import write_whole
 from tacit._validate import check_one_of
@@ -118,8 +119,8 @@ class SyntheticRows:
         out.write(f"# tacit: {self._about()}\n")
         writer = csv.writer(out, lineterminator="\n")
         columns = self.columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        writer.writerow(map(harmless, columns))
+        writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True))
         return out.getvalue().encode()
 
     def _parquet_bytes(self) -> bytes:

@@ -52,7 +52,7 @@ def stream_law_from_dict(content: Mapping[str, Any]) -> StreamLaw:
         fields = {name: _read(value) for name, value in content.items() if name not in ("kind", "cost")}
         law: StreamLaw = STREAM_LAWS[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
         return law
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise FormatError("the law of the counter is damaged or newer than this version. Restore the file.") from None
 
 

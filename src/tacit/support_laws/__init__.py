@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tacit.errors import FormatError
+from tacit.randomness.bernoulli import COIN
 from tacit.support_laws.hadamard import HadamardLaw
 from tacit.support_laws.hashing import HashingLaw
 from tacit.support_laws.law import SupportLaw, TwoCoins
@@ -48,7 +49,18 @@ def law_from_dict(content: Mapping[str, Any]) -> SupportLaw:
     True
     """
     try:
-        fields = {n: int(v, 16) if isinstance(v, str) else int(v) for n, v in content.items() if n != "kind"}
-        return LAWS[content["kind"]](**fields)
-    except (KeyError, TypeError, ValueError, AttributeError):
+        fields = {name: _whole(value) for name, value in content.items() if name != "kind"}
+        law = LAWS[content["kind"]](**fields)
+        if not 0 < law.q < law.p <= 1:
+            raise ValueError("nothing can be estimated by such coins")
+        return law
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
+
+
+def _whole(value: object) -> int:
+    """A whole number of a file, large ones in hexadecimal digits."""
+    number = int(value, 16) if isinstance(value, str) and len(value) <= len(hex(COIN)) else value
+    if type(number) is not int or not 0 <= number <= COIN:
+        raise ValueError("law")
+    return number

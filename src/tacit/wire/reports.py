@@ -30,7 +30,9 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._fields import whole
 from tacit._files import written_whole
+from tacit._reading import check_regular, parse_json, reading
 from tacit.errors import FormatError, SettingError
 from tacit.provenance import Provenance
 from tacit.wire.runs import are_runs
@@ -139,13 +141,11 @@ class ReportFile:
     def open(cls, path: str | Path) -> ReportFile:
         """Open a report file; a damaged or foreign one is refused before anything is counted."""
         path = Path(path)
-        try:
+        remedy, missing = "Ask for it anew.", "Make one with: tacit randomize"
+        with reading(path, "a report file", remedy, missing=missing):
+            check_regular(path)
             with path.open("rb") as file:
                 return cls._parsed(path, file)
-        except FileNotFoundError:
-            raise FormatError(f"there is no report file at {path}. Make one with: tacit randomize") from None
-        except (struct.error, KeyError, ValueError, TypeError, OverflowError, RecursionError, OSError):
-            raise FormatError(f"{path} is not a report file, or its header is damaged. Ask for it anew.") from None
 
     @classmethod
     def _parsed(cls, path: Path, file: BinaryIO) -> ReportFile:
@@ -154,14 +154,12 @@ class ReportFile:
         (length,) = struct.unpack("<I", file.read(4))
         if length > _LARGEST_HEADER:
             raise ValueError("header")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length))
         if header["format"] != FORMAT:
             raise FormatError(
                 f"{path} has format {header['format']}; this version reads {FORMAT}. Install a newer Tacit."
             )
-        n_bins, n_reports, report_bytes = (int(header[k]) for k in ("n_bins", "n_reports", "report_bytes"))
-        if min(n_bins, n_reports, report_bytes) < 0:
-            raise ValueError("sizes")
+        n_bins, n_reports, report_bytes = (whole(header, name) for name in ("n_bins", "n_reports", "report_bytes"))
         payload_at = file.tell() + 16 * n_bins
         size = path.stat().st_size
         expected = payload_at + n_reports * report_bytes + 32

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._limits import MOST_CELLS
 from tacit.plan import Plan
 
 FARTHEST_BIN: Final = 1 << 24
@@ -19,7 +20,9 @@ FARTHEST_BIN: Final = 1 << 24
 
 def n_bins_allowed(plan: Plan) -> int:
     """The bins a report may stand in are 0 up to this number, not included."""
-    return FARTHEST_BIN if plan.n_public is None else plan.n_public
+    if plan.n_public is not None:
+        return plan.n_public
+    return min(FARTHEST_BIN, max(1, MOST_CELLS // plan.n_private))
 
 
 def report_keys(reports: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -14,7 +14,7 @@ from tacit.central.continual.node_noise import NodeDraws
 from tacit.central.continual.picker import pick
 from tacit.central.continual.stream import Stream, identity_of
 from tacit.domain import Domain
-from tacit.errors import DataError, PlanMismatch, SettingError
+from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.privacy.guarantee import USUAL_DELTA
@@ -111,6 +111,22 @@ class Counter:
     def begin(self) -> CounterState:
         """The state before the first bin."""
         return CounterState(self.stream.identity, 0, self._engine.start())
+
+    def restored(self, position: int, memory: Memory) -> CounterState:
+        """The state after ``position`` bins with a memory from a file; one that this counter cannot have is refused.
+
+        Arrays have the names and widths of the first memory; totals that still stand have a number, an end and a noise.
+        """
+        first = self._engine.start()
+        fits = memory.keys() == first.keys() and all(
+            part.ndim == first[name].ndim and part.shape[1:] == first[name].shape[1:] for name, part in memory.items()
+        )
+        if fits and "standing" in first:
+            fits = len({len(memory[name]) for name in ("standing", "ends", "noise")}) == 1
+            fits = fits and len(memory["ends"]) > 0 and bool((np.diff(memory["standing"]) > 0).all())
+        if not fits or not 0 <= position <= self.stream.n_bins:
+            raise FormatError("the memory of the counter is not one that it can have. Restore the file from a copy.")
+        return CounterState(self.stream.identity, position, memory)
 
     def step(self, state: CounterState, counts: Counts) -> tuple[CounterState, IntArray]:
         """Count one bin: a count for each place, or a number where there is but one.

@@ -18,9 +18,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._cells import harmless
+from tacit._reading import parse_json, read_document, reading
 from tacit.central.continual.history import History
 from tacit.central.continual.stream import Stream
-from tacit.errors import FormatError, SettingError, TacitError
+from tacit.errors import FormatError, SettingError
 from tacit.stream_laws import IntArray
 
 FORMAT: Final = 1
@@ -56,7 +58,9 @@ def head_of(stream: Stream) -> bytes:
     unit = "events" if grid == 1 else f"1/{grid} of an event"
     about = {"format": FORMAT, "kind": "counter history", "stream": stream.to_dict()}
     columns = io.StringIO()
-    csv.writer(columns, lineterminator="\n").writerow(["bin", "period", *stream.domain.place.cells, "check"])
+    csv.writer(columns, lineterminator="\n").writerow(
+        ["bin", "period", *map(harmless, stream.domain.place.cells), "check"]
+    )
     promise = "SIMULATION: protects nobody." if stream.is_simulation else " ".join(stream.guarantee.sentences())
     words = [
         "A Tacit counter. It may be published: these are running totals with noise, after every period.",
@@ -118,17 +122,11 @@ def read_history(path: str | Path) -> History:
 
 def read_text(path: Path) -> HistoryText:
     """Read a history file with what is needed to go on writing it."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise FormatError(f"there is no counter history at {path}. Start a counter with: tacit counter start") from None
-    try:
+    missing = "Start a counter with: tacit counter start"
+    with reading(path, "a counter history", "Restore it from a copy.", missing=missing):
+        content = read_document(path)
         stream, head = _head(content)
         return _records(stream, content, len(head), first_check(head))
-    except FormatError:
-        raise
-    except (TacitError, KeyError, TypeError, ValueError, IndexError, OverflowError, StopIteration, RecursionError):
-        raise FormatError(f"{path} is not a counter history, or its head is damaged. Restore it from a copy.") from None
 
 
 def _head(content: bytes) -> tuple[Stream, bytes]:
@@ -138,7 +136,7 @@ def _head(content: bytes) -> tuple[Stream, bytes]:
         stop = content.index(b"\n", end) + 1
         line = content[end:stop].decode()
         if line.startswith(_MARK):
-            about = json.loads(line[len(_MARK) :])
+            about = parse_json(line[len(_MARK) :])
         end = stop
     if about["kind"] != "counter history":
         raise ValueError("kind")
@@ -147,7 +145,9 @@ def _head(content: bytes) -> tuple[Stream, bytes]:
     stream = Stream.from_dict(about["stream"])
     stop = content.index(b"\n", end) + 1
     columns = next(csv.reader([content[end:stop].decode()]))
-    if columns != ["bin", "period", *stream.domain.place.cells, "check"]:
+    names = stream.domain.place.cells
+    # earlier versions wrote names as they are
+    if columns not in [["bin", "period", *some, "check"] for some in (map(harmless, names), names)]:
         raise ValueError("columns")
     return stream, content[:stop]
 

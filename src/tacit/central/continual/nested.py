@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.central.continual.engine import Memory, running
 from tacit.central.continual.node_noise import NodeDraws
+from tacit.errors import FormatError
 from tacit.stream_laws import LONGEST, IntArray, NestedTree
 
 _BINS_A_CHUNK: Final = 4096
@@ -59,7 +60,11 @@ def _summed(memory: Memory, bases: IntArray, position: int, drawn: IntArray) -> 
     """
     noise = drawn
     inside = bases > position
-    base = np.where(inside, bases - position - 1, np.searchsorted(memory["standing"], bases))
+    standing = memory["standing"]
+    found = np.minimum(np.searchsorted(standing, bases), len(standing) - 1)
+    if not (inside | (standing[found] == bases)).all():
+        raise FormatError("the memory of the counter lacks a total that later ones start from. Restore it from a copy.")
+    base = np.where(inside, bases - position - 1, found)
     while inside.any():
         rows = np.flatnonzero(inside)
         step = noise.copy()

@@ -12,15 +12,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._fields import text, whole, whole_numbers
 from tacit._files import write_whole
-from tacit._packing import unpack_array
+from tacit._reading import parse_json, read_document, reading
 from tacit.central.continual.counter import Counter, CounterState
 from tacit.central.continual.stream import Stream
-from tacit.errors import FormatError, TacitError
+from tacit.errors import FormatError
 from tacit.privacy.heads import heads_from_dict, heads_to_dict
 from tacit.stream_laws import IntArray
 
 FORMAT: Final = 1
+_LEAST: Final = -(1 << 61)
+"""Sums and totals stay within 61 bits, whatever their sign."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,34 +56,28 @@ def write_state(path: Path, saved: SavedState) -> None:
         "memory": {name: _packed(part) for name, part in saved.state.memory.items()},
         "latest": _packed(saved.latest),
     } | heads_to_dict(saved.ledger_heads)
-    text = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
-    write_whole(path, text.encode(), is_private=True)
+    written = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
+    write_whole(path, written.encode(), is_private=True)
 
 
 def read_state(path: Path) -> SavedState:
     """Read a state and check that nothing in it was changed."""
-    try:
-        content = json.loads(path.read_bytes())
+    remedy = "Restore it from a copy that is as new as the history; nothing was counted."
+    missing = "Start one with: tacit counter start"
+    with reading(path, "a counter's state", remedy, missing=missing):
+        content = parse_json(read_document(path))
         if content["kind"] != "counter state":
             raise ValueError("kind")
         if content["format"] != FORMAT:
             raise FormatError(f"{path} has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
         if content["checksum"] != _checksum({name: part for name, part in content.items() if name != "checksum"}):
             raise ValueError("checksum")
-        counter = Counter(Stream.from_dict(content["stream"]), bytes.fromhex(content["key"]))
-        memory = {str(name): unpack_array(part).astype(np.int64) for name, part in content["memory"].items()}
-        state = CounterState(counter.stream.identity, int(content["position"]), memory)
-        latest = unpack_array(content["latest"]).astype(np.int64)
-        return SavedState(counter, state, latest, str(content["spend"]), heads_from_dict(content))
-    except FileNotFoundError:
-        raise FormatError(f"there is no counter at {path}. Start one with: tacit counter start") from None
-    except FormatError:
-        raise
-    except (TacitError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise FormatError(
-            f"{path} is not the state of a counter, or is damaged. Restore it from a copy that is as new as the "
-            "history; nothing was counted."
-        ) from None
+        stream = Stream.from_dict(content["stream"])
+        counter = Counter(stream, bytes.fromhex(content["key"]))
+        memory = {name: whole_numbers(content["memory"], name, least=_LEAST) for name in content["memory"]}
+        state = counter.restored(whole(content, "position"), memory)
+        latest = whole_numbers(content, "latest", least=_LEAST).reshape(-1, stream.n_places)
+        return SavedState(counter, state, latest, text(content, "spend"), heads_from_dict(content))
 
 
 def _packed(part: IntArray) -> dict[str, Any]:
