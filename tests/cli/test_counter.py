@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tacit.central.continual import CounterFiles, files, starting, state_file
-from tacit.central.continual.history_file import read_history
+from tacit.central.continual.counter import Counter
+from tacit.central.continual.history_file import head_of, read_history
+from tacit.domain import Domain
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -452,3 +455,23 @@ def test_bare_numbers_are_refused_where_people_are_protected(tacit, tmp_path):
     refused = tacit("counter", "add", "people.counter", "--date", "2025-01-01", "--counts", "500,1")
     assert refused.code == 2
     assert "--user" in refused.err
+
+
+def test_a_counter_without_its_table_of_places_refuses_to_match_names(tacit, branches, visits, tmp_path):
+    """As earlier versions wrote it: slips of the pen could not be told from places without the table."""
+    started(tacit, branches)
+    state, history = tmp_path / "visits.counter", tmp_path / "visits.history.csv"
+    saved = state_file.read_state(state)
+    stream = saved.counter.stream
+    bare = stream.domain.to_dict(with_rows=False)
+    old = replace(stream, domain=Domain.from_dict(bare))
+    state_file.write_state(state, replace(saved, counter=Counter(old, saved.counter.key)))
+    history.write_bytes(head_of(old))
+    words = ("counter", "add", "visits.counter", visits, "--date", "2025-01-01", *COLUMNS)
+    refused = tacit(*words)
+    assert refused.code == 2
+    assert "Name the table: --places FILE" in refused.err
+    assert read_history(history).n_bins == 0
+    added = tacit(*words, "--places", branches)
+    assert added.code == 0, added.err
+    assert read_history(history).n_bins == 1

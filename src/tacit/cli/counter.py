@@ -27,8 +27,8 @@ from tacit.cli.options import (
     seed_or_none,
     takes,
 )
-from tacit.cli.sources import domain_of, say_bad_rows
-from tacit.domain import Box
+from tacit.cli.sources import domain_of, moved_table, say_bad_rows
+from tacit.domain import Box, Domain
 from tacit.errors import SettingError
 from tacit.events import DayDigest
 from tacit.privacy.budget import Budget
@@ -160,6 +160,9 @@ def add(
     user: Annotated[
         str | None, typer.Option(help="The column that tells users apart, where user-days are protected.")
     ] = None,
+    places: Annotated[
+        str | None, typer.Option(help="The table of places, for a counter that carries none.", metavar="TABLE")
+    ] = None,
     history: HistoryFile = None,
     ledger: LedgerFile = None,
 ) -> None:
@@ -196,7 +199,8 @@ def add(
     else:
         assert events is not None
         bins = range(first, time.range(date, last or date).stop)
-        rows, days = _counted(events, reading, user, stream, bins, book)
+        domain = _with_table(stream.domain, places).with_end(bins.stop)
+        rows, days = _counted(events, reading, user, replace(stream, domain=domain), bins, book)
     files.add(rows, first=first, days=days)
     say_ledger(book)
     published = files.history()
@@ -295,6 +299,14 @@ def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
     return rows
 
 
+def _with_table(domain: Domain, places: str | None) -> Domain:
+    """The domain with the table that knows the names of its places; refused where none is at hand."""
+    if places is not None:
+        domain = Domain.from_dict(domain.to_dict(), gazetteer=moved_table(places))
+    domain.place.check_table()
+    return domain
+
+
 def _counted(
     events: str, reading: ReadingOptions, user: str | None, stream: Stream, bins: range, book: Ledger | None
 ) -> tuple[NDArray[np.int64], dict[str, bytes]]:
@@ -311,14 +323,13 @@ def _counted(
     if user is not None:
         own = {field.name: getattr(source, field.name) for field in fields(source)}
         source = UserSourceOptions(**own, user=user)
-    domain = stream.domain.with_end(bins.stop)
-    counted_from = open_source(source, domain)
+    counted_from = open_source(source, stream.domain)
     if counted_from.options.fields_span_lines:
         raise SettingError(
             "fields_span_lines must be false for a counter, whose promise was stated when it was started; got true. "
             "Export the events without line ends in fields, and describe the source again. Nothing was counted."
         )
-    digest = DayDigest(_UNRECORDED_KEY if book is None else book.key, domain)
+    digest = DayDigest(_UNRECORDED_KEY if book is None else book.key, stream.domain)
     with console.progress("Counting events") as report:
         found = counted_from.count(
             progress=report, digest=digest, most_per_user_day=None if user is None else stream.unit.most
