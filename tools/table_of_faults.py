@@ -2,6 +2,7 @@
 
 python tools/table_of_faults.py            # writes the table, about two minutes
 python tools/table_of_faults.py --tests    # also runs the tests named in the table, each with its fault planted
+python tools/table_of_faults.py --tests --new    # the same of rows that are not in the guide yet; the others stay
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ HEAD = "| fault | planted in | found by | tests that find it too | seconds |\n|-
 def cells(fault: Fault) -> tuple[str, ...]:
     """A row without its time."""
     return fault.name, f"`{fault.where.removeprefix('tacit.')}`", fault.refuter.name, fault.tests
+
+
+def shown(text: str) -> dict[tuple[str, ...], float]:
+    """The rows of a guide, each with its time."""
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {tuple(row[:-1]): float(row[-1]) for row in rows[1:]}
 
 
 def table(seconds: list[float]) -> str:
@@ -57,14 +64,19 @@ def is_found_by_tests(fault: Fault) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--new", action="store_true", help="only rows that are not in the guide as they are")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    if asked.tests:
-        for fault in (fault for fault in FAULTS if fault.tests != ALONE):
-            print("found" if is_found_by_tests(fault) else "NOT FOUND", fault.tests, fault.name, sep="\t", flush=True)
     before, _, rest = GUIDE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    made = table([timed(fault, asked.seed) for fault in FAULTS])
+    old, _, after = rest.partition(END)
+    known = shown(old) if asked.new else {}
+    for fault in FAULTS if asked.tests else ():
+        if fault.tests != ALONE and cells(fault) not in known:
+            print("found" if is_found_by_tests(fault) else "NOT FOUND", fault.tests, fault.name, sep="\t", flush=True)
+    times = (known.get(cells(fault)) for fault in FAULTS)
+    made = table(
+        [timed(fault, asked.seed) if took is None else took for fault, took in zip(FAULTS, times, strict=True)]
+    )
     GUIDE.write_text(before + BEGIN + "\n" + made + "\n" + END + after, encoding="utf-8")
 
 

@@ -25,17 +25,19 @@ from tacit.central.continual.node_noise import NodeDraws
 from tacit.central.table import central_mechanism_of, central_plan_for
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
-from tacit.events import EventColumns, open_events
+from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.local.memo import DeviceMemo
 from tacit.local.memoized import LongitudinalRappor
 from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
 from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
 from tacit.privacy import shuffling as shufflers
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.provenance import Provenance
+from tacit.randomizing import randomize_events
 from tacit.randomness import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
 from tacit.release import Release, Rules
 from tacit.rounding import at_most, epsilon_at_most, percent_at_most
@@ -43,7 +45,7 @@ from tacit.stream_laws import Epochs
 from tacit.tally import ExactTally, Tally
 from tacit.tallying import estimate_tally
 from tacit.testing import assert_frequencies, check_channel, check_randomizer
-from tacit.wire import ReportFile, ReportWriter
+from tacit.wire import RandomizingWriter, ReportFile, ReportWriter
 from tacit.wire.message import encode_message, parse_message
 
 SMALL = 1e-9
@@ -421,6 +423,65 @@ def _check_key(setting: Setting) -> None:
 key = checked("noise is drawn for one input, until it is written", _check_key)
 
 
+# ---- what is promised after several entries
+
+_ROWS = tuple(itertools.product((0, 1), (0, 1)))  # of whom, and where
+_TABLES = [rows for n in range(4) for rows in itertools.product(_ROWS, repeat=n)]
+_Table = tuple[tuple[int, int], ...]
+
+
+def _first_of_each(rows: _Table, most: int) -> np.ndarray:
+    """The counts of two places, when the first ``most`` rows of each person are counted."""
+    kept = [row for at, row in enumerate(rows) if sum(row[0] == other[0] for other in rows[:at]) < most]
+    return np.bincount([place for _, place in kept], minlength=2)
+
+
+def _changes(rows: _Table) -> Iterable[tuple[str, _Table]]:
+    """All tables that one step leads to, with the question that asks for it."""
+    for at in range(len(rows)):
+        yield PRESENCE, rows[:at] + rows[at + 1 :]
+        for other in _ROWS:
+            yield REPLACEMENT, (*rows[:at], other, *rows[at + 1 :])
+    for person in (0, 1):
+        yield PERSON_DAY, tuple(row for row in rows if row[0] != person)
+
+
+def _check_promises(setting: Setting) -> None:
+    """No promise is below the largest distance of the counts of any two tables of three rows."""
+    for most in (0, 1, 2):  # 0 for single events
+        unit = Unit.user_day(most=most) if most else Unit()
+        laplace = Guarantee.of_release(Cost.pure(EPSILON), unit)
+        gaussian = Guarantee.of_release(Cost.zcdp(EPSILON), unit)
+        for rows in _TABLES:
+            counts = _first_of_each(rows, most or len(rows))
+            for question, others in _changes(rows):
+                distance = np.abs(counts - _first_of_each(others, most or len(rows)))
+                pure, rho = laplace.of_question(question), gaussian.of_question(question)
+                if pure is None or rho is None:
+                    continue
+                assert pure.epsilon >= EPSILON * distance.sum() / unit.sensitivity, (
+                    f"{question} is promised too cheaply"
+                )
+                assert rho.rho >= EPSILON * (distance**2).sum() / unit.sensitivity**2, (
+                    f"{question} costs too little rho"
+                )
+    single, reports = Guarantee.of_release(Cost.pure(1.0), Unit()), Guarantee.of_reports(3.0, ("place",))
+    days = Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=2))
+    # a person may have any number of events
+    assert single.person_day is None, "a release of single events promises a person's day"
+    assert (days + single).person_day is None, "what one entry leaves open is forgotten"
+    # the number of reports is public
+    assert reports.presence is None, "presence is promised after reports"
+    assert (reports + single).presence is None, "presence is promised after reports and a release"
+    assert (reports + single).replacement.epsilon == 5.0
+    # the columns (1) and (-1) of a strategy with weights of both signs are twice as far apart as each is long
+    counter = Guarantee.of_release(Cost.zcdp(1.0), Unit(), is_counter=True)
+    assert counter.replacement.rho >= 2**2, "negative weights are forgotten"
+
+
+promises = checked("promises against distances of listed counts", _check_promises)
+
+
 # ---- statements, releases and files
 
 
@@ -472,6 +533,14 @@ def _check_order(setting: Setting) -> None:
             writer.add(bins[order], reports[order])
         files.append(path.read_bytes())
     assert files[0] == files[1], "a report file tells the order of events"
+    files = [setting.folder / "drawn.reports", setting.folder / "sorted.reports"]
+    cells = np.sort(np.arange(600) % 3)
+    with RandomizingWriter(files[0], _PLAN, randomness=SeededRandomness(setting.seed)) as drawn:
+        drawn.add(bins, cells)
+    with ReportWriter(files[1], label, mechanism_of(_PLAN).report_bytes) as writer:
+        for numbers, lengths, some in ReportFile.open(files[0]).batches():
+            writer.add(np.repeat(numbers, lengths), some)
+    assert files[0].read_bytes() == files[1].read_bytes(), "a file drawn from counts tells the order of cells"
     first, last = (
         encode_message(_PLAN, bins[:9], mechanism_of(_PLAN).randomize(cells, randomness=SeededRandomness(1)), label)
         for cells in (np.zeros(9, np.int64), np.full(9, 2))
@@ -480,6 +549,24 @@ def _check_order(setting: Setting) -> None:
 
 
 order = checked("order and length of reports", _check_order)
+
+
+def _check_other_words(setting: Setting) -> None:
+    """Of counts that differ in one event no report is drawn from the same words, whatever the secret."""
+    days = [f"2018-01-{day:02d}" for day in range(1, 11) for _ in range(40)] + ["2018-01-11"]
+    drawn = []
+    for number, n_events in enumerate((400, 401)):
+        table = pa.table({"day": days[:n_events], "place": ["place 1"] * n_events})
+        options = ReadOptions(date_format="year-first")
+        events = open_events(table, columns=EventColumns("day", "place"), domain=_PLAN.domain, options=options)
+        path = setting.folder / f"counts {number}.reports"
+        randomize_events(events, _PLAN, path, seed=setting.seed, ledger=None, data_set="fires", overwrite=True)
+        _, _, reports = next(ReportFile.open(path).batches())
+        drawn.append(reports[:400].tobytes())
+    assert drawn[0] != drawn[1], "two versions of the events share their noise"
+
+
+other_words = checked("reports of neighbouring counts", _check_other_words)
 
 
 def _check_label(setting: Setting) -> None:

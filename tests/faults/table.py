@@ -20,6 +20,7 @@ from faults.planting import ALONE, Fault
 from tacit.local.randomized_response import RandomizedResponse
 from tacit.local.subset import SubsetSelection
 from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.privacy.cost import Cost
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
 
@@ -331,6 +332,23 @@ def _any_input(right: Any) -> Any:
 
 def _unsorted(right: Any) -> Any:
     return lambda bins, reports: np.argsort(bins, kind="stable")
+
+
+def _one_event_for_less(right: Any) -> Any:
+    def of_release(cost, unit, is_counter):
+        made = right(cost, unit, is_counter)
+        if unit.name == "event":
+            return made
+        return replace(made, presence=Cost(made.presence.epsilon / 2, made.presence.rho / 2))
+
+    return of_release
+
+
+def _promising_parts_alone(right: Any) -> Any:
+    """A sum over the entries that promise something, as if the others were not there."""
+    return lambda counted, question: right(
+        {entry: times for entry, times in counted.items() if entry.of_question(question) is not None}, question
+    )
 
 
 def _one_more(right: Any) -> Any:
@@ -744,6 +762,49 @@ FAULTS: tuple[Fault, ...] = (
         by.key,
         "tests/privacy/test_spending.py",
     ),
+    # what is promised after several entries
+    Fault(
+        "a release counts once where an event is replaced",
+        "tacit.privacy.guarantee._of_release",
+        result_of(lambda made: replace(made, replacement=made.presence)),
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "one event costs half of its part of a person's day",
+        "tacit.privacy.guarantee._of_release",
+        _one_event_for_less,
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "the negative weights of a counter are forgotten",
+        "tacit.privacy.guarantee._of_release",
+        lambda right: lambda cost, unit, is_counter: right(cost, unit, False),
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "a release of single events promises a person's day",
+        "tacit.privacy.guarantee._of_release",
+        result_of(lambda made: replace(made, person_day=made.person_day or made.presence)),
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "presence is promised after reports",
+        "tacit.privacy.guarantee.Guarantee.of_reports",
+        result_of(lambda made: replace(made, presence=made.replacement)),
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "entries that promise nothing are left out of a sum",
+        "tacit.privacy.guarantee._sum",
+        _promising_parts_alone,
+        by.promises,
+        "tests/privacy/test_guarantee.py",
+    ),
     # statements, releases and files
     Fault(
         "statements round down",
@@ -800,6 +861,20 @@ FAULTS: tuple[Fault, ...] = (
         _unsorted,
         by.order,
         "tests/wire/test_reports.py",
+    ),
+    Fault(
+        "a file drawn from counts tells the order of cells",
+        "tacit.wire.randomizing_writer.sorting_order",
+        _unsorted,
+        by.order,
+        "tests/test_randomizing.py",
+    ),
+    Fault(
+        "reports of other counts are drawn from the same words",
+        "tacit.randomizing.drawing_key",
+        lambda right: lambda secret, plan_id, counts_digest: right(secret, plan_id, b""),
+        by.other_words,
+        "tests/test_randomizing.py",
     ),
     Fault(
         "a suppressed value stays in the file",
