@@ -10,9 +10,9 @@ import sqlite3
 import pytest
 
 from tacit.errors import FormatError
-from tacit.privacy import ledger_file
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import file as ledger_file
 from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a", "2018-01-02": b"b", "2018-01-03": b""}

@@ -9,10 +9,11 @@ import stat
 import pytest
 
 from tacit.errors import FormatError, TacitError
-from tacit.privacy import ledger_file
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger_file import LedgerFile
+from tacit.privacy.ledger import file as ledger_file
+from tacit.privacy.ledger.file import LedgerFile
+from tacit.privacy.ledger.tables import FORMAT
 from tacit.privacy.unit import Unit
 
 FILES = ["ledger.sqlite", "ledger.sqlite.checked", "ledger.sqlite.key"]
@@ -121,7 +122,7 @@ class TestTheFirstFormat:
     def test_it_is_migrated_by_the_first_entry_and_keeps_what_it_knows(self, first_format):
         ledger = Ledger(first_format)
         ledger.set_budget("fires", epsilon=4.0)
-        assert format_of(first_format) == ledger_file.FORMAT == 4
+        assert format_of(first_format) == FORMAT == 4
         assert spend(ledger).prior.replacement.epsilon == 2.0
         assert ledger.key == bytes(32)
         assert len(ledger.history()) == 2
@@ -153,7 +154,7 @@ class TestTheSecondFormat:
     def test_it_is_migrated_by_the_first_entry_and_what_is_unfinished_is_taken_up(self, second_format):
         ledger = Ledger(second_format)
         ledger.set_budget("fires", epsilon=9.0)
-        assert format_of(second_format) == ledger_file.FORMAT
+        assert format_of(second_format) == FORMAT
         taken = ledger.resume("ab", days={"2018-01-01": b"a"})
         assert taken.draw("r", b"counts")._key == b"k" * 32
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError, UndeclaredCopy
-from tacit.privacy import ledger_file
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, Spend
+from tacit.privacy.ledger import file as ledger_file
 from tacit.privacy.unit import Unit
 
 DAYS = {"2018-01-01": b"a" * 16, "2018-01-02": b"b" * 16}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _NAME: Final = "ledger_heads"
-_FORM: Final = re.compile("[0-9a-f]{32}")  # as ledger_chain.head_of writes them
+_FORM: Final = re.compile("[0-9a-f]{32}")  # as ledger.chain.head_of writes them
 
 
 def heads_to_dict(heads: tuple[str, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from tacit.errors import SettingError
@@ -123,7 +124,7 @@ class SimulatedNoise:
     def draw(self, release: str, input_digest: bytes) -> SeededRandomness:
         if self._is_finished:
             raise SettingError(
-                f"release {release} is finished: its noise is never drawn again. Use what was written, or spend anew."
+                f"release {release} is finished: its noise is never drawn again. Use what was written, or spend again."
             )
         if self._drawn not in (None, input_digest):
             raise SettingError(
@@ -138,28 +139,5 @@ class SimulatedNoise:
         self._is_finished = True
 
 
-def sealed(
-    *,
-    identifier: str,
-    data_set: str,
-    release: str,
-    cost: Cost,
-    unit: Unit,
-    prior: Guarantee,
-    is_forever: bool,
-    what_remains: str,
-    source: NoiseSource | None,
-) -> Spend:
-    """A spend as the ledger makes it."""
-    return Spend(
-        identifier=identifier,
-        data_set=data_set,
-        release=release,
-        cost=cost,
-        unit=unit,
-        prior=prior,
-        is_forever=is_forever,
-        what_remains=what_remains,
-        source=source,
-        seal=_SEAL,
-    )
+sealed: Final = partial(Spend, seal=_SEAL)
+"""Make a spend as the ledger does, which has written its price down."""

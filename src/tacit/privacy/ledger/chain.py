@@ -25,7 +25,7 @@ CREATE TABLE chain (
     number INTEGER PRIMARY KEY, kind TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
     digest BLOB NOT NULL, mac BLOB NOT NULL);
 """
-KEY_BYTES: Final = 32  # as many as the MAC has
+KEY_BYTES: Final = 32  # as many as an HMAC with SHA-256 has
 _HEAD_BYTES: Final = 16  # 128 bits: nobody finds another ledger with the same head
 _APPENDED: Final = frozenset({"day", "spend_day", "spend_bin"})
 _WIPED: Final = "_key"  # how the names of tables of keys end
@@ -112,9 +112,14 @@ def verify(connection: sqlite3.Connection, key: bytes) -> Chain:
             raise Broken(f"was changed or is damaged: the rows of its table {kind} are not those of its chain")
     if chain.latest.keys() - set(kinds):
         raise Broken("was changed or is damaged: tables are missing")
-    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+    if not is_whole(connection):
         raise Broken("is damaged: its pages do not fit together")
     return chain
+
+
+def is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether the pages of a file fit together, and every index with its table."""
+    return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
 
 
 def _kinds(connection: sqlite3.Connection) -> list[str]:

@@ -1,4 +1,7 @@
-"""The ledger's SQLite file: made whole or not at all, migrated in place, checked whole, and every fault a sentence."""
+"""The ledger's files: a SQLite file, made whole or not at all and checked whole, the key of its chain, and a note.
+
+A file of an earlier format is migrated in place. Every fault of a file becomes a sentence.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,15 @@ import hmac
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from tacit._files import make_folders, write_new
+from tacit._files import make_folders, write_new, write_note
 from tacit.errors import FormatError
-from tacit.privacy import ledger_chain
-from tacit.privacy.ledger_chain import Broken, Chain
-from tacit.privacy.ledger_keys import CheckedFile, KeyFile, wipe
-from tacit.privacy.ledger_schema import CHAINED_SINCE, FORMAT, KEY_BYTES, about, create, has_sound_values, migrate
-
-__all__ = ["FORMAT", "LedgerFile"]
+from tacit.privacy.ledger import chain as chains
+from tacit.privacy.ledger.chain import KEY_BYTES, Broken, Chain
+from tacit.privacy.ledger.tables import CHAINED_SINCE, about, create, has_sound_values, migrate
 
 _PATIENCE_SECONDS: Final = 60.0
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
@@ -27,7 +27,7 @@ _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fa
 class LedgerFile:
     """One file. It is made by the first change, so that looking and dry runs leave nothing behind.
 
-    Every row is checked against the chain before anything else is read (:mod:`tacit.privacy.ledger_chain`); a file
+    Every row is checked against the chain before anything else is read (:mod:`tacit.privacy.ledger.chain`); a file
     whose bytes are those that were checked last is taken as checked.
     """
 
@@ -58,7 +58,7 @@ class LedgerFile:
         return "" if self._chain is None else self._chain.head
 
     def verify(self, heads: Iterable[str]) -> str:
-        """Check the file anew, refuse one that does not hold these heads, and return its own."""
+        """Check the file again, refuse one that does not hold these heads, and return its own."""
         with self.snapshot():
             held = frozenset[str]() if self._chain is None else self._chain.heads
         if missing := sorted(set(heads) - held):
@@ -81,9 +81,9 @@ class LedgerFile:
             self._check_key(connection)
             chain_key = self.key_file.made() if found < CHAINED_SINCE else self.key_file.read()
             if found < CHAINED_SINCE:
-                ledger_chain.begin(connection, chain_key)
+                chains.begin(connection, chain_key)
             yield connection
-            chain = ledger_chain.append(connection, chain_key)
+            chain = chains.append(connection, chain_key)
             connection.execute("COMMIT")
             # the lock is held until the connection is closed: what is marked is what was written
             self._chain, self._mark = chain, _mark(connection, chain_key)
@@ -118,7 +118,7 @@ class LedgerFile:
         try:
             mark = _mark(connection, key)
             is_checked = mark == self._mark or hmac.compare_digest(mark, last_mark)
-            chain = (ledger_chain.read if is_checked else ledger_chain.verify)(connection, key)
+            chain = (chains.read if is_checked else chains.verify)(connection, key)
         except Broken as problem:
             raise FormatError(
                 f"{self.path} {problem}. Restore it from a copy, together with {self.key_file.path.name}; "
@@ -156,7 +156,7 @@ class LedgerFile:
         if was_used and not is_there:
             raise FormatError(
                 f"{self.path} has disappeared: the note {self._checked_file.path.name} says that it was there. Restore "
-                "it from a copy. If there is none, what was spent before is unknown; only to begin anew all the same, "
+                "it from a copy. If there is none, what was spent before is unknown; only to begin again all the same, "
                 "delete the note. Nothing was spent."
             )
         self._was_there = is_there
@@ -169,8 +169,8 @@ class LedgerFile:
             chain_key = self.key_file.made()
             with _closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
                 create(connection, self._key or os.urandom(KEY_BYTES))
-                ledger_chain.begin(connection, chain_key)
-                ledger_chain.append(connection, chain_key)
+                chains.begin(connection, chain_key)
+                chains.append(connection, chain_key)
                 # it holds the key to its digests: for its owner only
                 self.is_new = write_new(self.path, connection.serialize(), is_private=True)
         except OSError:
@@ -262,3 +262,92 @@ def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+_KEY_WORDS: Final = "tacit ledger key 1"
+_CHECKED_WORDS: Final = "tacit ledger checked 1"
+_LONGEST: Final = 1024  # more than either file has
+
+
+class KeyFile:
+    """The key of a ledger's chain, for its owner only. It never changes: back it up once, with the ledger."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger: Final = ledger
+        self.path: Final = ledger.with_name(f"{ledger.name}.key")
+
+    def read(self) -> bytes:
+        """The key; without it nobody can tell whether an entry was changed."""
+        lines = _lines(self.path, _KEY_WORDS)
+        if lines is None:
+            raise FormatError(
+                f"the ledger {self._ledger} has no key beside it: {self.path.name} is missing or cannot be read, and "
+                "without it nobody can tell whether an entry was changed. Put the key back from where the ledger came "
+                "from, or restore both from one copy; nothing was spent."
+            )
+        with suppress(ValueError, IndexError):
+            key = bytes.fromhex(lines[0])
+            if len(key) == KEY_BYTES:
+                return key
+        raise FormatError(f"{self.path} is not the key of a ledger, or is damaged. Restore it; nothing was spent.")
+
+    def made(self) -> bytes:
+        """The key, made if there is none."""
+        if not self.path.exists():
+            write_new(self.path, f"{_KEY_WORDS}\n{os.urandom(KEY_BYTES).hex()}\n".encode(), is_private=True)
+        return self.read()
+
+
+class CheckedFile:
+    """A note that saves checking every row: the head and a MAC of the ledger's bytes when it was written last.
+
+    It also tells a ledger that was put back to an earlier day from one that was not. Without it all rows are checked.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self.path: Final = ledger.with_name(f"{ledger.name}.checked")
+
+    def read(self) -> tuple[str, bytes]:
+        """The head and the mark; empty if there is no note, or none that can be read."""
+        with suppress(ValueError, IndexError):
+            lines = _lines(self.path, _CHECKED_WORDS) or []
+            return lines[0], bytes.fromhex(lines[1])
+        return "", b""
+
+    def write(self, head: str, mark: bytes) -> None:
+        """Note what was checked. That the note is missing costs time only, so that no failure is told."""
+        with suppress(OSError):
+            write_note(self.path, f"{_CHECKED_WORDS}\n{head}\n{mark.hex()}\n".encode())
+
+    @property
+    def too_old(self) -> str:
+        """What to say of a ledger that lacks what it had."""
+        return (
+            "is older than when it was used last: what was spent since is not in it. Put the newest copy in its place. "
+            f"If there is none, the events that were spent on since must not be released again; then delete "
+            f"{self.path.name}."
+        )
+
+
+def _lines(path: Path, words: str) -> list[str] | None:
+    """The lines after the first, which says what the file is; nothing if it cannot be read."""
+    with suppress(OSError, ValueError):
+        with path.open("rb") as file:
+            first, *lines = file.read(_LONGEST).decode("ascii").splitlines()
+        return lines if first == words else []
+    return None
+
+
+def wipe(path: Path) -> None:
+    """Overwrite a file with zeros, see that on the disk, and remove it."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        left = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        while left:
+            left -= file.write(bytes(min(left, 1 << 20)))  # a mebibyte at a time
+        file.flush()
+        os.fsync(file.fileno())
+    with suppress(OSError):  # some systems remove no file that is open; it is all zeros
+        path.unlink()

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from tacit.errors import FormatError, TacitError
-from tacit.privacy import ledger_chain
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger.chain import KEY_BYTES, is_whole
+from tacit.privacy.ledger.chain import SCHEMA as CHAIN_SCHEMA
 from tacit.privacy.unit import Unit
 
 _FIRST_SCHEMA: Final = """
@@ -44,7 +45,7 @@ CREATE TABLE spend_bin (
 """
 # Before the fourth format equal content alone linked two names; what was linked then stays so.
 _FOURTH_SCHEMA: Final = f"""
-{ledger_chain.SCHEMA}
+{CHAIN_SCHEMA}
 ALTER TABLE randomization ADD COLUMN counts BLOB NOT NULL DEFAULT x'';
 CREATE TABLE randomization_key (
     randomization INTEGER PRIMARY KEY REFERENCES randomization (id), key BLOB NOT NULL);
@@ -62,8 +63,8 @@ SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA)
 FORMAT: Final = len(SCHEMAS)
 CHAINED_SINCE: Final = 4
 """The first format with a chain."""
-KEY_BYTES: Final = 32
 _TYPES: Final = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
+_MOST: Final = {"INTEGER": 1 << 62, "REAL": 1e300}  # far above all that is ever written, and finite
 
 
 def create(connection: sqlite3.Connection, key: bytes) -> None:
@@ -112,11 +113,6 @@ def has_sound_values(connection: sqlite3.Connection, found: int) -> bool:
     return _can_be_read(connection, found) and is_whole(connection)
 
 
-def is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether the pages of a file fit together, and every index with its table."""
-    return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
-
-
 def _can_be_read(connection: sqlite3.Connection, found: int) -> bool:
     """Whether all prices, units and budgets are such as are ever written."""
     try:
@@ -133,9 +129,6 @@ def _can_be_read(connection: sqlite3.Connection, found: int) -> bool:
     except TacitError:
         return False
     return True
-
-
-_MOST: Final = {"INTEGER": 1 << 62, "REAL": 1e300}  # far above all that is ever written, and finite
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:

@@ -9,31 +9,54 @@ overspends. It holds keyed digests, never events; the key is in the ledger itsel
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from tacit._validate import check_positive
-from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
+from tacit.errors import AlreadyRandomized, AlreadyReleased, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger_bins import note_bins
-from tacit.privacy.ledger_budgets import agreed_budgets, budgets, check_admitted, declare, now, room_in
-from tacit.privacy.ledger_entries import Randomization, Remaining, SpendEntry, randomizations, spends
-from tacit.privacy.ledger_file import LedgerFile
-from tacit.privacy.ledger_links import Entry, Past, Touched, check_declared, check_unit, declared_names, touched
-from tacit.privacy.ledger_noise import LedgerNoise, keyed
-from tacit.privacy.ledger_reports import SECRET_BYTES, head_at, keep_secret, secret_of, unfinished, wipe_secret
+from tacit.privacy.ledger.entries import (
+    LedgerNoise,
+    Randomization,
+    Remaining,
+    SpendEntry,
+    entries_named,
+    finish_spend,
+    head_at,
+    keyed,
+    note_bins,
+    now,
+    randomizations,
+    secret_of,
+    spend_to_resume,
+    spends,
+    unfinished,
+    wipe_secret,
+    write_randomization,
+    write_spend,
+)
+from tacit.privacy.ledger.file import LedgerFile
+from tacit.privacy.ledger.past import (
+    Past,
+    agreed_budgets,
+    budgets,
+    check_admitted,
+    check_declared,
+    check_hidden,
+    check_unit,
+    declare_budget,
+    declare_names,
+    others_than,
+    room_in,
+    touched,
+)
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
 from tacit.privacy.unit import Unit
 from tacit.rounding import epsilon_at_most
 
-__all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
-
-_SPEND_KEY_BYTES: Final = 32
 _EVENT: Final = Unit("event")
 
 
@@ -103,7 +126,7 @@ class Ledger:
             raise SettingError("a release must cost something. Give Cost.pure(epsilon) or Cost.zcdp(rho).")
         if days is not None and not days:
             raise SettingError("days must hold at least one day; got none. Give the days covered, or None for all.")
-        key, identifier = os.urandom(_SPEND_KEY_BYTES), os.urandom(8).hex()
+        identifier = os.urandom(8).hex()
         with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             check_declared(connection, data_set, days)
             pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
@@ -123,8 +146,7 @@ class Ledger:
                 what_remains=str(room_in(pasts, past_costs, binding, [own])),
                 source=None if dry_run else LedgerNoise(self._file, identifier),
             )
-            bound = keyed(self._file.key, input_digest) if input_digest else b""
-            _write(connection, spend, days, key, bound)
+            write_spend(connection, spend, days, self._keyed(input_digest))
         return spend
 
     def finish(self, spend: Spend) -> None:
@@ -138,8 +160,7 @@ class Ledger:
             row = connection.execute("SELECT id FROM spend WHERE identifier = ?", (spend.identifier,)).fetchone()
             if row is None:
                 raise SettingError(f"{self.path} holds no spend {spend.identifier}. Finish it in its own ledger.")
-            connection.execute("DELETE FROM spend_key WHERE spend = ?", row)
-            connection.execute("UPDATE spend SET finished_at = coalesce(finished_at, ?) WHERE id = ?", (now(), *row))
+            finish_spend(connection, *row)
 
     def resume(
         self,
@@ -158,15 +179,14 @@ class Ledger:
         another ``cost`` if one is given.
         """
         with self._file.snapshot() as connection:
-            bound = keyed(self._file.key, input_digest) if input_digest else b""
-            row = _found(connection, identifier, data_set, release, days, bound)
-            prior = self._others(connection, (True, row["id"]))
+            row = spend_to_resume(connection, identifier, data_set, release, days, self._keyed(input_digest))
+            prior = others_than(connection, (True, row["id"]))
             key = connection.execute("SELECT key FROM spend_key WHERE spend = ?", (row["id"],)).fetchone()
         found = Cost(row["epsilon"], row["rho"])
         if key is None:
             raise AlreadyReleased(
                 f"release {row['release']} of {row['data_set']} was finished at {row['finished_at']}: its key is "
-                "wiped and its noise cannot be drawn again. Use the release that was written, or spend anew."
+                "wiped and its noise cannot be drawn again. Use the release that was written, or spend again."
             )
         if cost is not None and cost != found:
             raise SettingError(
@@ -240,7 +260,7 @@ class Ledger:
         else:
             declared = Budget(epsilon or 0.0, rho or 0.0, delta)
         with self._file.transaction() as connection:
-            declare(connection, data_set, declared, is_declared=True)
+            declare_budget(connection, data_set, declared, is_declared=True)
         return declared
 
     def remaining(self, data_set: str, days: Mapping[str, bytes] | None = None) -> Remaining:
@@ -266,7 +286,7 @@ class Ledger:
         sets have such an entry, ``data_set`` says which. The release's own price is not in it.
         """
         with self._file.snapshot() as connection:
-            found = _entries_of(connection, release, data_set)
+            found = entries_named(connection, release, data_set)
             names = sorted({name for name, _ in found})
             if len(names) != 1:
                 raise SettingError(
@@ -274,19 +294,7 @@ class Ledger:
                     if not names
                     else f"releases of {', '.join(names)} were made under the same plan. Say which: --data-set NAME"
                 )
-            return Guarantee.parallel(self._others(connection, entry) for _, entry in found)
-
-    def _others(self, connection: sqlite3.Connection, entry: Entry) -> Guarantee:
-        """Return what all entries but this one promise about its events."""
-        is_spend, number = entry
-        table, days_of = ("spend", "spend_day") if is_spend else ("randomization", "day")
-        (data_set,) = connection.execute(f"SELECT data_set FROM {table} WHERE id = ?", (number,)).fetchone()
-        days: dict[str, bytes] | None = dict(
-            connection.execute(f"SELECT day, digest FROM {days_of} WHERE {table} = ?", (number,)).fetchall()
-        )
-        if is_spend and connection.execute("SELECT is_forever FROM spend WHERE id = ?", (number,)).fetchone()[0]:
-            days = None
-        return Past.of(connection).guarantee(touched(connection, data_set, days), without=entry)
+            return Guarantee.parallel(others_than(connection, entry) for _, entry in found)
 
     def declare_same(self, data_set: str, other: str) -> None:
         """Write down that two names are of the same events: what was spent under one counts under the other."""
@@ -301,15 +309,11 @@ class Ledger:
         if data_set == other:
             raise SettingError(f"two names must be different; got {data_set} twice. Name the other data set.")
         with self._file.transaction() as connection:
-            if not is_same and other in declared_names(connection, data_set):
-                raise SettingError(
-                    f"{data_set} and {other} were declared the same events, and releases have stated their sum. That "
-                    "cannot be taken back."
-                )
-            connection.execute(
-                "INSERT INTO declaration (at, data_set, other, is_same) VALUES (?, ?, ?, ?)",
-                (now(), data_set, other, is_same),
-            )
+            declare_names(connection, data_set, other, is_same=is_same)
+
+    def _keyed(self, digest: bytes) -> bytes:
+        """Return a digest of exact counts as it stands in the ledger; empty where none was given."""
+        return keyed(self._file.key, digest) if digest else b""
 
     def data_sets(self) -> list[str]:
         """The names of all data sets with an entry or a budget."""
@@ -349,11 +353,11 @@ class Ledger:
             check_declared(connection, data_set, days)
             everything, past_costs = touched(connection, data_set, days), Past.of(connection)
             pasts = [past for past in everything if past.is_known]
-            _check_hidden(past_costs, pasts, private)
+            check_hidden(past_costs, pasts, private)
             before = past_costs.guarantee(pasts)
             prior = before.replacement.epsilon
             if pasts and not again:
-                done = "randomized or released" if _are_released(pasts) else "randomized"
+                done = "randomized or released" if any(past.is_released for past in pasts) else "randomized"
                 raise AlreadyRandomized(
                     f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
                     f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
@@ -369,19 +373,7 @@ class Ledger:
             own = Guarantee.of_reports(epsilon, private)
             check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
-            bound = keyed(self._file.key, counts_digest) if counts_digest else b""
-            number = connection.execute(
-                "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (entry.at, data_set, plan_id, _words(private), epsilon, prior, n_events, bound),
-            ).lastrowid
-            assert number is not None
-            connection.executemany(
-                "INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in days.items())
-            )
-            if counts_digest:
-                keep_secret(connection, number, os.urandom(SECRET_BYTES))
-        return replace(entry, number=number)
+            return write_randomization(connection, entry, private, days, self._keyed(counts_digest))
 
     def unfinished_randomization(
         self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes
@@ -412,96 +404,7 @@ class Ledger:
         return sorted(entries, key=lambda entry: entry.at)
 
 
-def _words(private: tuple[str, ...]) -> str:
-    return " and ".join(private)
-
-
 def _check_names(**names: str) -> None:
     for setting, name in names.items():
         if not (isinstance(name, str) and name.strip()):
             raise SettingError(f"{setting} must be a name that lasts; got {setting}={name!r}.")
-
-
-def _are_released(pasts: Iterable[Touched]) -> bool:
-    return any(is_spend for past in pasts for is_spend, _ in past.entries)
-
-
-def _check_hidden(past_costs: Past, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
-    """Refuse to hide other coordinates of events that were randomized before."""
-    entries = [entry for past in pasts for entry in past_costs.guarantees(past) if entry.has_reports]
-    hidden = {_words(entry.hidden) for entry in entries}
-    if hidden - {_words(private)}:
-        raise AlreadyRandomized(
-            f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
-            f"public. Hiding their {_words(private)} now would make the two runs undo each other's protection. "
-            "Use a plan that hides the same; --again does not help here."
-        )
-
-
-def _write(
-    connection: sqlite3.Connection, spend: Spend, days: Mapping[str, bytes] | None, key: bytes, input_digest: bytes
-) -> None:
-    number = connection.execute(
-        "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, input, is_forever, unit, most) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            spend.identifier,
-            now(),
-            spend.data_set,
-            spend.release,
-            spend.cost.epsilon,
-            spend.cost.rho,
-            0.0,  # three sums that ledgers of format 3 kept; they are computed from the entries now
-            0.0,
-            0.0,
-            input_digest,
-            days is None,
-            spend.unit.name,
-            spend.unit.most,
-        ),
-    ).lastrowid
-    connection.execute("INSERT INTO spend_key VALUES (?, ?)", (number, key))
-    connection.executemany(
-        "INSERT INTO spend_day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in (days or {}).items())
-    )
-
-
-def _entries_of(connection: sqlite3.Connection, release: str, data_set: str | None) -> list[tuple[str, Entry]]:
-    """Return data set and number of every entry that was written under this name."""
-    rows = connection.execute(
-        "SELECT data_set, 1, id FROM spend WHERE release = :release UNION ALL "
-        "SELECT data_set, 0, id FROM randomization WHERE plan = :release",
-        {"release": release},
-    )
-    return [(name, (bool(is_spend), number)) for name, is_spend, number in rows if data_set in (None, name)]
-
-
-def _found(
-    connection: sqlite3.Connection,
-    identifier: str | None,
-    data_set: str | None,
-    release: str | None,
-    days: Mapping[str, bytes] | None,
-    input_digest: bytes,
-) -> sqlite3.Row:
-    """The spend to resume: of those that fit the names the one of the same events, unfinished before finished."""
-    connection.row_factory = sqlite3.Row
-    if identifier is None and (data_set is None or release is None):
-        raise SettingError("a spend is resumed by its identifier, or by its data set and release. Give these.")
-    rows: list[sqlite3.Row] = connection.execute(
-        "SELECT * FROM spend WHERE identifier = coalesce(:identifier, identifier) "
-        "AND data_set = coalesce(:data_set, data_set) AND release = coalesce(:release, release) "
-        "ORDER BY finished_at IS NOT NULL, id",
-        {"identifier": identifier, "data_set": data_set, "release": release},
-    ).fetchall()
-    if not rows:
-        raise SettingError("the ledger holds no such spend. Check the data set and the release, or spend anew.")
-    for row in rows:
-        paid = dict(connection.execute("SELECT day, digest FROM spend_day WHERE spend = ?", (row["id"],)))
-        same_days = days is None if row["is_forever"] else days is not None and paid == dict(days)
-        if same_days and row["input"] == input_digest:
-            return row
-    raise DataError(
-        f"release {rows[0]['release']} of {rows[0]['data_set']} was paid for other events than these. The same noise "
-        "on other events would give them away. Bring the events as they were, or spend anew."
-    )

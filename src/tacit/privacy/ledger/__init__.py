@@ -1,0 +1,19 @@
+"""The ledger: what was spent on which data set by which release, in one private file that lasts.
+
+==============  =====================================================================================
+``ledger.py``   :class:`Ledger`: to spend, to record, to declare, to ask
+``entries.py``  its entries, and the noise and the reports that are drawn from their keys
+``past.py``     what was done to the same events before, what all of it promises, what budgets admit
+``file.py``     the SQLite file, the key beside it and the note of what was checked
+``tables.py``   the tables of each format, and how a ledger of an earlier format becomes one of today's
+``chain.py``    the MAC over all rows, by which a changed or deleted row is noticed
+==============  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from tacit.privacy.ledger.entries import Randomization, Remaining, SpendEntry
+from tacit.privacy.ledger.ledger import Ledger
+from tacit.privacy.spend import Spend
+
+__all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
