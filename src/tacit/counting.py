@@ -12,7 +12,7 @@ from tacit.central.mechanism import LARGEST_TOTAL
 from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.events import BadRowSummary, DayDigest, Events, TableNotes
-from tacit.events.reading import Progress
+from tacit.events.reader import Progress
 from tacit.privacy.unit import Unit
 from tacit.tally import ExactTally
 

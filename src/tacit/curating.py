@@ -13,7 +13,7 @@ from tacit.counting import CountedEvents, count_events
 from tacit.errors import PlanMismatch, SettingError
 from tacit.estimate import Estimate
 from tacit.events import Events
-from tacit.events.reading import Progress
+from tacit.events.reader import Progress
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend

@@ -30,7 +30,7 @@ RELEASING = (
 
 @pytest.mark.parametrize("words", RELEASING, ids=lambda words: words[0])
 def test_text_that_nobody_described_is_refused_with_the_command_before_a_row_is_read(tacit, words, monkeypatch):
-    from tacit.events.reading import Reading
+    from tacit.events.reader import Reading
 
     monkeypatch.setattr(Reading, "run", lambda *_: pytest.fail("a row was read"))
     for given, asked in (

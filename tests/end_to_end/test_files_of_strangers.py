@@ -26,7 +26,7 @@ from small_worlds import simulated
 from tacit.central.continual.history_file import first_check, read_history
 from tacit.central.continual.state_file import read_state
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.events.polygons import Polygons
+from tacit.events.places import Polygons
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.table import forecaster_named
 from tacit.local.memo import DeviceMemo

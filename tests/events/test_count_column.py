@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.events import EventCounts, Reason
-from tacit.events.count_column import read_counts
+from tacit.events.numbers import read_counts
 
 BAD = None
 

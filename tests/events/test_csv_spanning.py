@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.events import csv_spanning
-from tacit.events.csv_lines import Block
-from tacit.events.csv_spanning import DAMAGED_QUOTES, TOO_LONG, UNCLOSED, cut_blocks, row_at
+from tacit.events import csv_blocks
+from tacit.events.csv_blocks import DAMAGED_QUOTES, TOO_LONG, UNCLOSED, Block, cut_blocks, row_at
+from tacit.events.csv_source import CsvLayout, parse_block
 from tacit.events.csv_streams import CUT_OFF, UNFIT, StreamDamage, Transcoded, Unzipped, read_fully, take_lines
-from tacit.events.csv_table import CsvLayout, parse_block
 
 FIELD = st.text(alphabet='ab ,;"\né', max_size=6)
 TABLE = st.lists(st.lists(FIELD, min_size=3, max_size=3), min_size=1, max_size=20)
@@ -101,7 +100,7 @@ def test_a_quote_that_never_closes_is_damage_at_its_row(block_bytes: int) -> Non
 def test_a_row_without_end_is_refused_before_it_fills_the_memory(
     start: bytes, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_spanning, "MAX_ROW_BYTES", 1 << 12)
+    monkeypatch.setattr(csv_blocks, "MAX_ROW_BYTES", 1 << 12)
     stream = io.BytesIO(start + b"x" * (1 << 20))
     cut = list(cut_blocks(stream, separator=",", block_bytes=64))
     assert [block.damage for block in cut] == [damage]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.events import EventColumns, ReadOptions, Reason, SqlQuery, csv_lines, open_events
+from tacit.events import EventColumns, ReadOptions, Reason, SqlQuery, csv_blocks, open_events
 
 DOMAIN = Domain(TimeAxis.between("2025-01-01", "2025-12-31", zone="Europe/Paris"), PlaceAxis.of(["Besançon", "Ornans"]))
 HEAD = b"day,town,n\n"
@@ -198,7 +198,7 @@ def test_a_row_in_a_database_cannot_refuse_the_others(tmp_path: Path) -> None:
 def test_a_row_that_is_too_long_is_set_aside_wherever_blocks_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_before: int
 ) -> None:
-    monkeypatch.setattr(csv_lines, "MAX_ROW_BYTES", 64)
+    monkeypatch.setattr(csv_blocks, "MAX_ROW_BYTES", 64)
     good = b"2025-01-02,Ornans,1"
     for length in (45, 46, 47, 48, 500, 100_000):
         row = b"2025-01-02,Ornans," + b"0" * length

@@ -111,9 +111,9 @@ def test_the_clocks_of_a_source_are_those_of_the_axis(write: Write, domain: Doma
 def test_text_is_refused_before_a_row_is_read_where_nothing_says_how_it_is_written(
     write: Write, domain: Domain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tacit.events import reading
+    from tacit.events import reader
 
-    monkeypatch.setattr(reading.Reading, "run", lambda *_: pytest.fail("a row was read"))
+    monkeypatch.setattr(reader.Reading, "run", lambda *_: pytest.fail("a row was read"))
     texts = pa.table({"SDate": ["2018-01-01"], "Town": ["Ornans"]})
     for source in (write(FRENCH), texts, SqlQuery("sqlite://", "select '2018-01-01' as SDate, 1 as Town")):
         with pytest.raises(NotDescribed):

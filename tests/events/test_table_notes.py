@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, EventCounts, ReadOptions, TableNotes, open_events, scan_span, summarize
-from tacit.events import table_notes as table_notes_module
+from tacit.events import counts as table_notes_module
 
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]

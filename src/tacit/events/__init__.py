@@ -16,18 +16,16 @@ the curator's summary, and :class:`EventDigest` knows the same events again. Wit
 from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
-from tacit.events.counts import EventCounts
+from tacit.events.counts import EventCounts, TableNotes
 from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
-from tacit.events.polygons import Polygons
+from tacit.events.places import Polygons
 from tacit.events.proposal import DateFinding, Proposal, propose_source
 from tacit.events.reader import Events, open_events
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import SqlQuery
-from tacit.events.span import Span, scan_span
-from tacit.events.summary import EventSummary, YearSummary, summarize
-from tacit.events.table_notes import TableNotes
+from tacit.events.summary import EventSummary, Span, YearSummary, scan_span, summarize
 
 __all__ = [
     "BadRowSummary",

@@ -3,7 +3,7 @@
 Year first: ``2018-12-31``, ``2018/12/31``; day first or month first also ``31.12.2018``, ``31-12-2018``; with or
 without a time of day (``T`` or a space, ``08:08``, ``08:08:30``, fractions, AM and PM) and an offset (``Z``,
 ``+01:00``). What comes first in ``08/09/2018`` is said by who knows the source; only public tables may tell it by their
-rows (:mod:`tacit.events.date_order`).
+rows (:mod:`tacit.events.dates`).
 """
 
 from __future__ import annotations

@@ -15,13 +15,11 @@ from tacit.domain import Domain, TimeAxis
 from tacit.domain.zone import ZoneTable
 from tacit.events.arrays import text_of
 from tacit.events.badrows import Reason
-from tacit.events.count_column import read_counts
 from tacit.events.date_format import DateForm
 from tacit.events.dates import BLANK, GOOD, ReadDates, read_dates
-from tacit.events.location import east_and_north, read_location, read_number
 from tacit.events.mapping import Condition, ReadOptions
-from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher
-from tacit.events.polygons import PointLocator
+from tacit.events.numbers import east_and_north, read_counts, read_location, read_number
+from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher, PointLocator
 from tacit.events.sources import RawTable
 from tacit.events.user_days import UserDayHash, UserDays, read_users
 

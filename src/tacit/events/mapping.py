@@ -15,7 +15,7 @@ from tacit._validate import check_at_least, check_one_of
 from tacit.errors import MissingColumn, SettingError, UnreadableFile
 
 if TYPE_CHECKING:
-    from tacit.events.polygons import Polygons
+    from tacit.events.places import Polygons
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 FORMATS: Final = ("csv", "csv.gz", "parquet", "sql", "frame")

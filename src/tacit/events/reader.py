@@ -1,27 +1,38 @@
-"""Events from a source, in batches, with every row accounted for."""
+"""Events from a source, in batches, with every row accounted for: tables are made in several threads, in order."""
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from typing import Final, Generic, TypeVar
 
+from tacit._extras import require
 from tacit.domain import Domain
-from tacit.errors import DataError, NotDescribed, SettingError
+from tacit.errors import DataError, NotDescribed, SettingError, UnreadableFile
 from tacit.events.arrays import is_text
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.bounding import UserDayBound
-from tacit.events.counts import CountKeeper, EventCounts
+from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
 from tacit.events.date_format import DateForm, parse_date_format
 from tacit.events.dates import holds_dates
 from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
-from tacit.events.polygons import PointLocator, Polygons
-from tacit.events.reading import Progress, Reading
-from tacit.events.sources import Source, open_source
-from tacit.events.table_notes import TableWatcher
+from tacit.events.places import PointLocator, Polygons
+from tacit.events.sources import Piece, RawTable, Source, open_source
 from tacit.events.user_days import KEY_BYTES, UserDayHash
+
+_MAX_WORKERS: Final = 4
+
+Progress = Callable[[int, int | None], None]
+Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def open_events(source: object, *, columns: EventColumns, domain: Domain, options: ReadOptions | None = None) -> Events:
@@ -245,3 +256,64 @@ def _locator(domain: Domain, options: ReadOptions) -> PointLocator:
         assert polygons is not None
         polygons = Polygons.read(polygons, crs=options.polygons_crs, name_property=options.polygons_name)
     return polygons.locator(domain.place)
+
+
+class Reading(Generic[Made]):
+    """A pass that makes something of each table; ``make`` runs in several threads and sees nothing but its table."""
+
+    def __init__(self, source: Source, positions: Sequence[int], make: Callable[[RawTable], Made]) -> None:
+        self._source = source
+        self._positions = positions
+        self._make = make
+        self._row = source.first_row
+        self.n_rows = 0
+
+    def run(self, progress: Progress | None = None) -> Iterator[tuple[int, Made]]:
+        """Yield the row number of each table's first record, and what was made of the table."""
+        with closing(in_order(self._work, self._source.pieces(self._positions))) as results:
+            for piece, table, made in results:
+                if made is None:
+                    raise UnreadableFile(f"{self._source.name}, row {self._row + table.n_records}: {table.damage}.")
+                yield self._row, made
+                self._row += table.n_records
+                self.n_rows += table.n_records - table.n_blank
+                if progress is not None:
+                    progress(piece.done, self._source.total)
+
+    def _work(self, piece: Piece) -> tuple[Piece, RawTable, Made | None]:
+        table = piece.load()
+        return piece, table, None if table.damage is not None else self._make_safely(table)
+
+    def _make_safely(self, table: RawTable) -> Made:
+        pa = require("pyarrow", extra="events")
+        try:
+            return self._make(table)
+        except pa.ArrowException:
+            pass  # its text may quote a value
+        raise DataError(
+            f"{self._source.name}: a column is of a kind that cannot be read as dates, text or numbers. "
+            "Convert it to one of these."
+        )
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+    """Yield ``work(item)`` in the order of the items, with a few under way in other threads.
+
+    Only as many items are taken as are under way, so that memory stays flat.
+
+    >>> list(in_order(lambda number: number * number, range(5)))
+    [0, 1, 4, 9, 16]
+    """
+    workers = min(_MAX_WORKERS, os.cpu_count() or 1)
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="tacit-events") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._extras import require
 from tacit.domain import PlaceAxis
-from tacit.events.polygons import Polygons
+from tacit.events.places import Polygons
 
 WIDTH: Final = 600.0
 _FINEST_DETAIL: Final = 0.4  # in units of the drawing, of which WIDTH is the whole

@@ -19,8 +19,7 @@ from tacit._validate import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.arrays import codes_of, is_text, text_of
-from tacit.events.date_order import OrderKeeper, find_proofs
-from tacit.events.dates import BLANK, GOOD, UNDECIDED, ReadDates, read_dates
+from tacit.events.dates import BLANK, GOOD, UNDECIDED, OrderKeeper, ReadDates, find_proofs, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized

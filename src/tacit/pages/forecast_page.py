@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tacit.errors import PlanMismatch, SettingError
-from tacit.events.polygons import Polygons
+from tacit.events.places import Polygons
 from tacit.figures import outlines
 from tacit.figures.charts import MOST_PLACES
 from tacit.figures.forecasts import FEW_BINS

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._extras import require
 from tacit._files import write_whole
-from tacit.events.polygons import Polygons
+from tacit.events.places import Polygons
 from tacit.figures import LABORATORY, outlines, short_names
 from tacit.figures.charts import MOST_PLACES
 from tacit.pages import sections
