@@ -1,6 +1,6 @@
 """Write the test vectors that every implementation of Tacit shares: tests/vectors/*.json.
 
-    python tools/make_test_vectors.py            # write them anew, after a mechanism was added
+    python tools/make_test_vectors.py            # write them again, after a mechanism was added
     python tools/make_test_vectors.py --check    # say which differ, and write nothing
 
 The random words behind every vector are listed in it, so another language needs no keystream of ours. Words and

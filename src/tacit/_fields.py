@@ -97,7 +97,7 @@ def numbers(
 
 def damaged(name: str, rule: str) -> FormatError:
     """The refusal of a field."""
-    return FormatError(f"{name} must be {rule}; it is not. The file is damaged: ask for it anew.")
+    return FormatError(f"{name} must be {rule}; it is not. The file is damaged: ask for it again.")
 
 
 def _shaped(array: NDArray[Any], name: str, shape: tuple[int, ...] | None) -> NDArray[Any]:

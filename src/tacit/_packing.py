@@ -37,4 +37,4 @@ def unpack_array(content: Any) -> NDArray[Any]:
         raw = expander.decompress(base64.b64decode(content["zlib"], validate=True), n_bytes + 1)
         return np.frombuffer(raw, kind).reshape(shape).astype(kind.newbyteorder("="))
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error):
-        raise FormatError("an array in the file is damaged. Ask for the file anew.") from None
+        raise FormatError("an array in the file is damaged. Ask for the file again.") from None

@@ -1,6 +1,6 @@
 """Reading files that come from elsewhere: damage of any kind ends in one error that names the file and says what to do.
 
-Parsers need not foresee what damage does. They run inside :func:`reading`, which turns every exception into a refusal,
+Parsers need not know what damage does. They run inside :func:`reading`, which turns every exception into a refusal,
 and bounds what compressed parts may grow to.
 """
 
@@ -58,7 +58,7 @@ def claim(n_bytes: int) -> None:
     left = _left.get(LARGEST_EXPANDED)
     if not 0 <= n_bytes <= left:
         raise FormatError(
-            f"its compressed parts would grow beyond {LARGEST_EXPANDED / _GIB:g} GiB. Do not read it; ask for it anew."
+            f"its compressed parts would grow beyond {LARGEST_EXPANDED / _GIB:g} GiB. Do not read it; ask for it again."
         )
     if n_bytes and _left.get(None) is not None:
         _left.set(left - n_bytes)
@@ -68,7 +68,7 @@ def read_document(path: Path) -> bytes:
     """Return the bytes of a file that is to be parsed whole; what is no regular file, or too large, is refused."""
     check_regular(path)
     if path.stat().st_size > LARGEST_DOCUMENT:
-        raise FormatError(f"{path} has more than {LARGEST_DOCUMENT >> 20} MiB, too much to read. Ask for it anew.")
+        raise FormatError(f"{path} has more than {LARGEST_DOCUMENT >> 20} MiB, too much to read. Ask for it again.")
     return path.read_bytes()
 
 

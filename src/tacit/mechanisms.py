@@ -159,11 +159,11 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
     try:
         mechanism = MECHANISMS[plan.mechanism].from_thresholds(dict(plan.thresholds), plan.n_private)
     except (KeyError, SettingError):
-        raise PlanError("the plan's thresholds do not fit its mechanism. Make it anew with: tacit plan") from None
+        raise PlanError("the plan's thresholds do not fit its mechanism. Make it again with: tacit plan") from None
     if not plan.epsilon * (1 - _SLACK) <= mechanism.epsilon <= plan.epsilon:
         raise PlanError(
             f"the plan states epsilon {plan.epsilon!r}, but its thresholds give {mechanism.epsilon!r}. "
-            "Do not use it; make it anew with: tacit plan"
+            "Do not use it; make it again with: tacit plan"
         )
     return mechanism
 

@@ -82,7 +82,7 @@ class Plan:
             raise SettingError("a private time needs a time axis with an end. Give the last day.")
         for name, threshold in self.thresholds:
             if not 0 <= threshold <= COIN:
-                raise PlanError(f"threshold {name} must lie between 0 and 2**64. Make the plan anew.")
+                raise PlanError(f"threshold {name} must lie between 0 and 2**64. Make the plan again.")
 
     @property
     def is_central(self) -> bool:
@@ -203,7 +203,7 @@ class Plan:
         except TacitError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            raise PlanError(f"the plan lacks or garbles {problem}. Make it anew with: tacit plan") from None
+            raise PlanError(f"the plan lacks or garbles {problem}. Make it again with: tacit plan") from None
         stated = content.get("fingerprint", "")
         if stated and stated != plan.fingerprint:
             raise PlanError(

@@ -92,14 +92,14 @@ class Tally:
     @classmethod
     def read(cls, path: str | Path) -> Tally:
         """Read a tally written by :meth:`write`; one that no reports can have made is refused."""
-        remedy = "Make it anew with: tacit tally"
+        remedy = "Make it again with: tacit tally"
         with reading(path, "a tally", remedy, missing="Make one with: tacit tally"):
             parts = read_members(Path(path))
             header = parse_json(str(read_array(parts["header.npy"])))
             if header["kind"] != "tally":
                 raise ValueError("kind")
             if whole(header, "format") != FORMAT:
-                raise FormatError(f"the tally is not of format {FORMAT}. Install a newer Tacit, or make it anew.")
+                raise FormatError(f"the tally is not of format {FORMAT}. Install a newer Tacit, or make it again.")
             arrays = [_whole_numbers(read_array(parts[f"{name}.npy"])) for name in ("statistics", "reports")]
             # tallies of earlier versions have no checksum
             if "checksum" in header and header["checksum"] != _checksum(header, *arrays):
@@ -144,7 +144,7 @@ def _padded(rows: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
 def _whole_numbers(array: NDArray[Any]) -> NDArray[np.int64]:
     """Counts from a file: whole numbers from 0 to what a tally may hold."""
     if array.dtype.kind not in "iu" or (array.size and not 0 <= int(array.min()) <= int(array.max()) <= MOST_REPORTS):
-        raise FormatError("the tally holds numbers that are no counts. Make it anew with: tacit tally")
+        raise FormatError("the tally holds numbers that are no counts. Make it again with: tacit tally")
     return array.astype(np.int64)
 
 

@@ -96,7 +96,7 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
 def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
     """The way from an estimate to the most likely counts, for estimates of these reports added up in any way.
 
-    Coarser public periods or places are maximized anew; coarser private ones are sums of the most likely cells.
+    Coarser public periods or places are maximized again; coarser private ones are sums of the most likely cells.
     """
 
     def refine(estimate: Estimate) -> Estimate:
@@ -176,7 +176,7 @@ def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
     _check_plan(str(file.path), file.provenance, plan)
     last = int(file.bins[-1]) if len(file.bins) else 0
     if file.report_bytes != report_bytes or last >= n_bins_allowed(plan):
-        raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it anew; nothing was counted.")
+        raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it again; nothing was counted.")
 
 
 def _check_plan(what: str, provenance: Provenance, plan: Plan) -> None:

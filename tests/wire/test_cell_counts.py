@@ -100,3 +100,15 @@ def test_more_cells_than_fit_in_memory_are_refused(monkeypatch):
 
 def test_exact_counts_are_in_no_repr():
     assert "173" not in repr(CellCounts.of(2, np.zeros(173, np.int64), np.zeros(173, np.int64)))
+
+
+@pytest.mark.parametrize("n_cells", [1, 1 << 20])
+def test_no_sum_of_counts_overflows(n_cells):
+    """Rows of 10^12 events each, more than 64 bits hold: too many must not look like few, or like none."""
+    counter = CellCounter(n_cells)
+    cells = np.full(1 << 21, n_cells - 1)
+    cells[0] = 0
+    for _ in range(5):
+        counter.add(np.zeros(len(cells), np.int64), cells, np.full(len(cells), 10**12))
+    assert counter.counts().n_events > 10**10
+    assert (counter.counts() + counter.counts()).n_events > 10**10

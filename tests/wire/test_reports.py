@@ -106,7 +106,7 @@ def whole(tmp_path):
 @pytest.mark.parametrize("keep", [0, 5, 11, 40, 200, 700, -1, -33])
 def test_a_cut_file_is_refused(whole, keep):
     whole.write_bytes(whole.read_bytes()[:keep])
-    with pytest.raises(FormatError, match="anew"):
+    with pytest.raises(FormatError, match="Ask for it again"):
         ReportFile.open(whole)
 
 

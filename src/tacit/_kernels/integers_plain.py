@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def scale(lanes: NDArray[Any], limits: NDArray[Any], surplus: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
-    """Turn lanes of b random bits (16 or 32) into integers below limits; return where a lane must be drawn anew.
+    """Turn lanes of b random bits (16 or 32) into integers below limits; return where a lane must be drawn again.
 
     Lane i has the limit ``limits[i % limits.size]``; there is a multiple of eight of them, in the type of the lanes.
     Its value is the upper half of lane x limit. Lanes whose lower half is below the limit's ``surplus``, 2**b modulo

@@ -27,7 +27,7 @@ def pay(
     check_counts(counts, plan.domain)
     release, cost, digest = plan.fingerprint, central_mechanism_of(plan).cost, input_digest_of(counts)
     if _is_unfinished(ledger, data_set, release):
-        # what is unfinished may be a release of other events: this one is then paid anew
+        # what is unfinished may be a release of other events: this one is then paid again
         with suppress(DataError):
             taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=digest)
             return taken, True

@@ -66,7 +66,7 @@ def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
     if tree.n_levels == 1:
         return (1,)
     if len(shares) != tree.n_levels - 1:
-        raise PlanError("the plan's tree has another number of levels than its shares. Make it anew with: tacit plan")
+        raise PlanError("the plan's tree has another number of levels than its shares. Make it again with: tacit plan")
     return (0, *shares)
 
 
@@ -154,11 +154,11 @@ def central_mechanism_of(plan: Plan) -> NoisyTree:
     try:
         mechanism = CENTRAL_MECHANISMS[plan.mechanism].from_plan(plan)
     except (KeyError, SettingError):
-        raise PlanError("the plan's integers do not fit its mechanism. Make it anew with: tacit plan") from None
+        raise PlanError("the plan's integers do not fit its mechanism. Make it again with: tacit plan") from None
     if plan.rho and not mechanism.cost.epsilon_at(plan.delta) <= plan.epsilon * (1 + _SLACK):
         raise PlanError(
             f"the plan states epsilon {plan.epsilon!r} at delta {plan.delta!r}, but its rho {plan.rho!r} amounts to "
-            f"{mechanism.cost.epsilon_at(plan.delta)!r}. Do not use it; make it anew with: tacit plan"
+            f"{mechanism.cost.epsilon_at(plan.delta)!r}. Do not use it; make it again with: tacit plan"
         )
     return mechanism
 

@@ -57,7 +57,7 @@ def backtest(
     ] = None,
     refit_every: Annotated[
         int | None,
-        typer.Option(help="Learn anew after so many origins (default: once, before the first).", metavar="N"),
+        typer.Option(help="Learn again after so many origins (default: once, before the first).", metavar="N"),
     ] = None,
     laboratory: Annotated[
         str | None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from tacit.cli import console
-from tacit.cli.options import ReadingOptions, SourceOptions, UserSourceOptions
+from tacit.cli.options import ReadingOptions, SourceOptions
 from tacit.domain import Domain
 from tacit.errors import AmbiguousDate, NotDescribed, SettingError
 from tacit.events import (
@@ -21,9 +21,8 @@ from tacit.events import (
     open_events,
     propose_source,
 )
-from tacit.events.source_description import ENDING
+from tacit.events.source_description import ENDING, ROLES
 
-_ROLES: Final = ("time", "place", "count", "location", "latitude", "longitude", "user")
 _WRITTEN: Final = ("date_format", "separator", "encoding", "decimal")
 
 
@@ -63,10 +62,7 @@ def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
             raise NotDescribed(f"the column of dates must be named. Add: --time COLUMN, or: {_check_command(source)}")
         return Settings(named, columns_of(source), options_of(source))
     _refuse_contradictions(source, description)
-    own = {role: getattr(source, role, None) or getattr(description, role) for role in _ROLES}
-    if not with_user:
-        own["user"] = getattr(source, "user", None)
-    columns = EventColumns(**own, where=tuple(source.where or ()))
+    columns = columns_of(source, description if with_user else replace(description, user=None))
     return Settings(named, columns, description.options(options_of(source)))
 
 
@@ -114,19 +110,10 @@ def description_of(source: SourceOptions) -> SourceDescription | None:
     return SourceDescription.read(path)
 
 
-def columns_of(source: SourceOptions) -> EventColumns:
-    """The columns that the options name."""
-    assert source.time is not None
-    return EventColumns(
-        time=source.time,
-        place=source.place,
-        count=source.count,
-        location=source.location,
-        latitude=source.latitude,
-        longitude=source.longitude,
-        where=tuple(source.where or ()),
-        user=source.user if isinstance(source, UserSourceOptions) else None,
-    )
+def columns_of(source: SourceOptions, description: SourceDescription | None = None) -> EventColumns:
+    """The columns that the options name, else those of the description."""
+    named: dict[str, Any] = {role: getattr(source, role, None) or getattr(description, role, None) for role in ROLES}
+    return EventColumns(**named, where=tuple(source.where or ()))
 
 
 def options_of(source: ReadingOptions) -> ReadOptions:
@@ -162,10 +149,10 @@ def named_source(source: SourceOptions) -> object:
 
 def _refuse_contradictions(source: SourceOptions, description: SourceDescription) -> None:
     names = None if description.names is None or description.header_lines else ",".join(description.names)
-    said = {name: getattr(description, name) for name in (*_ROLES, *_WRITTEN)} | {"names": names}
+    said = {name: getattr(description, name) for name in (*ROLES, *_WRITTEN)} | {"names": names}
     for name, value in said.items():
         given = getattr(source, name, None)
-        if given is not None and given != value and (value is not None or name not in _ROLES):
+        if given is not None and given != value and (value is not None or name not in ROLES):
             raise SettingError(
                 f"--{name.replace('_', '-')} must be as the description of {source.file} says, {value or 'not given'}; "
                 f"got {given}. Leave it out, or describe the source again: tacit check … --force"
@@ -181,7 +168,7 @@ def _check_command(source: SourceOptions) -> str:
     if not (source.location or source.latitude):
         words += ["--place", source.place or "COLUMN"]
     known = {field.name for field in fields(source)} - {"file", "query", "source", "time", "place", "where", "strict"}
-    for name in sorted(known & {*_ROLES, *_WRITTEN, "names", "polygons"}):
+    for name in sorted(known & {*ROLES, *_WRITTEN, "names", "polygons"}):
         if getattr(source, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(source, name))]
     return shlex.join(words)

@@ -81,9 +81,9 @@ class ModelOptions:
 
     model: Annotated[str | None, typer.Option(help=f"One of {MODELS} (default: share).", metavar="NAME")] = None
     save: Annotated[Path | None, typer.Option(help="Save what was learned.", metavar="MODEL")] = None
-    load: Annotated[
-        Path | None, typer.Option(help="Use a saved model and learn nothing anew: quick.", metavar="MODEL")
-    ] = None
+    load: Annotated[Path | None, typer.Option(help="Use a saved model and learn nothing: quick.", metavar="MODEL")] = (
+        None
+    )
     tune: Annotated[
         float | None,
         typer.Option(

@@ -132,7 +132,7 @@ class Gazetteer:
                 tiles = {str(cell): (_tile(x), _tile(y)) for cell, (x, y) in json.loads(values["tiles"]).items()}
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise SettingError(
-                f"the table of places {name} that the file carries is damaged. Ask for the file anew."
+                f"the table of places {name} that the file carries is damaged. Ask for the file again."
             ) from None
         return cls(levels, rows, name, tiles=tiles)
 

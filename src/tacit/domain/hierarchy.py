@@ -326,7 +326,7 @@ class Hierarchy:
                 raise ValueError("n_leaves")
             return cls.of_levels(content["levels"], content["n_leaves"])
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise FormatError("the hierarchy is damaged or newer than this version. Make it anew.") from None
+            raise FormatError("the hierarchy is damaged or newer than this version. Make it again.") from None
 
     def _check_level(self, level: int) -> None:
         if not 0 <= level < self.n_levels:

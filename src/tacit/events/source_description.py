@@ -27,7 +27,7 @@ ENDING: Final = ".source.toml"
 # a description of a thousand columns has 30 KB
 _MAX_BYTES: Final = 1 << 20
 
-_ROLES: Final = ("time", "place", "count", "user", "location", "latitude", "longitude")
+ROLES: Final = ("time", "place", "count", "user", "location", "latitude", "longitude")
 _TEXT: Final = ("encoding", "separator", "quote", "fields_span_lines", "header_lines", "names")
 _VALUES: Final = ("date_format", "decimal", "zone")
 _FORMAT_WORDS: Final = {
@@ -90,7 +90,7 @@ class SourceDescription:
     @classmethod
     def of(cls, format: str, columns: EventColumns, options: ReadOptions, *, zone: str | None) -> SourceDescription:
         """The description that columns and options amount to."""
-        roles = {role: getattr(columns, role) for role in _ROLES}
+        roles = {role: getattr(columns, role) for role in ROLES}
         about_text = {name: getattr(options, name) for name in _TEXT} if format.startswith("csv") else {}
         return cls(format, **roles, **about_text, date_format=options.date_format, decimal=options.decimal, zone=zone)
 
@@ -102,7 +102,7 @@ class SourceDescription:
     @property
     def columns(self) -> EventColumns:
         """The names of the columns."""
-        return EventColumns(**{role: getattr(self, role) for role in _ROLES})
+        return EventColumns(**{role: getattr(self, role) for role in ROLES})
 
     def options(self, others: ReadOptions | None = None) -> ReadOptions:
         """How to read the source; what is not about its text is taken from ``others``."""
@@ -126,7 +126,7 @@ class SourceDescription:
                 else ('Fields may stand in quotes (").' if self.quote else "Quotes mean nothing.")
                 + " A line end always ends a row."
             )
-        roles = [f"{role} is {getattr(self, role)}" for role in _ROLES if getattr(self, role) is not None]
+        roles = [f"{role} is {getattr(self, role)}" for role in ROLES if getattr(self, role) is not None]
         said.append(f"Columns: {', '.join(roles)}.")
         if self.date_format is not None:
             form = parse_date_format(self.date_format)
@@ -146,7 +146,7 @@ class SourceDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain data; what is None is left out."""
-        groups = {"columns": _ROLES, "text": _TEXT if self.is_csv else (), "values": _VALUES}
+        groups = {"columns": ROLES, "text": _TEXT if self.is_csv else (), "values": _VALUES}
         content: dict[str, Any] = {"tacit_source": FORMAT, "format": self.format}
         for group, names in groups.items():
             own = {name: getattr(self, name) for name in names}
@@ -166,7 +166,7 @@ class SourceDescription:
                 "Make one with: tacit check, or install a newer Tacit."
             )
         own: dict[str, Any] = {"format": content.get("format")}
-        for group, names in (("columns", _ROLES), ("text", _TEXT), ("values", _VALUES)):
+        for group, names in (("columns", ROLES), ("text", _TEXT), ("values", _VALUES)):
             part = content.get(group, {})
             if not isinstance(part, Mapping) or not set(part) <= set(names):
                 raise FormatError(

@@ -22,7 +22,7 @@ _WHOLE: Final = r"^(?P<whole>[-+]?[0-9]+)(?:\.0*)?$"
 
 
 class UserDayHash:
-    """A hash of 128 bits for each pair of a user and a day, keyed anew for every table that is opened.
+    """A hash of 128 bits for each pair of a user and a day, with a new key for every table that is opened.
 
     It is the CBC-MAC with AES-256 of the user's length, the day and the user's bytes. The length comes first, so no
     message begins another and the MAC is a pseudorandom function: without the key a hash tells neither the user nor

@@ -1,7 +1,7 @@
 """Charts as functions of counts: each returns an Altair chart that is complete in itself.
 
 The rows stand in named data sets (``series``, ``places``, ``choices``), and ``picked`` holds the period under the
-reader's pointer or cursor, so that a page can exchange them without drawing the chart anew.
+reader's pointer or cursor, so that a page can exchange them without drawing the chart again.
 """
 
 from __future__ import annotations

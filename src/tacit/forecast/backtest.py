@@ -141,7 +141,7 @@ def backtest(
 
     ``origins`` are the numbers of the bins from which to look ahead, or how many there are: then they lie ``every``
     bins apart, or a ``horizon``, so that every bin is forecast once, and the last one's horizon ends with the series. A
-    forecaster learns from the bins before the first origin, and anew at each ``refit_every``-th one. Covariates are
+    forecaster learns from the bins before the first origin, and again at each ``refit_every``-th one. Covariates are
     taken for known ahead, weather too.
     """
     check_at_least(1, horizon=horizon)

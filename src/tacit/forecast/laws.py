@@ -42,7 +42,7 @@ class CountLaw:
             high = np.where(is_short, 2 * high, high)
         if not high.max() <= LARGEST:  # written so that NaN fails too; beyond, halving never ends
             raise SettingError(
-                f"a count that is forecast must stay below {LARGEST:,.0f}. Check the series, and fit anew."
+                f"a count that is forecast must stay below {LARGEST:,.0f}. Check the series, and fit again."
             )
         low = np.full(high.shape, -1.0)
         while (high - low > 1).any():

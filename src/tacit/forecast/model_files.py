@@ -71,28 +71,28 @@ class SavedModel:
         """How many bins a series has that this model has not seen; another plan, or an earlier end, is refused."""
         if plan != self.plan or series.places != self.places:
             raise PlanMismatch(
-                "the model was learned from a release of another plan. Forecast a release of its own plan, or fit anew "
-                "without --load."
+                "the model was learned from a release of another plan. Forecast a release of its own plan, or fit "
+                "again without --load."
             )
         mine, other = self.time, series.domain.time
         if mine.without_end() != other.without_end():
             raise PlanMismatch(
                 "the model was learned from counts over another time axis. Forecast a release with the same periods, "
-                "or fit anew without --load."
+                "or fit again without --load."
             )
         newer = (other.n_bins or 0) - (mine.n_bins or 0)
         if newer < 0:
             raise SettingError(
-                f"the release must reach as far as the model has seen; it ends {-newer} periods earlier. Fit anew "
+                f"the release must reach as far as the model has seen; it ends {-newer} periods earlier. Fit again "
                 "without --load."
             )
         return newer
 
     def updated(self, series: Series, covariates: Covariates | None = None) -> Forecaster:
-        """The forecaster at the end of a series that goes on where its own ended: told of it, but not fitted anew."""
+        """The forecaster at the end of a series that goes on where its own ended: told of it, but not fitted again."""
         state = dict(self.forecaster.state())
         if "series" not in state:
-            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods. Fit it anew without --load.")
+            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods. Fit it again without --load.")
         return self.forecaster.with_state(_told(state, series, covariates))
 
     def write(self, path: str | Path) -> None:
@@ -124,7 +124,7 @@ class SavedModel:
     @classmethod
     def read(cls, path: str | Path) -> SavedModel:
         """Read a model written by :meth:`write`; one that is damaged or newer is refused."""
-        remedy, missing = "Fit it anew and save it again.", "Make one with: tacit forecast --save"
+        remedy, missing = "Fit and save it again.", "Make one with: tacit forecast --save"
         with reading(path, "a model", remedy, missing=missing):
             manifest, arrays = _content(Path(path))
         with reading(path, "a whole model", f"Its parts do not fit together. {remedy}"):
@@ -155,14 +155,14 @@ def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         age = "a newer Tacit: its" if found > FORMAT else "an older Tacit: its"
         raise FormatError(
             f"the model was written by {age} format is {found}, and this version reads {FORMAT}. "
-            + ("Install a newer Tacit, or fit it anew." if found > FORMAT else "Fit it anew and save it again.")
+            + ("Install a newer Tacit, or fit it again." if found > FORMAT else "Fit and save it again.")
         )
     arrays = {int(name.removesuffix(".npy")): read_array(part) for name, part in parts.items()}
     if sorted(arrays) != list(range(len(arrays))) or any(array.dtype.kind not in "biufU" for array in arrays.values()):
         raise ValueError("arrays")
     # models of earlier versions have no checksum
     if "checksum" in manifest and manifest["checksum"] != _checksum(manifest, [arrays[n] for n in range(len(arrays))]):
-        raise FormatError("the model was changed or damaged: its checksum does not agree. Fit it anew and save it.")
+        raise FormatError("the model was changed or damaged: its checksum does not agree. Fit and save it again.")
     return manifest, arrays
 
 
@@ -178,7 +178,9 @@ def _checksum(manifest: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> st
 def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> SavedModel:
     name = text(manifest, "forecaster")
     if name not in FORECASTERS:
-        raise FormatError("the model holds a forecaster that this version does not know. Fit it anew with one it does.")
+        raise FormatError(
+            "the model holds a forecaster that this version does not know. Fit it again with one it does."
+        )
     params, state = _settings(manifest["params"], arrays), _filled(manifest["state"], arrays)
     return SavedModel(
         forecaster_named(name, **params).with_state(state),

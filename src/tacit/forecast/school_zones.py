@@ -11,7 +11,7 @@ from tacit.domain.names import fold_name
 from tacit.errors import SettingError
 
 ZONES: Final = ("A", "B", "C")
-_REFORM: Final = dt.date(2015, 8, 31)  # zones were cut anew for the school year 2015–2016
+_REFORM: Final = dt.date(2015, 8, 31)  # zones were redrawn for the school year 2015–2016
 _SPAN: Final = re.compile(r"([ABC])(?: until (\d{4}-\d{2}-\d{2}))?")
 
 # the zones set on 24 July 1995, and those of today

@@ -164,7 +164,7 @@ class HadamardResponse:
         """The columns that reports name; what is not a column is refused."""
         width = self.report_bytes
         if reports.ndim != 2 or reports.shape[1] != width:
-            raise FormatError(f"reports must have {width} bytes each. Ask for them anew; nothing was counted.")
+            raise FormatError(f"reports must have {width} bytes each. Ask for them again; nothing was counted.")
         if self._column_type.itemsize != width:
             reports = np.pad(reports, ((0, 0), (0, 1)))
         columns = np.ascontiguousarray(reports).view(self._column_type).reshape(-1)
@@ -173,6 +173,6 @@ class HadamardResponse:
             wrong = np.flatnonzero(columns >> self.n_bits)
             raise FormatError(
                 f"reports must name a column below {1 << self.n_bits}; {len(wrong)} of {len(columns)} do not, the "
-                f"first at position {wrong[0]}. Ask for them anew; nothing was counted."
+                f"first at position {wrong[0]}. Ask for them again; nothing was counted."
             )
         return columns

@@ -173,7 +173,7 @@ class HierarchicalHistogram:
         while own := _of_level(len(levels) + 1, thresholds):
             levels.append(own)
         if sum(map(len, levels)) != len(thresholds):
-            raise SettingError("thresholds must belong to levels numbered from 1. Make them anew.")
+            raise SettingError("thresholds must belong to levels numbered from 1. Make them again.")
         tree = Hierarchy.of_fan_outs([own.pop("fan-out") for own in levels], n_cells)
         chances = tuple(own.pop("chance") for own in levels)
         if tree.n_levels != len(levels) + 1:
@@ -181,7 +181,7 @@ class HierarchicalHistogram:
         oracles = (oracle_from_thresholds(own, size) for own, size in zip(levels, tree.level_sizes[1:], strict=True))
         made = cls(tree, tuple(oracles), chances)
         if made.thresholds() != dict(thresholds):
-            raise SettingError("fan-outs must be no larger than the tree is. Make them anew.")
+            raise SettingError("fan-outs must be no larger than the tree is. Make them again.")
         return made
 
     def channel(self) -> list[list[Fraction]]:
@@ -294,7 +294,7 @@ class HierarchicalHistogram:
         """The positions of the reports of each level, none of which breaks the form of a report."""
         if reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise FormatError(
-                f"reports must have {self.report_bytes} bytes each. Ask for them anew; nothing was counted."
+                f"reports must have {self.report_bytes} bytes each. Ask for them again; nothing was counted."
             )
         levels = np.ascontiguousarray(reports[:, 0])
         by_level = [np.flatnonzero(levels == level) for level in range(1, len(self.oracles) + 1)]
@@ -305,7 +305,7 @@ class HierarchicalHistogram:
         if wrong.size:
             raise FormatError(
                 f"reports must name a level from 1 to {len(self.oracles)} and end in zeros; {wrong.size} "
-                f"of {len(reports)} do not, the first at position {wrong.min()}. Ask for them anew; nothing was "
+                f"of {len(reports)} do not, the first at position {wrong.min()}. Ask for them again; nothing was "
                 "counted."
             )
         return by_level

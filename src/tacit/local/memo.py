@@ -179,7 +179,7 @@ class FleetMemo:
         devices = np.asarray(devices, np.int64)
         largest = (1 << 62) // self.rappor.n_cells
         if devices.size and not (devices.min() >= 0 and devices.max() < largest):
-            raise SettingError(f"devices must be numbers from 0 to {largest - 1}. Number the devices anew.")
+            raise SettingError(f"devices must be numbers from 0 to {largest - 1}. Number the devices again.")
         keys = devices * self.rappor.n_cells + cells
         new = np.setdiff1d(keys, self._keys)
         drawn = self.rappor.permanent_bits(new % self.rappor.n_cells, randomness=randomness)

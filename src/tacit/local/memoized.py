@@ -70,7 +70,7 @@ class LongitudinalRappor:
 
     Privacy:   epsilon_1 (also ``epsilon``) for replacing the value, for one report; epsilon_infinity for any number of
                reports about one value with remembered permanent bits. A value that changes spends epsilon_infinity
-               anew, and *that* it changed is not hidden.
+               again, and *that* it changed is not hidden.
     Error:     variance (N p*(1-p*) + n_v (q*(1-q*) - p*(1-p*))) / (q*-p*)^2 for a one-hot cell of n_v among N reports
                of different devices; reports of one device are correlated, so count each device once in a public bin.
     Cost:      one bit for each cell, or n_bits, a report; O(bits) to randomize and to tally; the memo keeps one such
@@ -348,13 +348,13 @@ class LongitudinalRappor:
     def _check_reports(self, reports: NDArray[np.uint8]) -> None:
         if reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise FormatError(
-                f"reports must have {self.report_bytes} bytes each. Ask for them anew; nothing was counted."
+                f"reports must have {self.report_bytes} bytes each. Ask for them again; nothing was counted."
             )
         wrong = np.flatnonzero(reports[:, -1] & np.uint8(~(0xFF >> -self.n_statistics % 8) & 0xFF))
         if wrong.size:
             raise FormatError(
                 f"bits beyond the last of {self.n_statistics} must be zero; in {wrong.size} of {len(reports)} reports "
-                f"they are not, the first at position {wrong[0]}. Ask for them anew; nothing was counted."
+                f"they are not, the first at position {wrong[0]}. Ask for them again; nothing was counted."
             )
 
 

@@ -138,7 +138,7 @@ class RandomizedResponse:
         if n_beyond:
             raise FormatError(
                 f"{n_beyond} of {len(reports)} reports name a cell that the plan does not have; none was counted. "
-                "Ask for them anew."
+                "Ask for them again."
             )
         kernels.count_grouped(named, starts, counts)
         return counts

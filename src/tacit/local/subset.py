@@ -169,7 +169,7 @@ class SubsetSelection:
         if n_wrong:
             raise FormatError(
                 f"{n_wrong} of {len(reports)} reports do not name {self.size} of the plan's {self.n_cells} cells; "
-                "none was counted. Ask for them anew."
+                "none was counted. Ask for them again."
             )
         counts = np.zeros((len(run_lengths), self.n_cells), np.int64)
         starts = np.concatenate(([0], np.cumsum(run_lengths)))

@@ -228,7 +228,7 @@ class UnaryEncoding:
         if n_beyond:
             raise FormatError(
                 f"{n_beyond} bits of {len(reports)} reports are set beyond the plan's {self.n_cells} cells; none was "
-                "counted. Ask for them anew."
+                "counted. Ask for them again."
             )
         return np.ascontiguousarray(counts[:, : self.n_cells])
 

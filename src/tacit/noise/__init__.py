@@ -53,7 +53,7 @@ def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = 
     except FormatError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError):
-        raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
+        raise FormatError("the noise model is damaged or newer than this version. Ask for the release again.") from None
 
 
 def _image_from_dict(content: Mapping[str, Any]) -> Noise:

@@ -102,7 +102,7 @@ def node_law_from_dict(content: Mapping[str, Any]) -> NodeLaw:
             return DiscreteGaussian(_above_zero(content["parameter"]))
         raise ValueError("kind")
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise FormatError("a law of noise is damaged or newer than this version. Ask for the release anew.") from None
+        raise FormatError("a law of noise is damaged or newer than this version. Ask for the release again.") from None
 
 
 def _above_zero(text: object) -> Fraction:

@@ -32,7 +32,7 @@ FROM_REPORTS: Final = "likelihood of reports"
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined anew from sums.
+    """A named way to refine. What ``adds_up`` is refined once and added up; the others are refined again from sums.
 
     One that ``needs_cells`` is made for the plan's own private cells, of public bins that were added up before. One
     that lets periods tell of one another has ``refine_without``, which is told for which of them there are no data.

@@ -108,7 +108,7 @@ class _Coins:
         self._rounds = _rounds_of(threshold)
         self._kernels = kernels
         self._randomness = randomness
-        # for all rounds in one piece: smaller pieces would be given back, and taken anew page by page, each time
+        # for all rounds in one piece: smaller pieces would be given back, and taken again page by page, each time
         n_at_once = min(n_words, CHUNK_WORDS)
         self._memory = np.empty(sum((n_digits + 2) * n_at_once + 2 for n_digits in ROUNDS), np.uint64)
 

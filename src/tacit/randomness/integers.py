@@ -2,11 +2,11 @@ r"""Uniform integers from random words, exactly.
 
 A lane of b random bits times a limit n is a number of two halves: the upper one is below n, and each of its values
 has :math:`\lfloor 2^b/n \rfloor` or one more lanes. Lanes whose lower half is below :math:`2^b \bmod n` are the
-surplus; they are drawn anew, and what is left is even (Lemire2019):
+surplus; they are drawn again, and what is left is even (Lemire2019):
 
 .. math:: P(\text{value} = v) = \frac{\lfloor 2^b/n \rfloor}{n \lfloor 2^b/n \rfloor} = \frac1n
 
-Lanes have 16 bits for limits up to 4096, where at most one in 16 is drawn anew, and 32 beyond. No float takes part,
+Lanes have 16 bits for limits up to 4096, where at most one in 16 is drawn again, and 32 beyond. No float takes part,
 and the number of words drawn depends on the words drawn alone.
 
 The order of the words is fixed, so that a seed gives the same integers with compiled and with plain kernels: first all

@@ -2,7 +2,7 @@
 
 The secure source is an AES-256-CTR keystream under a key from the operating system: about 7 GB/s on one
 core where the operating system alone gives 0.2. The keyed source runs the same cipher under a key that its owner
-keeps, from any word of the stream on: a restart continues where it stopped instead of drawing anew. The seeded source
+keeps, from any word of the stream on: a restart continues where it stopped instead of drawing again. The seeded source
 runs it under a key made from a seed; whatever is made with it is a *simulation* and carries that label for good.
 """
 

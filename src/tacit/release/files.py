@@ -90,7 +90,7 @@ def is_release(path: Path) -> bool:
 
 def read(path: Path) -> Release:
     """Read by content: a renamed file is still read."""
-    with reading(path, "a release", "Ask for it anew.", missing="Make one with: tacit release"):
+    with reading(path, "a release", "Ask for it again.", missing="Make one with: tacit release"):
         check_regular(path)
         with path.open("rb") as file:
             head = file.read(4)
@@ -159,7 +159,7 @@ def _stated_before(about: Mapping[str, Any], statement: PrivacyStatement) -> dic
     """The statement of a file before the third format, whose one sum must be the provenance's."""
     stated = dict(about["statement"])
     if stated.pop("prior_epsilon") != about["provenance"]["prior_epsilon"]:
-        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
+        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it again.")
     return stated | {"guarantee": statement.guarantee.to_dict(), "delta": statement.delta}
 
 
@@ -178,7 +178,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     domain = Domain.from_dict(about["domain"])
     columns = _in_order(columns, domain)
     if about["checksum"] != _checksum(about, columns):
-        raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it anew.")
+        raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it again.")
     # a release carries its table of places once, in its domain
     plan = Plan.from_dict(about["plan"], gazetteer=domain.place.gazetteer)
     provenance = _provenance(about, plan)
@@ -196,7 +196,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     )
     stated = about["statement"] if about["format"] > 2 else _stated_before(about, statement)
     if statement != PrivacyStatement.from_dict(stated):
-        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it anew.")
+        raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it again.")
     totals = None if about["totals"] is None else _counts(about["totals"])
     unbiased, refined = (
         Estimate(
@@ -248,12 +248,12 @@ def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, 
     """Put the rows back in order by their labels: a table may have been sorted by another program."""
     n_times, n_places = domain.shape
     if any(len(column) != n_times * n_places for column in columns.values()):
-        raise FormatError("the release lacks rows or has some twice. Ask for it anew.")
+        raise FormatError("the release lacks rows or has some twice. Ask for it again.")
     periods = {label: number for number, label in enumerate(domain.time.labels())}
     places = {cell: number for number, cell in enumerate(domain.place.cells)}
     cells = [periods[t] * n_places + places[p] for t, p in zip(*(columns[n].tolist() for n in _LABELS), strict=True)]
     if sorted(cells) != list(range(n_times * n_places)):
-        raise FormatError("the release lacks rows or has some twice. Ask for it anew.")
+        raise FormatError("the release lacks rows or has some twice. Ask for it again.")
     order = np.argsort(cells)
     return {name: column[order] for name, column in columns.items()}
 
@@ -285,7 +285,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         known = [name for name in _COLUMNS if name in found]
         # rows that all hold the same take no room in the file, whatever their number
         if file.metadata.num_rows > MOST_CELLS:
-            raise FormatError(f"the release has more than {MOST_CELLS:,} rows. Ask for it anew.")
+            raise FormatError(f"the release has more than {MOST_CELLS:,} rows. Ask for it again.")
         claim(sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)))
         table = file.read(known)
     for name in known:
@@ -335,7 +335,9 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 words.append(line.rstrip("\r\n"))
         # the words as they were when the file was written: another version of Tacit may say the same otherwise
         if words != _preamble(about["statement"]["text"]):
-            raise FormatError("the statement at the head of the release was changed. Do not trust it; ask for it anew.")
+            raise FormatError(
+                "the statement at the head of the release was changed. Do not trust it; ask for it again."
+            )
         names = next(csv.reader([line]))
         rows = list(csv.reader(file))
     columns: dict[str, NDArray[Any]] = {}

@@ -158,23 +158,24 @@ class Release:
     def coarsen(self, *, time: str | None = None, place: str | None = None) -> Release:
         """The same release in larger periods or places.
 
-        Counts that were smoothed are added up; those that were projected, clipped or cut are refined anew from sums.
+        Counts that were smoothed are added up; those that were projected, clipped or cut are refined again from sums.
         What is suppressed is missing from sums, which are then suppressed too.
         """
         if time in (None, self.domain.time.step) and place in (None, self.domain.place.level):
             return self
         if self.refinement == ANOTHER_REFINEMENT:
-            raise SettingError("only a release refined by name can be added up. Release it anew.")
+            raise SettingError("only a release refined by name can be added up. Release it again.")
         if self.refinement == FROM_REPORTS:
             raise SettingError(
                 "the most likely counts of longer periods or larger places need the reports themselves. Release it "
-                "anew, with --reports and --by or --place."
+                "again, with --reports and --by or --place."
             )
         if not refinement_named(self.refinement).adds_up:
             if self.has_gaps:
                 raise SettingError(
-                    f"counts are suppressed in this release, so it cannot be refined anew by {self.refinement} in "
-                    "longer periods or larger places. Release it anew, with --by or --place, or with --keep-suppressed."
+                    f"counts are suppressed in this release, so it cannot be refined again by {self.refinement} in "
+                    "longer periods or larger places. Release it again, with --by or --place, or with "
+                    "--keep-suppressed."
                 )
             return self.anew(by=time, place=place, refine=self.refinement)
         unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
@@ -196,7 +197,7 @@ class Release:
         """
         if self.has_gaps:
             raise SettingError(
-                "counts are suppressed in this release, and gone. Take the one it was made from, or make it anew with "
+                "counts are suppressed in this release, and gone. Take the one it was made from, or make it again with "
                 "--keep-suppressed."
             )
         made = Release.of(

@@ -195,7 +195,7 @@ class Rules:
                 bool(content.get("keep_suppressed", True)),  # as it was before files said so
             )
         except (KeyError, TypeError, ValueError, SettingError):
-            raise FormatError("the release's rules are damaged. Ask for the release anew.") from None
+            raise FormatError("the release's rules are damaged. Ask for the release again.") from None
 
 
 NO_RULES: Final = Rules()

@@ -224,7 +224,7 @@ class PrivacyStatement:
                 fields["version"] = Version(**fields["version"])
             return cls(**fields)
         except (KeyError, TypeError):
-            raise FormatError("the privacy statement is damaged. Ask for the release anew.") from None
+            raise FormatError("the privacy statement is damaged. Ask for the release again.") from None
 
     @property
     def step_words(self) -> str:

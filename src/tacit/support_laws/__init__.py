@@ -55,7 +55,7 @@ def law_from_dict(content: Mapping[str, Any]) -> SupportLaw:
             raise ValueError("nothing can be estimated by such coins")
         return law
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FormatError("the noise model is damaged or newer than this version. Ask for the release anew.") from None
+        raise FormatError("the noise model is damaged or newer than this version. Ask for the release again.") from None
 
 
 def _whole(value: object) -> int:

@@ -22,6 +22,8 @@ Cells = NDArray[np.integer[Any]]
 
 MOST_CELLS: Final = 1 << 27
 """Cells with events that are held at a time, 2 GiB of them: every hour of 13 years at 1,000 places."""
+MOST_IN_A_CELL: Final = 1 << 34
+"""What a cell counts up to, more than may be randomized at a time: MOST_CELLS such cells add up within 64 bits."""
 _FEWEST_PENDING: Final = 1 << 18  # so many cells, 4 MiB, are added before they are merged: few merges, little memory
 _DENSE_SPAN: Final = 8  # up to so many cells an event an array of all of them is faster than sorting the events
 
@@ -30,8 +32,9 @@ _DENSE_SPAN: Final = 8  # up to so many cells an event an array of all of them i
 class CellCounts:
     """How many events each cell holds. The counts are exact and appear in no repr.
 
-    ``cells`` are public bin x ``n_private`` + private cell, ascending, and only those that hold events. ``+`` is
-    associative and commutative, so that parts of a data set may be counted anywhere.
+    ``cells`` are public bin x ``n_private`` + private cell, ascending, and only those that hold events. A cell of more
+    than :data:`MOST_IN_A_CELL` events counts as that, so that no sum overflows. ``+`` is associative and commutative,
+    so that parts of a data set may be counted anywhere.
 
     >>> counts = CellCounts.of(3, np.array([1, 0, 1]), np.array([0, 2, 0]))
     >>> counts, counts.n_events, (counts + counts).n_events
@@ -152,15 +155,15 @@ def _summed(cells: Numbers, counts: Numbers | None) -> tuple[Numbers, Numbers]:
         sums = np.bincount(cells - least, minlength=span)
     else:
         sums = np.zeros(span, np.int64)
-        np.add.at(sums, cells - least, counts)
+        np.add.at(sums, cells - least, np.minimum(counts, MOST_IN_A_CELL))
     found = np.flatnonzero(sums)
-    return found + least, sums[found]
+    return found + least, np.minimum(sums[found], MOST_IN_A_CELL)
 
 
 def _by_sorting(cells: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
     order = np.argsort(cells, kind="stable")
     cells = cells[order]
     starts = np.flatnonzero(np.diff(cells, prepend=-1))
-    sums = np.add.reduceat(counts[order], starts)
+    sums = np.minimum(np.add.reduceat(np.minimum(counts[order], MOST_IN_A_CELL), starts), MOST_IN_A_CELL)
     held = sums > 0  # a row may count no event
     return cells[starts][held], sums[held]

@@ -39,7 +39,7 @@ VERSION: Final = 1
 _MAGIC: Final = b"TACITMSG"
 _HEADER: Final = struct.Struct("<8sHHI16sdQQ")
 _SIMULATION: Final = 1
-_AGAIN: Final = "Ask for it anew; nothing was counted."
+_AGAIN: Final = "Ask for it again; nothing was counted."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -141,7 +141,7 @@ class ReportFile:
     def open(cls, path: str | Path) -> ReportFile:
         """Open a report file; a damaged or foreign one is refused before anything is counted."""
         path = Path(path)
-        remedy, missing = "Ask for it anew.", "Make one with: tacit randomize"
+        remedy, missing = "Ask for it again.", "Make one with: tacit randomize"
         with reading(path, "a report file", remedy, missing=missing):
             check_regular(path)
             with path.open("rb") as file:
@@ -165,7 +165,7 @@ class ReportFile:
         expected = payload_at + n_reports * report_bytes + 32
         if size != expected:
             raise FormatError(
-                f"{path} has {size} bytes and should have {expected}: it was cut short or added to. Ask for it anew."
+                f"{path} has {size} bytes and should have {expected}: it was cut short or added to. Ask for it again."
             )
         bins = np.fromfile(file, "<i8", n_bins).astype(np.int64)
         lengths = np.fromfile(file, "<i8", n_bins).astype(np.int64)
@@ -206,5 +206,5 @@ def _checked_digest(path: Path, size: int) -> bytes:
             digest.update(part)
             left -= len(part)
         if file.read() != digest.digest():
-            raise FormatError(f"{path} is damaged: its checksum does not agree. Ask for it anew.")
+            raise FormatError(f"{path} is damaged: its checksum does not agree. Ask for it again.")
     return digest.digest()

@@ -88,7 +88,7 @@ class Spool:
         order = np.argsort(keys, kind="stable")
         found, starts = np.unique(keys[order], return_index=True)
         for key, part in zip(found.tolist(), np.split(rows[order], starts[1:]), strict=True):
-            # opened anew each time: there may be more parts than a process may hold open
+            # opened again each time: there may be more parts than a process may hold open
             with _named(path, key).open("ab") as file:
                 file.write(self._cipher(_named(path, key), file.tell()).update(part.tobytes()))
         return set(found.tolist())

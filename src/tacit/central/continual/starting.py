@@ -3,7 +3,7 @@
 A spend is bound to the file of the one counter it pays for. An interrupted start therefore leaves one of three things:
 
 * nothing but the spend: the same start in the same file takes it up with the same key, at no further cost; one in
-  another file pays anew;
+  another file pays again;
 * the state, and a key in the ledger that is not wiped: the state is the counter, and the key is wiped now;
 * the state, without a whole history: its head is written now.
 """
@@ -65,7 +65,7 @@ def _paid(
     if any(
         (entry.data_set, entry.release, entry.is_finished) == (data_set, release, False) for entry in _spends(ledger)
     ):
-        # what is unfinished may be a counter in another file: this one is then paid anew
+        # what is unfinished may be a counter in another file: this one is then paid again
         with suppress(DataError):
             return ledger.resume(data_set=data_set, release=release, cost=law.cost, days=None, input_digest=place)
     check_statable(law.cost)

@@ -29,7 +29,7 @@ _GROWTH: Final = 0.2
 def filtered(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
     """Estimate each time bin from itself and what came before: what could have been published on its day.
 
-    The model is that of ``smooth``. How much shares vary is found from the past alone, anew whenever the series has
+    The model is that of ``smooth``. How much shares vary is found from the past alone, again whenever the series has
     grown by a fifth: no value changes when later bins are added or altered. Intervals are exact for questions about one
     bin; for sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an
     epsilon of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
