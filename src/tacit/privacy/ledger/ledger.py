@@ -208,8 +208,8 @@ class Ledger:
     def extend(self, identifier: str, days: Mapping[str, bytes]) -> None:
         """Note the events that a release for ever is about to receive, so that they are known by content too.
 
-        They are paid already under the release's own name. If they are known under another name as well, what was
-        spent there is added, and days on which that exceeds a budget are refused. Noting the same again is free.
+        They are paid already under the release's own name. What was spent on them under names declared the same is
+        added, and days on which that exceeds a budget are refused. Noting the same again is free.
         """
         with self._file.transaction() as connection:
             row = connection.execute(
@@ -337,10 +337,10 @@ class Ledger:
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
-        ``days`` holds a keyed digest of each day's events. A day counts as known when the same data set had events on
-        it before, or any data set had the very same events, directly or through another entry. With ``again`` the
-        repetition is allowed and the sum of the epsilons is recorded and returned; but not if another coordinate was
-        ``private`` before, because what one run hides the other makes public, and no sum of epsilons covers that.
+        ``days`` holds a keyed digest of each day's events. A day counts as known when an entry of the same data set, or
+        of one declared to be the same, touched it before. With ``again`` the repetition is allowed and the sum of the
+        epsilons is recorded and returned; but not if another coordinate was ``private`` before, because what one run
+        hides the other makes public, and no sum of epsilons covers that.
 
         A report's epsilon is for replacing an event, which is removing one and adding another: earlier releases of
         the counts enter the sum twice. Gaussian noise has no pure epsilon to add. A declared budget binds here too.
