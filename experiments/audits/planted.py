@@ -1,6 +1,6 @@
 """Faults planted in our own code: how often the audit made for each refutes it, and how often right code is refuted.
 
-python -m experiments.audits.planted          # 10 audits of each fault, at the default settings
+python -m experiments.audits.planted          # 10 audits of each fault (2 of memos), at the default settings
 python -m experiments.audits.planted --right  # 300 small audits of each kind, of right code, at an error rate of 5 %
 """
 
@@ -18,6 +18,7 @@ from scipy import stats
 
 from tacit.audit import Audit, audit_dependence, audit_memo, audit_nodes, audit_shared_coins
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan, releases_of_plan
+from tacit.audit.memoized import Device
 from tacit.central.continual import Counter
 from tacit.central.continual.node_noise import NodeDraws
 from tacit.central.table import central_plan_for
@@ -26,7 +27,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.local.memo import DeviceMemo
 from tacit.local.memoized import LongitudinalRappor
 from tacit.local.randomized_response import RandomizedResponse
-from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
@@ -36,6 +37,8 @@ from tacit.stream_laws import NodeNoise
 SHARE = 1 - 0.01 / 6  # what each of six audits of a plan has of a confidence of 99 %
 SOURCE = SecureRandomness()
 RAPPOR = LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=17)
+LATER = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
+N_MEMOS = 2  # an audit of memos takes half a minute
 RESPONSE = RandomizedResponse.from_epsilon(epsilon=1.0, n_cells=17)
 
 
@@ -113,19 +116,57 @@ def shared_coins(n_reports: int = 40_000, confidence: float = 0.995, *, is_one: 
     )
 
 
-def redraws() -> Callable[[int], Any]:
-    return lambda cell: DeviceMemo(RAPPOR).report(cell, randomness=SOURCE)
+def coin_of_neighbours(n_together: int) -> Audit:
+    """Audit randomized response of words whose coin serves so many neighbours; each report alone is right."""
+    rng = np.random.default_rng()
+
+    def randomize(values: Any) -> list[str]:
+        keep = np.repeat(rng.random(-(-len(values) // n_together)) < 0.7, n_together)[: len(values)]  # epsilon 2.08
+        return [value if kept else rng.choice(["a", "b", "c"]) for value, kept in zip(values, keep, strict=True)]
+
+    return audit_shared_coins(randomize, epsilon=2.2, values=["a", "b", "c"], confidence=1 - 0.01 / 3)
 
 
-def one_mask() -> Callable[[int], Any]:
-    without = LongitudinalRappor(RAPPOR.n_cells, 0, RAPPOR.ones, RAPPOR.zeros)
-    zero, mask = (one.permanent_bits(np.array([0]), randomness=SOURCE) for one in (without, RAPPOR))
+def redraws(rappor: LongitudinalRappor) -> Device:
+    return lambda cell: DeviceMemo(rappor).report(cell, randomness=SOURCE)
+
+
+def forgets(rappor: LongitudinalRappor) -> Device:
+    held: dict[str, Any] = {"cell": -1}
+
+    def report(cell: int) -> Any:
+        if held["cell"] != cell:
+            held.update(cell=cell, memo=DeviceMemo(rappor))
+        return held["memo"].report(cell, randomness=SOURCE)
+
+    return report
+
+
+def one_mask(rappor: LongitudinalRappor) -> Device:
+    without = LongitudinalRappor(rappor.n_cells, 0, rappor.ones, rappor.zeros)
+    zero, mask = (one.permanent_bits(np.array([0]), randomness=SOURCE) for one in (without, rappor))
 
     def report(cell: int) -> Any:
         true = without.permanent_bits(np.array([cell]), randomness=SOURCE)
-        return RAPPOR.instantaneous(true ^ zero ^ mask, randomness=SOURCE)[0]
+        return rappor.instantaneous(true ^ zero ^ mask, randomness=SOURCE)[0]
 
     return report
+
+
+MEMOS = {"draws again at every report": redraws, "forgets": forgets, "one mask for all values": one_mask}
+
+
+def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor], Device]) -> Audit:
+    return audit_memo(rappor, device=lambda: fault(rappor), confidence=0.9975)  # one of four audits of a plan
+
+
+def few_answers(law: NodeLaw, **claim: Any) -> Audit:
+    """Audit 16 answers with noise of one of our laws, each its own."""
+
+    def build(tables: Any) -> Any:
+        return tables + law.draw(tables.size, randomness=SOURCE).reshape(tables.shape)
+
+    return audit_dependence(build, counts=16, n_runs=400, confidence=0.95, **claim)
 
 
 def counted(said: str, n_audits: int, audit: Callable[[], Audit]) -> int:
@@ -157,10 +198,16 @@ def faults(n_audits: int) -> None:
         with noise_of_the_first_place():
             counted(f"places share noise: {name}", n_audits, lambda name=name: dependence(subjects[name]))
     counted("one coin for a batch: randomized response, ε 1", n_audits, lambda: shared_coins(is_one=True))
-    counted("memo draws anew at every report", n_audits, lambda: audit_memo(RAPPOR, device=redraws, confidence=0.9975))
-    counted(
-        "memo with one mask for all values", n_audits, lambda: audit_memo(RAPPOR, device=one_mask, confidence=0.9975)
-    )
+    for n_together in (2, 3, 8, 64):
+        counted(
+            f"one coin for {n_together} neighbours: words, ε 2.2",
+            n_audits,
+            lambda n_together=n_together: coin_of_neighbours(n_together),
+        )
+    for rappor in (RAPPOR, LATER):
+        for name, fault in MEMOS.items():
+            said = f"memo {name}: epsilon_infinity {rappor.epsilon_infinity:g}"
+            counted(said, N_MEMOS, lambda rappor=rappor, fault=fault: memo(rappor, fault))
 
 
 def right(n_audits: int) -> bool:
@@ -169,8 +216,8 @@ def right(n_audits: int) -> bool:
         "nodes, Laplace": lambda: nodes(flat, 2_000, 0.95),
         "nodes, Gaussian": lambda: nodes(gaussian, 2_000, 0.95),
         "nodes of a counter, Gaussian": lambda: nodes(counter(Cost.zcdp(0.1)), 1_000, 0.95),
-        "dependence, Laplace": lambda: dependence(flat, 200, 0.95),
-        "dependence, Gaussian": lambda: dependence(gaussian, 200, 0.95),
+        "dependence, Laplace": lambda: few_answers(DiscreteLaplace(Fraction(1)), epsilon=1.0),
+        "dependence, Gaussian": lambda: few_answers(DiscreteGaussian(Fraction(5)), rho=0.1),  # 1 / (2 rho)
         "shared coins": lambda: shared_coins(1_000, 0.95),
         "memo": lambda: audit_memo(RAPPOR, n_devices=200, times=4, confidence=0.95),
     }

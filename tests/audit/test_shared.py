@@ -156,7 +156,7 @@ def test_coins_that_a_batch_shares_are_refuted(name, seed):
     assert audit_shared_coins(one_for_all, **settings, randomness=SeededRandomness(seed + 1)).is_refuted
 
 
-@pytest.mark.parametrize("n_together", [64])
+@pytest.mark.parametrize("n_together", [2, 8, 64])
 def test_coins_shared_by_some_of_a_batch_are_refuted_where_nothing_is_known_of_reports(n_together, seed):
     """Randomized response of words, whose keep-coin serves so many neighbours."""
     rng = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def test_coins_shared_by_some_of_a_batch_are_refuted_where_nothing_is_known_of_r
         return [value if kept else rng.choice(["a", "b", "c"]) for value, kept in zip(values, keep, strict=True)]
 
     audits = audit_reports_function(
-        randomize, epsilon=2.2, values=["a", "b", "c"], n_runs=20_000, randomness=SeededRandomness(seed)
+        randomize, epsilon=2.2, values=["a", "b", "c"], n_runs=40_000, randomness=SeededRandomness(seed)
     )
     assert [audit.name for audit in audits] == ["local randomizer", "repeating noise", "shared coins"]
     assert audits[-1].is_refuted

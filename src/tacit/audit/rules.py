@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.bounds import TradeOff, epsilon_of_guesses
+from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit
 from tacit.audit.claims import Claim
 
 BoolArray = NDArray[np.bool_]
@@ -191,9 +190,11 @@ def _cut(right: FloatArray, made: IntArray, scale: float, error: float) -> tuple
     if not cuts.size:
         return 0, -math.inf, 0.0
     right, n = right[cuts], made[cuts].astype(np.float64)
-    share = (right + 0.5) / (n + 1)
+    share = (right + 0.5) / (n + 1)  # half a guess more of either kind: neither share is 0
     spread = 1 / np.sqrt((n + 1) * share * (1 - share))
-    promise = np.log(share / (1 - share)) - (1 + NormalDist().inv_cdf(1 - error) / math.sqrt(max(scale, 1e-9))) * spread
+    surely = np.maximum(share - np.sqrt(share * (1 - share) / (n + 1)), 0.0)
+    limit = lower_limit(surely * n * scale, n * scale, error=error)
+    promise = np.log(np.maximum(limit, 1e-9)) - np.log1p(-limit)
     best = int(np.argmax(promise))
     least = promise[best] - _slack(float(promise[best]), float(spread[best]))
     chosen = int(np.flatnonzero(promise >= least)[-1])

@@ -32,7 +32,7 @@ from tacit.audit.curators import (
 from tacit.audit.dependence import audit_dependence
 from tacit.audit.floating_point import audit_floating_point
 from tacit.audit.games import FEWEST_RUNS, Progress
-from tacit.audit.memoized import DEFAULT_DEVICES, audit_memo, audit_repeated_reports
+from tacit.audit.memoized import audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import (
     DEFAULT_REPORTS,
@@ -158,7 +158,7 @@ def audit_local(
 
     def remembered(sure: float) -> Audit:
         assert isinstance(mechanism, LongitudinalRappor)
-        n_devices = max(FEWEST_RUNS, min(n_reports // 30, DEFAULT_DEVICES))
+        n_devices = None if n_reports >= DEFAULT_REPORTS else max(FEWEST_RUNS, n_reports // 200)
         return audit_memo(mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress)
 
     has_memo = isinstance(mechanism, LongitudinalRappor) and mechanism.permanent > 0
