@@ -143,7 +143,7 @@ def test_thresholds_that_fit_no_mechanism_are_refused():
 
 def test_a_later_format_asks_for_a_newer_version(plan, tmp_path):
     with pytest.raises(FormatError, match="newer Tacit"):
-        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=2)))
+        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=3)))
 
 
 @pytest.mark.parametrize("content", [b"", b"not toml = = =", b"\xff\xfe", b"a = 1"])
@@ -216,3 +216,35 @@ def test_a_plan_of_a_hundred_thousand_brackets_is_refused(tmp_path):
     (tmp_path / "plan.toml").write_text("a=" + "[" * 100_000)
     with pytest.raises(PlanError):
         Plan.read(tmp_path / "plan.toml")
+
+
+def test_a_plan_with_a_place_elsewhere_has_a_number_that_earlier_readers_refuse(tmp_path):
+    """And no other plan has it: numbers stand under the fingerprint."""
+    usual = plan_for(DOMAIN, f=0.5)
+    plan = plan_for(Domain(DOMAIN.time, DOMAIN.place.with_elsewhere()), f=0.5)
+    assert (usual.to_dict()["format"], plan.to_dict()["format"]) == (1, 2)
+    plan.write(tmp_path / "plan.toml")
+    assert Plan.read(tmp_path / "plan.toml") == plan
+    for some, other in ((usual, 2), (plan, 1), (plan, True)):
+        with pytest.raises(PlanError, match=r"garbles format|format must be"):
+            Plan.from_dict(some.to_dict() | {"format": other})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("randomize", "events.csv", "--time", "day"), ("tally", "a.reports"), ("release", "a.tally"), ("audit",)],
+)
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 0.1}, {"epsilon": -1.0}, {"zeros": "0x1"}, {"zeros": hex(2**64 + 1)}, {"ones": "0x2"}]
+)
+def test_a_refusal_of_a_plans_numbers_names_its_file(tacit, plan, tmp_path, change, command):
+    def edit(content):
+        del content["fingerprint"]
+        content["privacy"] |= {name: value for name, value in change.items() if name in content["privacy"]}
+        content["mechanism"]["thresholds"] |= {n: v for n, v in change.items() if n not in content["privacy"]}
+
+    edited(plan, tmp_path / "odd.toml", edit)
+    named = ("odd.toml",) if command == ("audit",) else ("--plan", "odd.toml")
+    ran = tacit(*command, *named)
+    assert ran.code in (2, 4)
+    assert "odd.toml" in ran.err, ran.err

@@ -133,10 +133,19 @@ def test_a_prior_epsilon_beyond_all_measure_is_refused(prior):
         Provenance.of_reports("plan", False, prior)
 
 
-@pytest.mark.parametrize("label", ["no", None, 0, []])
-def test_a_label_that_is_no_truth_value_is_refused(label):
-    with pytest.raises(TypeError):
-        Provenance.from_dict({"plan": "a", "is_simulation": label, "prior_epsilon": 0.0})
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("is_simulation", value) for value in ("no", None, 0, [])),
+        *(("plan", value) for value in (None, 7, True, ["a"], {"a": 1})),
+        *(("prior_epsilon", value) for value in ("1", None, True, [])),
+        ("fields_span_lines", "no"),
+    ],
+)
+def test_a_field_of_a_label_that_is_of_another_type_is_refused_by_its_name(field, value):
+    good = {"plan": "a", "is_simulation": False, "prior_epsilon": 0.0}
+    with pytest.raises(FormatError, match=f"^{field} must be "):
+        Provenance.from_dict(good | {field: value})
 
 
 def written(path, statistics, reports, **header):

@@ -30,7 +30,9 @@ from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
-FORMAT: Final = 1
+FORMATS: Final = (1, 2)
+"""2 where the domain has a place elsewhere, which readers of 1 do not know. All other plans stay 1, so that they keep
+their fingerprints."""
 LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
 _AXES: Final = ("time", "place")
@@ -88,6 +90,11 @@ class Plan:
     def is_central(self) -> bool:
         """Whether a trusted curator counts; otherwise devices randomize and trust nobody."""
         return self.neighbors == CENTRAL
+
+    @property
+    def format(self) -> int:
+        """The number of the form in which this plan is written."""
+        return 2 if self.domain.place.has_elsewhere else 1
 
     @property
     def protected_unit(self) -> Unit:
@@ -161,7 +168,7 @@ class Plan:
     def to_dict(self, *, with_rows: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML; ``with_rows`` of a table of places that does not come with Tacit."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "name": self.name,
             "fingerprint": "",
             "privacy": {
@@ -179,11 +186,10 @@ class Plan:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
         """Read a plan from plain data; a fingerprint in it must agree with the rest."""
-        if isinstance(content, Mapping) and content.get("format", FORMAT) != FORMAT:
-            raise FormatError(f"the plan has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
+        if isinstance(content, Mapping) and content.get("format", 1) not in FORMATS:
+            known = " or ".join(map(str, FORMATS))
+            raise FormatError(f"the plan has format {content['format']}, not {known}. Install a newer Tacit.")
         try:
-            if content["format"] is True:
-                raise ValueError("format")
             privacy, mechanism = content["privacy"], content["mechanism"]
             plan = cls(
                 domain=Domain.from_dict(content["domain"], gazetteer=gazetteer),
@@ -198,6 +204,8 @@ class Plan:
                 rho=number({"rho": 0.0} | privacy, "rho"),
                 delta=number({"delta": 0.0} | privacy, "delta"),
             )
+            if whole(content, "format") != plan.format:
+                raise ValueError("format")
         except FormatError as problem:
             raise PlanError(f"the plan is damaged: {problem}") from None
         except TacitError:

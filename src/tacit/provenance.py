@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tacit._fields import number, text, truth
 from tacit.errors import PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
@@ -76,16 +77,11 @@ class Provenance:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Provenance:
         """Read a label; one of an earlier version tells the price of replacement alone."""
-        plan_id, label = str(content["plan"]), content["is_simulation"]
-        spans = content.get("fields_span_lines", False)
-        if not isinstance(label, bool) or not isinstance(spans, bool):
-            raise TypeError("provenance")
+        plan_id, label = text(content, "plan"), truth(content, "is_simulation")
+        spans = truth({"fields_span_lines": False} | dict(content), "fields_span_lines")
         if "prior" in content:
             return cls(plan_id, label, Guarantee.from_dict(content["prior"]), heads_from_dict(content), spans)
-        prior = content["prior_epsilon"]
-        if isinstance(prior, bool) or not isinstance(prior, (int, float)):
-            raise TypeError("provenance")
-        return cls.of_reports(plan_id, label, float(prior), heads_from_dict(content))
+        return cls.of_reports(plan_id, label, number(content, "prior_epsilon"), heads_from_dict(content))
 
 
 def _check(prior_epsilon: float) -> None:

@@ -11,6 +11,7 @@ import pytest
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
 from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.cli.populations import populations
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms import mechanism_of, plan_for
 from tacit.privacy.ledger import Spend
@@ -97,6 +98,20 @@ def test_populations_may_help(tacit, release, tmp_path):
     (tmp_path / "few.csv").write_text("station,population\nNorth,600\n", encoding="utf-8")
     assert "2 of 3 have none" in tacit("forecast", "release.parquet", "--population", "few.csv").err
     assert "has no table of places" in tacit("forecast", "release.parquet", "--population", "builtin").err
+
+
+def test_nobody_lives_elsewhere(tacit, tmp_path):
+    """It is no place, so that no table has its inhabitants: it starts as large as places are on average."""
+    axis = PlaceAxis.of(PLACES[:2], "station").with_elsewhere()
+    counts = small_counts(n_days=70)
+    domain = Domain(TimeAxis("2018-01-01", "day", "Europe/Paris", len(counts)), axis)
+    Release.of(*simulated_estimate(counts, domain=domain), refine="project").write(tmp_path / "release.parquet")
+    (tmp_path / "places.csv").write_text("station,population\nNorth,600\nSouth,200\nelsewhere,9\n", encoding="utf-8")
+    ran = tacit("forecast", "release.parquet", "--population", "places.csv", "--horizon", 1)
+    assert ran.code == 0, ran.err
+    assert "populations of stations" in ran.out
+    found = populations(str(tmp_path / "places.csv"), None, axis)
+    assert found == {"North": 600.0, "South": 200.0, "elsewhere": 400.0}
 
 
 def test_columns_of_a_table_of_populations_may_be_named(tacit, release, tmp_path):

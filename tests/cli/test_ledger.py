@@ -33,11 +33,16 @@ def test_entries_and_what_remains_are_shown(tacit, book):
             data_set="visits", release="cd34", cost=Cost.pure(1.0), days={"2018-01-01": b"v", "2018-01-02": b"w"}
         )
     )
+    days = {"2018-02-01": b"c"}
+    book.record_randomization(
+        data_set="stopped", plan_id="0123", private=("place",), epsilon=2.0, days=days, n_events=7, counts_digest=b"d"
+    )
     book.spend(data_set="doors", release="ef56", cost=Cost.zcdp(0.1), days=None, unit=Unit.user_day(most=3))
     ran = tacit("ledger")
     assert ran.code == 0
     for words in (
-        "1,234 reports of plan ab12",
+        "1,234 reports of plan ab12 ",
+        "7 reports of plan 0123 (never finished)",
         "epsilon 2.2 a report",
         "counts, cd34",
         "2018-01-01 to 2018-01-02",

@@ -9,6 +9,7 @@ import pytest
 
 from small_worlds import days_and_places
 from tacit.central.table import central_plan_for
+from tacit.cli.ledger_verify import heads_of
 from tacit.mechanisms import plan_for
 from tacit.privacy.ledger import Ledger
 
@@ -80,6 +81,23 @@ def test_an_older_ledger_is_refused_for_what_came_later_only(published, tacit, t
     assert ran.code == 4
     assert "a.csv: the ledger holds its head." in ran.out
     assert "does not hold the heads of 1 of 3 files" in ran.err
+
+
+def test_what_is_stated_again_carries_the_head_of_the_ledger_that_says_so(published, tacit, tmp_path):
+    files = ("a.csv", "visits.history.csv")
+    heads = {name: heads_of(tmp_path / name) for name in files}
+    Ledger(tmp_path / "ledger.sqlite").set_budget("visits", epsilon=5.0)
+    head = Ledger(tmp_path / "ledger.sqlite").verify(())
+    assert tacit("ledger", "statement", "a.csv", "--out", "again.csv").code == 0
+    assert tacit("counter", "release", "visits.history.csv", "--out", "visits.csv").code == 0
+    for name in ("again.csv", "visits.csv"):
+        assert heads_of(tmp_path / name) == (head,)
+    assert {name: heads_of(tmp_path / name) for name in files} == heads
+    assert head not in {*heads["a.csv"], *heads["visits.history.csv"]}
+    # reports may come from several ledgers, whose heads stay
+    assert tacit("release", "events.tally", "--plan", "local.toml", "--out", "local.csv").code == 0
+    assert tacit("ledger", "statement", "local.csv", "--out", "local again.csv").code == 0
+    assert set(heads_of(tmp_path / "local again.csv")) == {head, *heads_of(tmp_path / "local.csv")}
 
 
 def test_simulations_and_what_is_no_file_of_ours(published, tacit, tmp_path):

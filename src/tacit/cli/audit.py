@@ -28,6 +28,7 @@ from tacit.audit.verdicts import Audit
 from tacit.central.continual.history_file import read_history
 from tacit.cli import console
 from tacit.cli.options import seed_or_none, takes
+from tacit.cli.sources import agreed_plan
 from tacit.errors import SettingError
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
@@ -140,7 +141,7 @@ def _audited(
         return audit_counter(read_history(subject.counter).stream, n_runs=runs, **settings)
     if subject.plan is not None:
         _check_unclaimed(claim)
-        return _audited_plan(Plan.read(subject.plan), subject, runs, source, settings)
+        return _audited_plan(agreed_plan(subject.plan), subject, runs, source, settings)
     if claim.rho is not None and (claim.values is not None or claim.epsilon is not None or claim.delta):
         raise SettingError("--rho is the whole claim, of answers from --counts. Leave the others out.")
     if claim.epsilon is None and claim.rho is None:

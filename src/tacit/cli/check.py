@@ -22,10 +22,9 @@ from tacit.cli.described import (
     settings_of,
 )
 from tacit.cli.options import DomainOptions, UserSourceOptions, takes
-from tacit.cli.sources import domain_of, say_bad_rows, say_table_notes
+from tacit.cli.sources import agreed_plan, domain_of, say_bad_rows, say_table_notes
 from tacit.errors import DataError, SettingError
 from tacit.events import DateFinding, EventCounts, Reason, SourceDescription
-from tacit.plan import Plan
 
 
 @takes(source=UserSourceOptions, domain=DomainOptions)
@@ -56,7 +55,7 @@ def check(
 
     Example: [bold]tacit check interventions.csv --time SDate --place Town[/bold]
     """
-    agreed = None if plan is None else Plan.read(plan)
+    agreed = None if plan is None else agreed_plan(plan)
     path = description_path(source)
     known = None if force or path is None or not path.is_file() else description_of(source)
     zone = domain.zone if agreed is None else agreed.domain.time.zone

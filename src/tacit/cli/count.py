@@ -15,7 +15,7 @@ from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules
-from tacit.cli.sources import moved_table, say_bad_rows, say_table_notes
+from tacit.cli.sources import agreed_plan, say_bad_rows, say_table_notes
 from tacit.counting import CountedEvents
 from tacit.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
@@ -98,7 +98,7 @@ def count(
     if refine is not None:
         check_one_of(OF_A_CURATOR, refine=refine)
     agreed_rules = rules.rules()
-    agreed = Plan.read(plan, gazetteer=moved_table(places))
+    agreed = agreed_plan(plan, places)
     agreed.domain.place.check_table()
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed is not None and (dry_run or budget is not None):

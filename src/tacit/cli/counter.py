@@ -14,7 +14,7 @@ from tacit.central.continual import Candidate, CounterFiles, Stream, compare, st
 from tacit.central.continual.counter import check_statable
 from tacit.central.continual.recording import release_name
 from tacit.cli import console
-from tacit.cli.counter_release import Asked, DataSetName, Level, prior_now, published_history, release
+from tacit.cli.counter_release import Asked, DataSetName, Level, as_of_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
 from tacit.cli.described import description_of, open_source
 from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
@@ -245,8 +245,7 @@ def show(history: Asked, level: Level = 0.95, data_set: DataSetName = None, ledg
     if not stream.law.is_causal:
         console.say("Its noise was drawn ahead: it protects events that do not react to what is published.")
     if not stream.is_simulation:
-        prior = prior_now(stream, ledger, data_set)
-        known = stream if prior is None else replace(stream, prior=prior)
+        known = as_of_now(asked, ledger, data_set).stream
         console.say_promises(known.guarantee.sentences(), is_alone=known.prior.is_of_nothing)
     console.say(f"Does not protect: {stream.unit.does_not_protect}")
     if not asked.n_bins:

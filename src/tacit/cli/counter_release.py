@@ -18,7 +18,6 @@ from tacit.cli.rule_words import say_rules
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
@@ -75,10 +74,10 @@ def release(
     check_ending(out)
     agreed_rules = rules.rules()
     _check_refinement(refine)
-    asked = published_history(history)
+    asked = as_of_now(published_history(history), ledger, data_set)
     made = Release.of(
         asked.plan(delta=delta or 0.0),
-        asked.estimate(delta=delta or 0.0, prior=prior_now(asked.stream, ledger, data_set)),
+        asked.estimate(delta=delta or 0.0),
         by=by,
         place=place,
         level=level,
@@ -106,20 +105,28 @@ def is_counter(path: Path) -> bool:
     return default_history(path).exists() or not is_release(path)
 
 
-def prior_now(stream: Stream, ledger: Path | None, data_set: str | None) -> Guarantee | None:
-    """What all other entries about a counter's events promise by now; nothing where no ledger knows the counter.
+def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> History:
+    """A history with what all entries about its events promise by now; as it is where no ledger knows the counter.
 
     Whoever reads a public history has no ledger of it, and is told what the history says.
     """
     path = ledger or default_ledger()
-    if stream.is_simulation or not path.exists():
-        return None
-    book, name = Ledger(path), release_name(stream.law, stream.domain, stream.unit)
+    if history.stream.is_simulation or not path.exists():
+        return history
+    book, name = Ledger(path), _recorded_as(history.stream)
     is_known = any(isinstance(entry, SpendEntry) and entry.release == name for entry in book.history())
-    if not is_known and ledger is None:
-        return None
-    book.verify(stream.ledger_heads)
-    return book.others(name, data_set)
+    return restated_by(book, history, data_set) if is_known or ledger is not None else history
+
+
+def restated_by(book: Ledger, history: History, data_set: str | None) -> History:
+    """A history with what a ledger, which must have paid for it, says of its events now, and that ledger's head."""
+    book.verify(history.stream.ledger_heads)
+    prior = book.others(_recorded_as(history.stream), data_set)
+    return history.restated(prior, ledger_heads=book.heads)
+
+
+def _recorded_as(stream: Stream) -> str:
+    return release_name(stream.law, stream.domain, stream.unit)
 
 
 def published_history(path: Path) -> History:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tacit.central.continual.recording import release_name
 from tacit.cli import console
-from tacit.cli.counter_release import is_counter, published_history
+from tacit.cli.counter_release import is_counter, published_history, restated_by
 from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
 from tacit.cli.ledger_verify import verify
 from tacit.cli.options import Force
@@ -155,15 +154,17 @@ def statement(
 def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | None) -> Release:
     """What was published, with the statement that holds now."""
     if is_counter(file):
-        history = published_history(file)
-        stream, at = history.stream, delta or (USUAL_DELTA if history.stream.law.cost.rho else 0.0)
-        book.verify(stream.ledger_heads)
-        prior = book.others(release_name(stream.law, stream.domain, stream.unit), data_set)
-        return Release.of(history.plan(delta=at), history.estimate(delta=at, prior=prior), refine="raw")
+        history = restated_by(book, published_history(file), data_set)
+        at = delta or (USUAL_DELTA if history.stream.law.cost.rho else 0.0)
+        return Release.of(history.plan(delta=at), history.estimate(delta=at), refine="raw")
     release = Release.read(file)
-    if release.plan.is_central:  # reports may come from several ledgers
-        book.verify(release.unbiased.provenance.ledger_heads)
-    return release.restated(book.others(release.plan.fingerprint, data_set))
+    heads = release.unbiased.provenance.ledger_heads
+    if release.plan.is_central:
+        book.verify(heads)
+        heads = ()  # the head of today stands for them
+    # reports may come from several ledgers
+    prior = book.others(release.plan.fingerprint, data_set)
+    return release.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
 
 
 def _say_entries(entries: list[Randomization | SpendEntry]) -> None:
@@ -176,10 +177,10 @@ def _say_entries(entries: list[Randomization | SpendEntry]) -> None:
 
 
 def _described(entry: Randomization | SpendEntry) -> tuple[str, str, str, str]:
-    if isinstance(entry, Randomization):
-        what = f"{console.counted(entry.n_events, 'report')} of plan {entry.plan_id}"
-        return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report", "event"
     state = "" if entry.is_finished else " (never finished)"
+    if isinstance(entry, Randomization):
+        what = f"{console.counted(entry.n_events, 'report')} of plan {entry.plan_id}{state}"
+        return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report", "event"
     days = "for ever" if entry.is_forever else f"{entry.first_day} to {entry.last_day}"
     return f"counts, {entry.release}{state}", days, str(entry.cost), str(entry.unit)
 

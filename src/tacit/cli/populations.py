@@ -35,8 +35,11 @@ def populations(table: str | None, columns: Sequence[str] | None, axis: PlaceAxi
     known = axis if axis.gazetteer is not None else PlaceAxis.of(axis.cells, axis.level)
     inhabitants = dict.fromkeys(axis.cells, 0.0)
     for cell, number in zip(known.match(list(found)), found.values(), strict=True):
-        if cell >= 0:
+        if cell >= 0 and cell != axis.elsewhere:
             inhabitants[axis.cells[cell]] += number
+    if axis.elsewhere is not None:
+        # no place has this name, so nobody lives there: it starts as large as places are on average
+        inhabitants[axis.cells[axis.elsewhere]] = sum(inhabitants.values()) / max(axis.n_cells - 1, 1)
     absent = [place for place in axis.cells if not inhabitants[place] > 0]
     if absent:
         raise SettingError(

@@ -12,7 +12,7 @@ from tacit.cli import console
 from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
 from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
-from tacit.cli.sources import moved_table, say_bad_rows
+from tacit.cli.sources import agreed_plan, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -59,7 +59,7 @@ def randomize(
     """
     book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
-    agreed = Plan.read(plan, gazetteer=moved_table(places))
+    agreed = agreed_plan(plan, places)
     agreed.domain.place.check_table()
     events = open_source(source, agreed.domain)
     with console.progress("Randomizing events") as report:

@@ -12,9 +12,9 @@ from tacit.cli import console
 from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules, warn_of_missing_reports
+from tacit.cli.sources import agreed_plan
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
-from tacit.plan import Plan
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
@@ -91,7 +91,7 @@ def release(
             agreed_rules = replace(agreed_rules, missing=(*given.rules.missing, *agreed_rules.missing))
             made = given.anew(by=by, place=place, level=level, refine=refine, rules=agreed_rules)
         else:
-            agreed = Plan.read(plan)
+            agreed = agreed_plan(plan)
             estimate = estimate_tally(Tally.read(tally), agreed)
             made = Release.of(
                 agreed,

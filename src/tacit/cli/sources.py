@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tacit._reading import reading
+from tacit.central.table import central_mechanism_of
 from tacit.cli import console
 from tacit.cli.described import Settings
 from tacit.cli.options import DomainOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.errors import SettingError
+from tacit.errors import PlanError, SettingError
 from tacit.events import BadRowSummary, TableNotes, scan_span
+from tacit.mechanisms import mechanism_of
+from tacit.plan import Plan
 
 
 def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
@@ -28,6 +32,18 @@ def moved_table(table: str | None) -> Gazetteer | Path | None:
     if table is None:
         return None
     return Path(table) if Path(table).is_file() else Gazetteer.builtin(table)
+
+
+def agreed_plan(path: str | Path, places: str | None = None) -> Plan:
+    """The plan in a file, if its epsilon and thresholds agree; else a refusal that names the file."""
+    make = "Make one with: tacit plan"
+    plan = Plan.read(path, gazetteer=moved_table(places))
+    with reading(path, "a plan", make, refusal=PlanError):
+        if plan.is_central:
+            central_mechanism_of(plan)
+        else:
+            mechanism_of(plan)
+    return plan
 
 
 def places_columns(given: Sequence[str] | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
-from tacit.plan import Plan
+from tacit.cli.sources import agreed_plan
 from tacit.poisoning import watch
 from tacit.tallying import tally_reports
 from tacit.wire import ReportFile
@@ -29,7 +29,7 @@ def tally(
     """
     console.check_new(out, force=force)
     with console.progress("Counting reports") as report:
-        agreed = Plan.read(plan)
+        agreed = agreed_plan(plan)
         total = tally_reports(reports, agreed, progress=report)
         alarms = [alarm for path in reports for alarm in watch(ReportFile.open(path), agreed)]
     total.write(out)

@@ -211,9 +211,12 @@ class Release:
         )
         return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
 
-    def restated(self, prior: Guarantee) -> Release:
-        """The same numbers with the statement that holds when other entries about the events promise ``prior``."""
-        provenance = replace(self.unbiased.provenance, prior=prior)
+    def restated(self, prior: Guarantee, *, ledger_heads: tuple[str, ...]) -> Release:
+        """The same numbers with the statement that holds when other entries about the events promise ``prior``.
+
+        ``ledger_heads`` are those of the ledger that says so: an older one is refused to whoever shows it the release.
+        """
+        provenance = replace(self.unbiased.provenance, prior=prior, ledger_heads=ledger_heads)
         statement = PrivacyStatement.of(
             self.plan,
             provenance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -127,12 +127,15 @@ class History:
             delta=delta if cost.rho else 0.0,
         )
 
-    def estimate(self, *, delta: float = 0.0, prior: Guarantee | None = None) -> Estimate:
-        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`.
+    def restated(self, prior: Guarantee, *, ledger_heads: tuple[str, ...]) -> History:
+        """The same totals when all other entries about the events promise ``prior``, as the ledger of this head tells.
 
-        ``prior`` is what all other entries about the events promise by now, if a ledger tells; else what they had
-        promised when the counter was started.
+        The history itself says what they had promised when the counter was started.
         """
+        return History(replace(self.stream, prior=prior, ledger_heads=ledger_heads), self.totals)
+
+    def estimate(self, *, delta: float = 0.0) -> Estimate:
+        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
         return Estimate(
             domain=self.domain,
             values=np.diff(self.totals, axis=0, prepend=0) / self.stream.law.grid,
@@ -142,7 +145,7 @@ class History:
             provenance=Provenance(
                 self.plan(delta=delta).fingerprint,
                 self.stream.is_simulation,
-                prior or self.stream.prior,
+                self.stream.prior,
                 self.stream.ledger_heads,
             ),
         )

@@ -94,6 +94,11 @@ class Ledger:
         """
         return self._file.head
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The head as files carry it: none before the first entry."""
+        return (self.head,) if self.head else ()
+
     def verify(self, heads: Iterable[str]) -> str:
         """Refuse a ledger that does not hold these heads, and return its own: it is older than they are, or another."""
         return self._file.verify(heads)
