@@ -22,10 +22,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.events.csv_streams import ByteStream, last_line_end, read_fully
+from tacit.events.csv_streams import MAX_ROW_BYTES, ByteStream, last_line_end, read_fully
 
-# far beyond any row of text, and little enough to be held in memory
-MAX_ROW_BYTES: Final = 1 << 22
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 UNCLOSED: Final = 'a quote is opened and never closed. Close it, or write "" for a quote that belongs to the text'

@@ -13,8 +13,13 @@ from typing import BinaryIO, Final, Protocol
 
 CUT_OFF: Final = "the compressed file is damaged or cut off here. Copy or download it again"
 UNREADABLE: Final = "the file cannot be read further. Copy it again, or check the disk"
+NOT_IN_ENCODING: Final = "the text does not begin as its encoding asks. Give the encoding that it is written in"
+# far beyond any row of text, and little enough to be held in memory
+MAX_ROW_BYTES: Final = 1 << 22
 # lines before the first event: column names, and what a program writes above them
 _MAX_HEAD_BYTES: Final = 1 << 22
+# no encoding needs more bytes than this for a character that has one byte in UTF-8
+_MOST_BYTES: Final = 4
 
 
 class StreamDamage(Exception):
@@ -77,7 +82,7 @@ class Transcoded:
         self._encoding = encoding
         self._by_line = not (is_one_byte(encoding) or codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")))
         self._decoder = codecs.getincrementaldecoder(encoding)(errors=_UNFIT)
-        self._carry = b""
+        self._carry = bytearray()
         self._is_done = False
 
     def read(self, size: int, /) -> bytes:
@@ -86,13 +91,26 @@ class Transcoded:
         while not data and not self._is_done:
             part = self._stream.read(size)
             self._is_done = not part
-            data = self._lines(part) if self._by_line else self._decoder.decode(part, final=not part).encode()
+            data = self._lines(part) if self._by_line else self._decoded(part)
         return data
 
+    def _decoded(self, part: bytes) -> bytes:
+        try:
+            return self._decoder.decode(part, final=not part).encode()
+        except UnicodeError:  # a byte order mark that is missing is not a character that does not fit
+            pass
+        raise StreamDamage(NOT_IN_ENCODING)
+
     def _lines(self, part: bytes) -> bytes:
+        was_return = self._carry.endswith(b"\r")
         self._carry += part
+        if part and not was_return and b"\n" not in part and b"\r" not in part:
+            # of a line that is too long only so much is kept that it is seen to be; a return may be half of a line end
+            del self._carry[_MOST_BYTES * MAX_ROW_BYTES + 1 :]
+            return b""
         end = len(self._carry) if not part else last_line_end(self._carry)
-        whole, self._carry = self._carry[:end], self._carry[end:]
+        whole = bytes(self._carry[:end])
+        del self._carry[:end]
         return b"".join(marked(line, self._encoding) for line in whole.splitlines(keepends=True))
 
 
@@ -121,7 +139,7 @@ def is_one_byte(encoding: str) -> bool:
     return hasattr(importlib.import_module(f"encodings.{name}"), "decoding_table")
 
 
-def last_line_end(data: bytes) -> int:
+def last_line_end(data: bytes | bytearray) -> int:
     """Where the last whole line of some data ends; a final carriage return may be half of a line end.
 
     >>> last_line_end(b"a\\nb"), last_line_end(b"a\\rb\\r"), last_line_end(b"a")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._extras import require
+from tacit._limits import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._validate import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError, UnreadableFile
@@ -119,7 +120,7 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
     pa = require("pyarrow", extra="events")
     parts: list[tuple[Any, ...]] = []
     numbers: list[IntArray] = []
-    passed = opened.first_row
+    passed, n_bytes = opened.first_row, 0
     for piece in opened.pieces(positions):
         table = piece.load()
         if table.damage is not None:
@@ -127,6 +128,12 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
         for reason, bad in table.set_aside().items():
             if len(bad):
                 raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row has {reason.value}. Correct it.")
+        n_bytes += sum(column.nbytes for column in table.columns) + table.records().nbytes
+        if n_bytes > LARGEST_EXPANDED:
+            raise UnreadableFile(
+                f"{opened.name} must have at most {LARGEST_EXPANDED >> 20} MiB in the columns that are read; it has "
+                "more. Leave rows or columns out."
+            )
         parts.append(table.columns)
         numbers.append(passed + table.records())
         passed += table.n_records
@@ -158,7 +165,13 @@ def _dates(column: Any, numbers: IntArray, name: str, source: str, options: Read
 
 
 def _places(column: Any, numbers: IntArray, name: str, source: str, domain: Domain) -> IntArray:
-    codes, texts = codes_of(column)
+    pa = require("pyarrow", extra="events")
+    try:
+        codes, texts = codes_of(column)
+    except pa.ArrowException:
+        raise DataError(
+            f"{source}, column {name}: places must be names; this column holds {column.type}. Name another column."
+        ) from None
     found = np.asarray(domain.place.match(texts), np.int64)[codes]
     if (bad := np.flatnonzero(found < 0)).size:
         raise DataError(
@@ -223,7 +236,7 @@ def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: st
                 "Leave it out, or name the columns to use."
             ) from None
         values: FloatArray = plain.fill_null(np.nan).to_numpy(zero_copy_only=False)
-        return np.where(np.isfinite(values), values, np.nan)
+        return _bounded(np.where(np.isfinite(values), values, np.nan), numbers, name, source)
     text = pc.utf8_trim_whitespace(text_of(column))
     sign = {None: "[.,]", ".": "[.]", ",": "[,]"}[decimal]
     matched = pc.struct_field(pc.extract_regex(text, _NUMBER.format(sign=sign)), ["number"])
@@ -234,7 +247,17 @@ def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: st
             f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a number or blank; {bad.size} of "
             f"{len(found)} are not. Correct them, or leave the column out."
         )
-    return np.where(np.isfinite(found), found, np.nan)
+    return _bounded(found, numbers, name, source)
+
+
+def _bounded(values: FloatArray, numbers: IntArray, name: str, source: str) -> FloatArray:
+    """The values, none of them beyond what can be squared and added up."""
+    if (bad := np.flatnonzero(np.abs(values) > LARGEST_NUMBER)).size:
+        raise DataError(
+            f"{source}, row {numbers[bad[0]]}, column {name}: each number must be at most {LARGEST_NUMBER:g} in size; "
+            f"{bad.size} are not. Correct them, or leave the column out."
+        )
+    return values
 
 
 def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> FloatArray:
