@@ -26,7 +26,7 @@ Device = Callable[[int], NDArray[np.uint8]]
 """One device: takes the cell it holds now, gives a report."""
 
 _MOST_REPORTS: Final = 150_000
-"""Reports of all devices by default: about 40 seconds of one core. The largest bound grows with its logarithm."""
+"""Reports of all devices by default: 15 to 30 seconds of one core. The largest bound grows with its logarithm."""
 _READABLE: Final = 10.0
 """Reports of a stretch, in variances of a report's bit over the squared gap of its means: a permanent bit is then read
 wrongly once in 17 times. Half as many blur what memos share, twice as many leave too few devices."""
