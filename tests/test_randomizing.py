@@ -20,7 +20,7 @@ from tacit.provenance import Provenance
 from tacit.randomizing import randomize_events
 from tacit.randomness import SeededRandomness
 from tacit.tallying import estimate_tally, tally_reports
-from tacit.wire import RandomizingWriter, randomizing_writer, spool
+from tacit.wire import RandomizingWriter, ReportFile, randomizing_writer, spool
 from tacit.wire.cell_counts import CellCounts
 from tacit.wire.drawing import drawing_key
 from tacit.wire.randomizing_writer import write_reports
@@ -144,7 +144,7 @@ class TestARunThatIsStopped:
         with pytest.raises(AlreadyRandomized, match="10 of 10 days"):
             randomized(grown, tmp_path / "a", ledger)
         done = randomized(grown, tmp_path / "a", ledger, again=True)
-        assert (done.is_resumed, done.prior_epsilon) == (False, 2.0)
+        assert (done.is_resumed, done.prior.replacement.epsilon) == (False, 2.0)
         first, second = ledger.history()
         assert (first.is_finished, second.is_finished) == (False, True)
         assert randomized(frame(), tmp_path / "b", ledger).is_resumed
@@ -165,9 +165,17 @@ class TestARunThatIsStopped:
         randomized(frame(), tmp_path / "a", ledger)
         self.stopped(frame(), tmp_path / "b", ledger, monkeypatch, again=True)
         done = randomized(frame(), tmp_path / "b", ledger, again=True)
-        assert (done.is_resumed, done.prior_epsilon) == (True, 2.0)
+        assert (done.is_resumed, done.prior.replacement.epsilon) == (True, 2.0)
         assert len(ledger.history()) == 2
-        assert randomized(frame(), tmp_path / "c", ledger, again=True).prior_epsilon == 4.0
+        assert randomized(frame(), tmp_path / "c", ledger, again=True).prior.replacement.epsilon == 4.0
+
+    def test_a_run_that_is_taken_up_states_what_was_spent_meanwhile(self, tmp_path, ledger, monkeypatch):
+        self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)
+        randomized(frame()[:-1], tmp_path / "b", ledger, again=True)
+        done = randomized(frame(), tmp_path / "a", ledger)
+        assert (done.is_resumed, done.prior.replacement.epsilon) == (True, 2.0)
+        with ReportFile(tmp_path / "a") as reports:
+            assert reports.provenance.prior == done.prior
 
     def test_another_file_in_its_place_is_left_alone(self, tmp_path, ledger, monkeypatch):
         self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)
@@ -258,7 +266,7 @@ def test_again_carries_the_sum_into_the_reports(tmp_path, ledger):
     randomized(frame(), tmp_path / "a", ledger)
     ledger.declare_same("events", "other name")
     done = randomized(frame().reverse(), tmp_path / "b", ledger, again=True, data_set="other name")
-    assert done.prior_epsilon == 2.0
+    assert done.prior.replacement.epsilon == 2.0
     assert tally_reports([tmp_path / "b"], PLAN).provenance.prior_epsilon == 2.0
 
 
@@ -268,7 +276,7 @@ def test_a_file_that_grew_is_randomized_from_its_new_days_on(tmp_path, ledger):
     with pytest.raises(AlreadyRandomized, match="5 of 10 days"):
         randomized(table, tmp_path / "b", ledger)
     done = randomized(table, tmp_path / "b", ledger, only=DOMAIN.time.range("2018-01-06", None))
-    assert done.prior_epsilon == 0
+    assert done.prior.replacement.epsilon == 0
     both = tally_reports([tmp_path / "a", tmp_path / "b"], PLAN)
     assert both.n_reports == 500
 
@@ -277,7 +285,7 @@ def test_new_days_of_the_same_data_set_are_free(tmp_path, ledger):
     table = frame()
     randomized(table.filter(pl.col("day") <= "2018-01-05"), tmp_path / "a", ledger)
     done = randomized(table.filter(pl.col("day") > "2018-01-05"), tmp_path / "b", ledger)
-    assert done.prior_epsilon == 0
+    assert done.prior.replacement.epsilon == 0
 
 
 def test_strict_reading_spends_nothing_on_a_file_with_bad_rows(tmp_path, ledger):

@@ -62,7 +62,8 @@ def curate_events(
         spend = Spend.simulation(mechanism.cost, seed=seed)
     else:
         days = days_of(plan, counted.days)
-        spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget)
+        spans = events.options.fields_span_lines
+        spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget, spans_lines=spans)
     made = mechanism.release(counted.tally, plan, spend=spend)
     label = replace(made.provenance, fields_span_lines=events.options.fields_span_lines)
     return Curated(replace(made, provenance=label), counted, spend, is_resumed)
@@ -80,7 +81,8 @@ def price_events(
 ) -> Spend:
     """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
     counted = _counted(events, plan, ledger, progress, look)
-    return price(ledger, plan, days_of(plan, counted.days), data_set=data_set, budget=budget)
+    spans, days = events.options.fields_span_lines, days_of(plan, counted.days)
+    return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)
 
 
 def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:

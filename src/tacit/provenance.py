@@ -49,8 +49,11 @@ class Provenance:
 
     @property
     def prior_epsilon(self) -> float:
-        """What replacing an event's private part had cost before, apart from any zCDP part."""
-        return self.prior.replacement.epsilon
+        """What replacing an event's private part had cost before, apart from any zCDP part.
+
+        The most that can be stated where nothing was protected any more.
+        """
+        return MOST_EPSILON if self.prior.replacement is None else self.prior.replacement.epsilon
 
     def __add__(self, other: Provenance) -> Provenance:
         if self.plan_id != other.plan_id:

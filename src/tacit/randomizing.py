@@ -21,6 +21,7 @@ from tacit.errors import DataError, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.mechanisms import mechanism_of
 from tacit.plan import Plan
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, Randomization
 from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
@@ -38,7 +39,7 @@ class Randomized:
     """What became of the events; ``is_resumed`` if a run that was interrupted was taken up."""
 
     n_reports: int
-    prior_epsilon: float
+    prior: Guarantee
     bad_rows: BadRowSummary
     is_resumed: bool = False
 
@@ -88,7 +89,7 @@ def randomize_events(
     if ledger is None:
         assert seed is not None
         write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
-        return Randomized(counts.n_events, 0.0, events.bad_rows)
+        return Randomized(counts.n_events, Guarantee(), events.bad_rows)
     paid = ledger.unfinished_randomization(data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest)
     is_resumed = paid is not None
     if paid is None:
@@ -103,10 +104,11 @@ def randomize_events(
             n_events=counts.n_events,
             again=again,
             counts_digest=digest,
+            spans_lines=events.options.fields_span_lines,
         )
     try:
-        heads = (ledger.head_of(paid),)
-        write(ledger.report_secret(paid), Provenance.of_reports(plan.fingerprint, False, paid.prior_epsilon, heads))
+        prior, heads = ledger.prior_of(paid), (ledger.head_of(paid),)
+        write(ledger.report_secret(paid), Provenance(plan.fingerprint, prior=prior, ledger_heads=heads))
         ledger.finish_randomization(paid)
     except BaseException as problem:
         problem.add_note(
@@ -114,7 +116,7 @@ def randomize_events(
             "at no further cost."
         )
         raise
-    return Randomized(counts.n_events, paid.prior_epsilon, events.bad_rows, is_resumed)
+    return Randomized(counts.n_events, prior, events.bad_rows, is_resumed)
 
 
 def _counted(

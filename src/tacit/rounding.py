@@ -27,6 +27,8 @@ def at_most(value: float) -> str:
     >>> at_most(9.025), at_most(20.0855), at_most(364.9), at_most(9.000000000000002)
     ('9.03', '20.1', '365', '9.00')
     """
+    if value == math.inf:
+        return "unlimited"
     digits = 2 if value < 10 else 1 if value < 100 else 0
     return f"{round_up(value, digits):,.{digits}f}"
 
@@ -46,6 +48,8 @@ def epsilon_at_most(epsilon: float) -> str:
     >>> epsilon_at_most(2.1972245773362196), epsilon_at_most(0.5)
     ('2.1973', '0.5')
     """
+    if epsilon == math.inf:
+        return "unlimited"
     digits = 4 if epsilon >= 0.001 else 10
     return f"{round_up(epsilon, digits):.10g}"
 

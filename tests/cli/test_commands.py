@@ -304,7 +304,7 @@ def test_every_command_explains_itself_with_an_example(tacit, command):
     [
         ("forecast", "--horizon", ["Options", "The page", "What else is known", "The model"]),
         ("backtest", "--horizon", ["Options", "What else is known", "The true events of --laboratory"]),
-        ("release", "--plan", ["Options", "What is shown of the counts"]),
+        ("release", "--plan", ["Options", "What is shown of the counts", "The ledger"]),
         ("count", "--time", ["Options", "How to read the file", "What is shown of the counts", "The ledger"]),
     ],
 )

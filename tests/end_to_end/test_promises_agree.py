@@ -132,3 +132,68 @@ def test_after_reports_no_release_promises_that_an_event_is_not_there(tacit, eve
     assert "Whether any one event is in the data" not in text
     assert "Neighbouring inputs: one event's place replaced by any other" in text
     assert "epsilon 4" in text  # 2 for the reports, and twice 1
+
+
+def test_reports_that_undo_each_other_leave_no_promise_anywhere(tacit, events, tmp_path):
+    """Some hide the place and publish the day, others hide the day and publish the place."""
+    world = World(tacit, tmp_path)
+    world.reports(1)
+    lines = events.read_text().splitlines()
+    other = [line for number, line in enumerate(lines) if number % 4 != 1]  # every day lacks an event
+    (tmp_path / "copy.csv").write_text("\n".join(other) + "\n")
+    world.done("plan", "--private", "time", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", "t.toml")
+    world.done("randomize", "copy.csv", "--plan", "t.toml", *READ, "--out", "t.reports")
+    assert "what some of its reports hide, others publish" in world.done("ledger", "same", "visits", "copy").lower()
+    world.done("ledger", "statement", "1.parquet", "--out", "again.html")
+    for said in (world.counts(2), _text(tmp_path / "2.html"), _text(tmp_path / "again.html")):
+        assert "One event replaced by any other" in said
+        assert "not protected. What some of its reports hide, others publish." in said
+        assert "epsilon 6" not in said
+    statement = Release.read(tmp_path / "2.parquet").statement
+    assert statement.is_void
+    assert statement.guarantee.replacement is None
+    assert "Nothing of a single event any more." in statement.text()
+    world.done("page", "2.parquet", "--out", "page.html")
+    assert "is what is left of the protection" in _text(tmp_path / "page.html")
+
+
+def test_a_new_release_of_old_reports_states_what_the_ledger_knows_by_then(tacit, events, tmp_path):
+    world = World(tacit, tmp_path)
+    world.reports(1)
+    world.counts(2)
+    said = world.done("release", "1.tally", "--plan", "1.toml", "--out", "later.parquet")
+    by_month = world.done("release", "1.parquet", "--by", "month", "--out", "month.parquet")
+    promised = Ledger(tmp_path / "ledger.sqlite").remaining("visits").guarantee
+    for sentence in promised.sentences():
+        assert sentence in said
+        assert sentence in by_month
+    assert Release.read(tmp_path / "later.parquet").statement.guarantee == promised
+    assert "the ledger knows of more reports or releases" in world.done("page", "1.parquet", "--out", "page.html")
+
+
+def test_a_statement_is_of_the_data_set_that_was_paid_for(tacit, events, tmp_path):
+    world = World(tacit, tmp_path)
+    (tmp_path / "tiny.csv").write_text("Date,Branch,Who\n2025-01-01,north,ana\n")
+    world.counts(1)
+    world.done("count", "tiny.csv", "--plan", "1.toml", *READ, "--out", "tiny.parquet")
+    world.done("count", "visits.csv", "--plan", "1.toml", *READ, "--out", "second.parquet")
+    ran = tacit("ledger", "statement", "second.parquet", "--data-set", "tiny", "--out", "wrong.parquet")
+    assert ran.code != 0
+    assert "data_set must be that of the release, visits" in ran.err
+    world.done("ledger", "statement", "second.parquet", "--out", "right.parquet")
+    assert Release.read(tmp_path / "right.parquet").statement.total_epsilon == 2.0
+
+
+def test_the_condition_of_a_source_stays_with_the_sum(tacit, events, tmp_path):
+    world = World(tacit, tmp_path)
+    world.done("check", "visits.csv", *READ, "--places", "branches.csv", "--confirm")
+    description = tmp_path / "visits.csv.source.toml"
+    plain = description.read_text()
+    world.done(*CURATOR, "--epsilon", "1", "--out", "c.toml")
+    description.write_text(plain.replace("fields_span_lines = false", "fields_span_lines = true"))
+    first = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "first.csv")
+    description.write_text(plain)
+    second = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "second.csv")
+    said = world.done("ledger", "statement", "--data-set", "visits")
+    for text in (first, second, said, (tmp_path / "second.csv").read_text()):
+        assert "All this holds only as long as no row leaves a quote open" in text

@@ -340,3 +340,18 @@ def test_a_refusal_keeps_no_lock(ledger, path):
     connection.execute("BEGIN EXCLUSIVE")
     connection.close()
     assert held.value.__context__ is not None
+
+
+def test_a_ledger_made_to_look_as_if_it_never_had_a_chain_is_refused(ledger, path):
+    edit(
+        path,
+        "UPDATE spend SET epsilon = 0.001",
+        *(f"DROP TABLE {table}" for table in ("chain", "randomization_key", "declaration")),
+        *(f"ALTER TABLE {table} DROP COLUMN spans_lines" for table in ("randomization", "spend")),
+        "ALTER TABLE randomization DROP COLUMN counts",
+        "UPDATE about SET format = 3",
+    )
+    path.with_name(f"{path.name}.checked").unlink()
+    for use in uses(path):
+        with pytest.raises(FormatError, match=r"has no chain, but its key ledger\.sqlite\.key is there"):
+            use()

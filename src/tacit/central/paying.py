@@ -22,6 +22,7 @@ def pay(
     *,
     data_set: str,
     budget: Budget | None = None,
+    spans_lines: bool = False,
 ) -> tuple[Spend, bool]:
     """The right to draw the noise of a plan's counts, and whether it is that of a run that was interrupted."""
     check_counts(counts, plan.domain)
@@ -39,12 +40,19 @@ def pay(
         budget=budget,
         unit=plan.protected_unit,
         input_digest=digest,
+        spans_lines=spans_lines,
     )
     return bought, False
 
 
 def price(
-    ledger: Ledger, plan: Plan, days: Mapping[str, bytes], *, data_set: str, budget: Budget | None = None
+    ledger: Ledger,
+    plan: Plan,
+    days: Mapping[str, bytes],
+    *,
+    data_set: str,
+    budget: Budget | None = None,
+    spans_lines: bool = False,
 ) -> Spend:
     """What :func:`pay` would cost and leave: a dry run that writes nothing and draws nothing."""
     return ledger.spend(
@@ -54,6 +62,7 @@ def price(
         days=days,
         budget=budget,
         unit=plan.protected_unit,
+        spans_lines=spans_lines,
         dry_run=True,
     )
 

@@ -121,8 +121,9 @@ def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> Hi
 def restated_by(book: Ledger, history: History, data_set: str | None) -> History:
     """A history with what a ledger, which must have paid for it, says of its events now, and that ledger's head."""
     book.verify(history.stream.ledger_heads)
-    prior = book.others(_recorded_as(history.stream), data_set)
-    return history.restated(prior, ledger_heads=book.heads)
+    heads = history.stream.ledger_heads
+    prior = book.others(_recorded_as(history.stream), data_set, heads=heads)
+    return history.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
 
 
 def _recorded_as(stream: Stream) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.counter_release import is_counter, published_history, restated_by
-from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
+from tacit.cli.ledger_file import LedgerFile, default_ledger, restated, say_ledger
 from tacit.cli.ledger_verify import verify
 from tacit.cli.options import Force
 from tacit.errors import SettingError
@@ -85,8 +85,11 @@ def same(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> None:
 
     Example: [bold]tacit ledger same visits visits-2025[/bold]
     """
-    Ledger(ledger or default_ledger()).declare_same(data_set, other)
+    book = Ledger(ledger or default_ledger())
+    _warn_of_new_names(book, data_set, other)
+    book.declare_same(data_set, other)
     console.say(f"{data_set} and {other} are the same events from now on: what they cost is added up.")
+    console.say_promises(book.remaining(data_set).guarantee.sentences(), is_alone=True)
 
 
 @app.command(no_args_is_help=True)
@@ -97,8 +100,15 @@ def distinct(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> No
 
     Example: [bold]tacit ledger distinct north-visits south-visits[/bold]
     """
-    Ledger(ledger or default_ledger()).declare_distinct(data_set, other)
+    book = Ledger(ledger or default_ledger())
+    _warn_of_new_names(book, data_set, other)
+    book.declare_distinct(data_set, other)
     console.say(f"{data_set} and {other} are different events: what they cost is not added up.")
+
+
+def _warn_of_new_names(book: Ledger, *names: str) -> None:
+    for name in sorted(set(names) - set(book.data_sets())):
+        console.warn(f"nothing was spent under the name {name} yet. Check how it is written.")
 
 
 @app.command()
@@ -159,12 +169,9 @@ def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | Non
         return Release.of(history.plan(delta=at), history.estimate(delta=at), refine="raw")
     release = Release.read(file)
     heads = release.unbiased.provenance.ledger_heads
-    if release.plan.is_central:
+    if release.plan.is_central:  # reports may come from several ledgers
         book.verify(heads)
-        heads = ()  # the head of today stands for them
-    # reports may come from several ledgers
-    prior = book.others(release.plan.fingerprint, data_set)
-    return release.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
+    return restated(release, book, data_set)
 
 
 def _say_entries(entries: list[Randomization | SpendEntry]) -> None:

@@ -12,6 +12,7 @@ from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import SettingError
 from tacit.privacy.ledger import Ledger
+from tacit.release import Release
 
 LedgerFile = Annotated[
     Path | None,
@@ -38,6 +39,29 @@ def default_ledger() -> Path:
         return Path(named)
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "tacit" / "ledger.sqlite"
+
+
+def stated_now(release: Release, ledger: Path | None) -> Release:
+    """Return the release with the statement that holds now, where the ledger that paid for it is at hand.
+
+    Whoever reads what others published has no ledger of it, and keeps the statement as it was made.
+    """
+    heads, path = release.unbiased.provenance.ledger_heads, ledger or default_ledger()
+    # a release of a counter's history is stated by what makes it, under the counter's own name
+    if not heads or not path.exists() or release.plan.mechanism == "counter":
+        return release
+    book = Ledger(path)
+    if not book.holds(heads):
+        return release
+    made = restated(release, book)
+    return release if made.statement == release.statement else made
+
+
+def restated(release: Release, book: Ledger, data_set: str | None = None) -> Release:
+    """Return the release with the statement that holds now, and the head of the ledger that says so beside its own."""
+    heads = release.unbiased.provenance.ledger_heads
+    prior = book.others(release.plan.fingerprint, data_set, heads=heads)
+    return release.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
 
 
 def say_ledger(book: Ledger | None) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.described import looked_at
+from tacit.cli.ledger_file import LedgerFile, stated_now
 from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
 from tacit.cli.sources import say_bad_rows
 from tacit.errors import DataError
@@ -36,6 +37,7 @@ def page(
             metavar="FILE",
         ),
     ] = None,
+    ledger: LedgerFile = None,
     force: Force = False,
     reading: ReadingOptions,
 ) -> None:
@@ -49,6 +51,11 @@ def page(
     console.check_apart([out], [release, *([Path(laboratory)] if laboratory else [])])
     console.check_new(out, force=force)
     shown = Release.read(release)
+    if stated_now(shown, ledger) is not shown:
+        console.warn(
+            f"the ledger knows of more reports or releases of these events than {release} states. State them, and "
+            f"make the page of that file: tacit ledger statement {release} --out NEW"
+        )
     truth = None if laboratory is None else true_counts(SourceOptions.of(laboratory, reading), shown)
     with console.progress("Making the page"):
         make_page(shown, out, truth=truth, polygons=reading.polygons, title=title, synthetic=synthetic)

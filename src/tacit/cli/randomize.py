@@ -16,7 +16,6 @@ from tacit.cli.sources import agreed_plan, say_bad_rows
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.provenance import Provenance
 from tacit.randomizing import randomize_events
 
 
@@ -81,9 +80,8 @@ def randomize(
     if book is None:
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
     else:
-        prior = Provenance.of_reports(agreed.fingerprint, False, done.prior_epsilon).prior
-        together = prior + Guarantee.of_reports(agreed.epsilon, agreed.private)
-        console.say_promises(together.sentences(), is_alone=prior.is_of_nothing)
+        own = Guarantee.of_reports(agreed.epsilon, agreed.private, spans_lines=events.options.fields_span_lines)
+        console.say_promises((done.prior + own).sentences(), is_alone=done.prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     say_ledger(book)
     console.say(f"Next: tacit tally {out} --plan {plan}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.ledger_file import LedgerFile, stated_now
 from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules, warn_of_missing_reports
@@ -65,6 +66,7 @@ def release(
             metavar="FILE",
         ),
     ] = None,
+    ledger: LedgerFile = None,
     force: Force = False,
 ) -> None:
     """Write counts with intervals and the privacy statement, in one file that may be published.
@@ -103,6 +105,7 @@ def release(
                 rules=agreed_rules,
                 revises=former,
             )
+        made = stated_now(made, ledger)
         made.write(out)
     n_times, n_places = made.domain.shape
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"

@@ -107,9 +107,7 @@ class TimeAxis:
             return cls(grid.start, step, zone, None, covered_from)
         _, high = grid.period(last, setting="last")
         if not low < high:
-            raise SettingError(
-                f"last must not be before first; got first={first}, last={last}. Swap them, or give last=None."
-            )
+            raise SettingError(f"last must not be before first; got first={first}, last={last}. Swap them.")
         n_bins = int(grid.bins(np.array([high - 1]))[0]) + 1
         covered_until = None if high == grid.edge(n_bins) else _datetime(high)
         if grid.is_elapsed and covered_until is not None:

@@ -126,7 +126,7 @@ class CsvSource:
         if given is not None and given not in (found, (*(found or ()), "")):
             raise UnreadableFile(
                 f"{self.name} does not have the column names in line {n_lines} that its description gives. "
-                "Describe it again with: tacit check, or name the right file."
+                "Describe it again with: tacit check --force, or name the right file."
             )
         return given or found or ()
 

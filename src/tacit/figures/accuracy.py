@@ -103,12 +103,14 @@ def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[f
     Where devices randomized in another way than RAPPOR's, RAPPOR at the same epsilon is among them.
     """
     statement, own_errors = release.statement, tuple(own_errors)
+    prior = release.unbiased.provenance.prior
     on_line = statement.is_central or statement.mechanism == RAPPOR
 
     def choice(epsilon: float) -> Choice:
         known = tuple(errors.elsewhere(epsilon) for errors in own_errors if errors.elsewhere is not None)
         errors = known if len(known) == len(own_errors) else ()
-        return Choice(epsilon, math.exp(epsilon), largest_belief(epsilon, statement.n_values), errors)
+        total = statement.total_at(epsilon, prior)
+        return Choice(epsilon, math.exp(total), largest_belief(total, statement.n_alternatives), errors)
 
     own = Choice(
         statement.epsilon,

@@ -94,7 +94,13 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
             "name": "is the protection of a simulation",
             "note": f"With secret {'noise' if statement.is_central else 'coins'}, epsilon {epsilon} would have held.",
         }
-    secret = " and ".join(statement.private)
+    if statement.is_void:
+        return {
+            "value": "None",
+            "name": "is what is left of the protection",
+            "note": "What some reports of these events hide, others publish.",
+        }
+    secret = " and ".join(statement.guarantee.hidden)
     if statement.is_central:
         return {
             "value": f"{at_most(statement.odds)} to 1",

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
@@ -38,15 +38,19 @@ USUAL_DELTA: Final = 1e-6
 field's usual choice. Half or twice of it changes the stated epsilon by about 2.5 %."""
 
 _NOTHING: Final = Cost()
-PRESENCE, REPLACEMENT, PERSON_DAY = "presence", "replacement", "person-day"
+PRESENCE, REPLACEMENT, PERSON_DAY, NOTHING = "presence", "replacement", "person-day", "nothing"
+_IF_QUOTES_CLOSE: Final = (
+    "All this holds only as long as no row leaves a quote open: fields of a source of these events may span lines."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """What entries about the same events cost together, for each question; ``None`` where nothing is promised.
 
-    ``hidden`` names the coordinates of an event that replacement may change: those that no report publishes. The
-    default is what holds for events of which nothing was ever made.
+    ``hidden`` names the coordinates of an event that replacement may change: those that no report publishes. Where
+    there is none, replacement is promised nothing. ``spans_lines`` tells that an entry was read from a source whose
+    fields may span lines. The default is what holds for events of which nothing was ever made.
 
     >>> reports, counts = Guarantee.of_reports(3.0, ("place",)), Guarantee.of_release(Cost.pure(1.0), Unit())
     >>> both = Guarantee.sum([reports, counts])
@@ -55,19 +59,20 @@ class Guarantee:
     """
 
     presence: Cost | None = _NOTHING
-    replacement: Cost = _NOTHING
+    replacement: Cost | None = _NOTHING
     person_day: Cost | None = _NOTHING
     hidden: tuple[str, ...] = COORDINATES
+    spans_lines: bool = False
 
     @classmethod
-    def of_reports(cls, epsilon: float, private: tuple[str, ...]) -> Guarantee:
+    def of_reports(cls, epsilon: float, private: tuple[str, ...], *, spans_lines: bool = False) -> Guarantee:
         """Return what one randomization of each event promises; ``private`` names what its reports hide."""
-        return cls(None, Cost(epsilon=epsilon), None, private)
+        return cls(None, Cost(epsilon=epsilon), None, private, spans_lines)
 
     @classmethod
-    def of_release(cls, cost: Cost, unit: Unit, *, is_counter: bool = False) -> Guarantee:
+    def of_release(cls, cost: Cost, unit: Unit, *, is_counter: bool = False, spans_lines: bool = False) -> Guarantee:
         """Return what a curator's release at this cost for each unit promises."""
-        return _of_release(cost, unit, is_counter)
+        return replace(_of_release(cost, unit, is_counter), spans_lines=spans_lines)
 
     @classmethod
     def of_a_sum(cls, cost: Cost, *, is_local: bool) -> Guarantee:
@@ -84,22 +89,26 @@ class Guarantee:
     def sum(cls, entries: Iterable[Guarantee]) -> Guarantee:
         """Return what all entries promise together, about the same events; exact sums, rounded up once."""
         counted = Counter(entries)  # many releases of one price are quickly added
+        hidden = _common(counted)
         return cls(
             presence=_sum(counted, PRESENCE),
-            replacement=_sum(counted, REPLACEMENT) or _NOTHING,
+            replacement=_sum(counted, REPLACEMENT) if hidden else None,
             person_day=_sum(counted, PERSON_DAY),
-            hidden=_common(counted),
+            hidden=hidden,
+            spans_lines=any(entry.spans_lines for entry in counted),
         )
 
     @classmethod
     def parallel(cls, parts: Iterable[Guarantee]) -> Guarantee:
         """Return what holds for every event, where each of the parts holds for events that the others do not touch."""
         different = set(parts)
+        hidden = _common(different)
         return cls(
             presence=_largest(part.presence for part in different),
-            replacement=_largest(part.replacement for part in different) or _NOTHING,
+            replacement=_largest(part.replacement for part in different) if hidden else None,
             person_day=_largest(part.person_day for part in different),
-            hidden=_common(different),
+            hidden=hidden,
+            spans_lines=any(part.spans_lines for part in different),
         )
 
     def __add__(self, other: Guarantee) -> Guarantee:
@@ -125,16 +134,16 @@ class Guarantee:
         costs = {PRESENCE: self.presence, REPLACEMENT: self.replacement, PERSON_DAY: self.person_day}
         return costs[question]
 
-    def strongest(self, unit: Unit | None) -> tuple[str, Cost]:
+    def strongest(self, unit: Unit | None) -> tuple[str, Cost | None]:
         """Return the strongest promise that still holds for a release of this unit, and its cost.
 
-        ``None`` stands for reports.
+        The unit ``None`` stands for reports. Where no promise is left, there is no cost.
         """
         if unit is not None and unit.name == "user-day" and self.person_day is not None:
             return PERSON_DAY, self.person_day
         if unit is not None and self.presence is not None:
             return PRESENCE, self.presence
-        return REPLACEMENT, self.replacement
+        return (NOTHING, None) if self.replacement is None else (REPLACEMENT, self.replacement)
 
     def price_among(self, together: Guarantee) -> Cost:
         """Return what a budget counts of this entry, given what it promises together with all others.
@@ -161,45 +170,48 @@ class Guarantee:
             if self.presence is None
             else f"{in_words(self.presence, delta)}."
         )
-        replaced = (
-            f"One event's {' and '.join(self.hidden)} replaced by any other: {in_words(self.replacement, delta)}. What "
-            "its reports publish is not protected."
-            if self.has_reports
-            else f"One event replaced by any other: {in_words(self.replacement, delta)}."
-        )
+        if self.replacement is None:
+            replaced = "One event replaced by any other: not protected. What some of its reports hide, others publish."
+        elif self.has_reports:
+            replaced = (
+                f"One event's {' and '.join(self.hidden)} replaced by any other: {in_words(self.replacement, delta)}. "
+                "What its reports publish is not protected."
+            )
+        else:
+            replaced = f"One event replaced by any other: {in_words(self.replacement, delta)}."
         person = f"not protected. {after}" if self.person_day is None else f"{in_words(self.person_day, delta)}."
         return (
             f"One event added or removed: {presence}",
             replaced,
             f"All events of one person on one day added or removed: {person}",
+            *((_IF_QUOTES_CLOSE,) if self.spans_lines else ()),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "presence": None if self.presence is None else self.presence.to_dict(),
-            "replacement": self.replacement.to_dict(),
-            "person_day": None if self.person_day is None else self.person_day.to_dict(),
+        costs = {"presence": self.presence, "replacement": self.replacement, "person_day": self.person_day}
+        return {name: None if cost is None else cost.to_dict() for name, cost in costs.items()} | {
             "hidden": list(self.hidden),
+            "spans_lines": self.spans_lines,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
         try:
-            presence, person_day = content["presence"], content["person_day"]
-            hidden = tuple(content["hidden"])
-            if set(content) != {"presence", "replacement", "person_day", "hidden"} or hidden not in _HIDDEN:
-                raise SettingError("unknown parts")
-            return cls(
-                None if presence is None else Cost.from_dict(presence),
-                Cost.from_dict(content["replacement"]),
-                None if person_day is None else Cost.from_dict(person_day),
-                hidden,
+            hidden, spans_lines = tuple(content["hidden"]), content["spans_lines"]
+            presence, replacement, person_day = (
+                None if content[name] is None else Cost.from_dict(content[name]) for name in _COSTS
             )
+            if set(content) != {*_COSTS, "hidden", "spans_lines"} or type(spans_lines) is not bool:
+                raise SettingError("unknown parts")
+            if hidden not in _HIDDEN or (replacement is None) != (hidden == ()):
+                raise SettingError("hidden")
+            return cls(presence, replacement, person_day, hidden, spans_lines)
         except (KeyError, TypeError, SettingError):
             raise FormatError("what was promised about the events before is damaged. Restore the file.") from None
 
 
 _HIDDEN: Final = (COORDINATES, ("time",), ("place",), ())
+_COSTS: Final = ("presence", "replacement", "person_day")
 
 
 def in_words(cost: Cost, delta: float) -> str:

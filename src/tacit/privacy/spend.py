@@ -37,7 +37,7 @@ class Spend:
     Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
     release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused. The
     cost is for adding or removing one ``unit``. ``prior`` is what all other entries about the same events promise;
-    ``is_forever`` says that it pays for a counter.
+    ``is_forever`` says that it pays for a counter, ``spans_lines`` that fields of the source may span lines.
 
     >>> spend = Spend.simulation(Cost.pure(1.0), seed=7)
     >>> spend.is_simulation, spend.cost
@@ -53,6 +53,7 @@ class Spend:
     unit: Unit = field(default_factory=Unit)
     prior: Guarantee = field(default_factory=Guarantee)
     is_forever: bool = False
+    spans_lines: bool = False
     what_remains: str = ""
     source: NoiseSource | None = field(repr=False, compare=False)
     seal: object = field(repr=False, compare=False)
@@ -99,7 +100,9 @@ class Spend:
     @property
     def guarantee(self) -> Guarantee:
         """What this release and all other entries about the same events promise together."""
-        return self.prior + Guarantee.of_release(self.cost, self.unit, is_counter=self.is_forever)
+        return self.prior + Guarantee.of_release(
+            self.cost, self.unit, is_counter=self.is_forever, spans_lines=self.spans_lines
+        )
 
 
 class SimulatedNoise:

@@ -43,8 +43,8 @@ def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     but = f", but for a chance of at most {about.delta:g} (delta)" if about.delta else ""
     cost = f"rho {epsilon_at_most(about.rho)}, which is epsilon" if about.rho else "epsilon"
     how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_MECHANISM_WORDS[about.mechanism]}"
-    unit = Unit(about.unit, about.most)
-    rule = f" {unit.rule}" if unit.name == "user-day" else ""
+    unit = Unit(about.unit, about.most) if about.question == PERSON_DAY else Unit("event")
+    rule = f" {unit.rule}" if about.question == PERSON_DAY else ""
     parts = [
         (
             "What is protected",

@@ -39,21 +39,22 @@ _AGAIN_AND_AGAIN: Final = (
 
 def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     """Headings and plain sentences about randomized reports."""
-    hidden = " and ".join(about.private)
+    hidden = " and ".join(about.guarantee.hidden)
+    whom = "everyone, the collector included" if about.is_alone else "everyone who sees what was published"
     total = epsilon_at_most(about.total_epsilon)
     how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
     parts = [
         (
             "What is protected",
-            f"{_PRIVATE_WORDS[about.private]}. Someone who knows everything about an event but its {hidden}, and "
-            f"sees all that was collected about it, can change the odds between any two values by a factor of at "
-            f"most {at_most(about.odds)} (epsilon {total}). Whoever thought all {about.n_values} values equally "
-            f"likely ({1 / about.n_values:.1%} each) can be at most {percent_at_most(about.largest_belief)} sure "
+            f"{_PRIVATE_WORDS[about.guarantee.hidden]}. Someone who knows everything about an event but its {hidden}, "
+            f"and sees all that was collected about it, can change the odds between any two values by a factor of at "
+            f"most {at_most(about.odds)} (epsilon {total}). Whoever thought all {about.n_alternatives} values equally "
+            f"likely ({1 / about.n_alternatives:.1%} each) can be at most {percent_at_most(about.largest_belief)} sure "
             "afterwards.",
         ),
         (
             "For whom",
-            f"For each {about.unit} on its own, against everyone, the collector included. Neighbouring inputs: one "
+            f"For each {about.unit} on its own, against {whom}. Neighbouring inputs: one "
             f"{about.unit}'s {hidden} replaced by any other. A person behind several events is protected once for "
             "each of them, and the epsilons of their events add up.",
         ),
@@ -80,8 +81,8 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
         ),
         (
             "What is not protected",
-            f"{_PUBLIC_WORDS[about.private]}. Nor what everyone can learn from the counts themselves, such as that "
-            "one region has more events than another.",
+            f"{_PUBLIC_WORDS[about.guarantee.hidden]}. Nor what everyone can learn from the counts themselves, such "
+            "as that one region has more events than another.",
         ),
     ]
     return parts

@@ -10,8 +10,9 @@ from typing import Any, Final
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
-from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
+from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
 from tacit.privacy.unit import Unit
+from tacit.privacy.zcdp import largest_rho
 from tacit.provenance import Provenance
 from tacit.release.central_words import central_paragraphs
 from tacit.release.local_words import local_paragraphs
@@ -27,6 +28,10 @@ _SIMULATION: Final = (
 _SPANNING: Final = (
     "Fields of the source of these events may span lines. A row with a quote that is not closed is read together with "
     "the rows after it, so all that is said here holds only as long as no such row gets into the source."
+)
+_VOID: Final = (
+    "Nothing of a single event any more. Reports of the same events exist of which some hide the time and publish the "
+    "place, others hide the place and publish the time: together they publish both."
 )
 _NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
 _GONE: Final = (
@@ -80,7 +85,8 @@ class PrivacyStatement:
         version: Version = FIRST,
         rules: Rules = NO_RULES,
     ) -> PrivacyStatement:
-        guarantee = provenance.prior + _own(plan.epsilon, plan.rho, plan.private, plan.mechanism, _unit(plan))
+        unit, spans = _unit(plan), provenance.fields_span_lines
+        guarantee = provenance.prior + _own(plan.epsilon, plan.rho, plan.private, plan.mechanism, unit, spans)
         return cls(
             epsilon=plan.epsilon,
             guarantee=guarantee,
@@ -98,7 +104,7 @@ class PrivacyStatement:
             version=version,
             suppressed=tuple(map(str, rules.suppress)),
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
-            fields_span_lines=provenance.fields_span_lines,
+            fields_span_lines=spans,
         )
 
     @property
@@ -114,8 +120,7 @@ class PrivacyStatement:
     @property
     def is_alone(self) -> bool:
         """Whether nothing else was made of the same events."""
-        own = _own(self.epsilon, self.rho, self.private, self.mechanism, self.protected)
-        return self.guarantee == own
+        return self.guarantee == self._own
 
     @property
     def question(self) -> str:
@@ -123,15 +128,23 @@ class PrivacyStatement:
         return self.guarantee.strongest(self.protected)[0]
 
     @property
+    def is_void(self) -> bool:
+        """Whether nothing that was promised about single events holds any more."""
+        return self.question == NOTHING
+
+    @property
     def about_what(self) -> str:
         """What nobody can tell beyond the stated odds, as the object of a sentence."""
         if self.question == REPLACEMENT and self.guarantee.has_reports:
             return f"an event's {' and '.join(self.guarantee.hidden)}"
-        return {PRESENCE: "an event", REPLACEMENT: "an event", PERSON_DAY: "a person's day"}[self.question]
+        nouns = {PRESENCE: "an event", REPLACEMENT: "an event", PERSON_DAY: "a person's day", NOTHING: "nothing"}
+        return nouns[self.question]
 
     @property
     def neighboring_inputs(self) -> str:
         """Which two inputs nobody can tell apart beyond the stated odds."""
+        if self.is_void:
+            return "none"
         if self.question == REPLACEMENT:
             what = f"one event's {' and '.join(self.guarantee.hidden)}" if self.guarantee.has_reports else "one event"
             return f"{what} replaced by any other"
@@ -140,11 +153,26 @@ class PrivacyStatement:
 
     @property
     def total_epsilon(self) -> float:
-        """The epsilon of everything made of these events together, for the strongest question."""
+        """The epsilon of everything made of these events together, for the strongest question; infinite if void."""
+        return self.epsilon if self.is_alone else self._epsilon_of(self.guarantee)
+
+    def total_at(self, epsilon: float, prior: Guarantee) -> float:
+        """Return the total had this release had another epsilon, with ``prior`` promised by all others."""
         if self.is_alone:
-            return self.epsilon
-        cost = self.guarantee.strongest(self.protected)[1]
+            return epsilon
+        rho = largest_rho(epsilon, self.delta) if self.rho else 0.0
+        own = _own(epsilon, rho, self.private, self.mechanism, self.protected, self.fields_span_lines)
+        return self._epsilon_of(prior + own)
+
+    def _epsilon_of(self, guarantee: Guarantee) -> float:
+        cost = guarantee.strongest(self.protected)[1]
+        if cost is None:
+            return math.inf
         return cost.epsilon if cost.is_pure else cost.epsilon_at(self.delta)
+
+    @property
+    def _own(self) -> Guarantee:
+        return _own(self.epsilon, self.rho, self.private, self.mechanism, self.protected, self.fields_span_lines)
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -159,15 +187,23 @@ class PrivacyStatement:
     @property
     def largest_belief(self) -> float:
         """The most an attacker can believe in a value after the report, having held all values equally likely."""
-        return self.odds / (self.odds + self.n_values - 1)
+        return 1.0 if self.is_void else self.odds / (self.odds + self.n_alternatives - 1)
+
+    @property
+    def n_alternatives(self) -> int:
+        """How many values an attacker chooses among; two, which is the worst case, if other reports publish a part."""
+        return self.n_values if self.is_central or self.guarantee.hidden == self.private else 2
 
     def paragraphs(self) -> list[tuple[str, str]]:
         """Headings and plain sentences, in reading order."""
         parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
-        parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
+        if self.is_void:
+            parts.append(("What is protected", _VOID))
+        else:
+            parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
         if not self.is_simulation:
             parts.append(("Who may rely on what", f"{' '.join(self.promises)} {self._as_of}"))
-        if self.fields_span_lines:
+        if self.guarantee.spans_lines:
             parts.append(("How events were read", _SPANNING))
         if any(step.startswith(_SMOOTHED) for step in self.refined_steps):
             parts.append(("What a model says", _OF_A_MODEL))
@@ -197,6 +233,7 @@ class PrivacyStatement:
     def to_dict(self) -> dict[str, Any]:
         content = asdict(self) | {
             "guarantee": self.guarantee.to_dict(),
+            "total_epsilon": None if self.is_void else self.total_epsilon,
             "version": self.version.to_dict(),
             "text": self.text(),
         }
@@ -237,12 +274,14 @@ def _unit(plan: Plan) -> Unit | None:
     return plan.protected_unit if plan.is_central else None
 
 
-def _own(epsilon: float, rho: float, private: tuple[str, ...], mechanism: str, unit: Unit | None) -> Guarantee:
-    """What the release promises by itself: noise for a unit, or reports."""
+def _own(
+    epsilon: float, rho: float, private: tuple[str, ...], mechanism: str, unit: Unit | None, spans_lines: bool
+) -> Guarantee:
+    """Return what the release promises by itself: noise for a unit, or reports."""
     if unit is None:
-        return Guarantee.of_reports(epsilon, private)
+        return Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)
     cost = Cost(rho=rho) if rho else Cost(epsilon=epsilon)
-    return Guarantee.of_release(cost, unit, is_counter=mechanism == "counter")
+    return Guarantee.of_release(cost, unit, is_counter=mechanism == "counter", spans_lines=spans_lines)
 
 
 def _steps(steps: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -128,23 +128,24 @@ def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
 def write_randomization(
     connection: sqlite3.Connection,
     entry: Randomization,
-    private: tuple[str, ...],
+    own: Guarantee,
     days: Mapping[str, bytes],
     counts_digest: bytes,
 ) -> Randomization:
     """Write an entry and return it with its number; keep a secret for its reports if it is not finished."""
     number = connection.execute(
-        "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts, "
+        "spans_lines) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.at,
             entry.data_set,
             entry.plan_id,
-            " and ".join(private),
+            " and ".join(own.hidden),
             entry.epsilon,
             entry.prior_epsilon,
             entry.n_events,
             counts_digest,
+            own.spans_lines,
         ),
     ).lastrowid
     assert number is not None
@@ -200,7 +201,8 @@ def write_spend(
     number = connection.execute(
         # three sums that ledgers of format 3 kept are 0: they are computed from the entries now
         "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, input, is_forever, unit, most) VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?)",
+        "prior_local_epsilon, input, is_forever, unit, most, spans_lines) "
+        "VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?, ?)",
         (
             spend.identifier,
             now(),
@@ -212,6 +214,7 @@ def write_spend(
             days is None,
             spend.unit.name,
             spend.unit.most,
+            spend.spans_lines,
         ),
     ).lastrowid
     connection.execute("INSERT INTO spend_key VALUES (?, ?)", (number, os.urandom(_SECRET_BYTES)))
@@ -226,14 +229,24 @@ def finish_spend(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("UPDATE spend SET finished_at = coalesce(finished_at, ?) WHERE id = ?", (now(), number))
 
 
-def entries_named(connection: sqlite3.Connection, release: str, data_set: str | None) -> list[tuple[str, Entry]]:
+def entries_named(connection: sqlite3.Connection, release: str) -> list[tuple[str, Entry]]:
     """Return data set and number of every entry that was written under this name."""
     rows = connection.execute(
         "SELECT data_set, 1, id FROM spend WHERE release = :release UNION ALL "
         "SELECT data_set, 0, id FROM randomization WHERE plan = :release",
         {"release": release},
     )
-    return [(name, (bool(is_spend), number)) for name, is_spend, number in rows if data_set in (None, name)]
+    return [(name, (bool(is_spend), number)) for name, is_spend, number in rows]
+
+
+def entries_at(connection: sqlite3.Connection, heads: Iterable[str]) -> set[Entry]:
+    """Return the entries that were written, or drawn from, when the chain had one of these heads."""
+    shown = set(heads)
+    return {
+        (kind == "spend", number)
+        for kind, number, mac in connection.execute("SELECT kind, first, mac FROM chain")
+        if kind in ("spend", "randomization") and head_of(mac) in shown
+    }
 
 
 def days_of(connection: sqlite3.Connection, entry: Entry) -> tuple[str, dict[str, bytes] | None]:

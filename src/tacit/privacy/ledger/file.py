@@ -57,17 +57,24 @@ class LedgerFile:
         """The head of the chain as this object saw it last; empty for a file that has none yet."""
         return "" if self._chain is None else self._chain.head
 
+    def holds(self, heads: Iterable[str]) -> bool:
+        """Return whether the file had all of these heads."""
+        return not self._missing(heads)
+
     def verify(self, heads: Iterable[str]) -> str:
         """Check the file again, refuse one that does not hold these heads, and return its own."""
-        with self.snapshot():
-            held = frozenset[str]() if self._chain is None else self._chain.heads
-        if missing := sorted(set(heads) - held):
+        if missing := self._missing(heads):
             raise FormatError(
                 f"{self.path} does not hold the head {missing[0]} that it was shown: it is older than that, or another "
                 "ledger. What was spent since is not in it. Use the ledger that paid for it, or restore the newest "
                 "copy with its key; nothing was spent."
             )
         return self.head
+
+    def _missing(self, heads: Iterable[str]) -> list[str]:
+        with self.snapshot():
+            held = frozenset[str]() if self._chain is None else self._chain.heads
+        return sorted(set(heads) - held)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -110,6 +117,11 @@ class LedgerFile:
         if found < CHAINED_SINCE:
             if last_head:
                 raise FormatError(f"{self.path} {self._checked_file.too_old} Nothing was spent.")
+            if self.key_file.path.exists():
+                raise FormatError(
+                    f"{self.path} has no chain, but its key {self.key_file.path.name} is there: it was changed, or is "
+                    "a copy from before it had one. Restore the newest copy; nothing was spent."
+                )
             if not has_sound_values(connection, found):
                 raise FormatError(f"{self.path} {_DAMAGED} Nothing was spent.")
             self._chain = None

@@ -23,6 +23,7 @@ from tacit.privacy.ledger.entries import (
     Randomization,
     Remaining,
     SpendEntry,
+    entries_at,
     entries_named,
     finish_spend,
     head_at,
@@ -113,6 +114,7 @@ class Ledger:
         budget: Budget | Cost | None = None,
         unit: Unit = _EVENT,
         input_digest: bytes = b"",
+        spans_lines: bool = False,
         dry_run: bool = False,
     ) -> Spend:
         """Write down the price of a release before its noise is drawn, or refuse what the budget does not hold.
@@ -123,7 +125,8 @@ class Ledger:
         most counts. ``budget`` declares the budget of a data set that has none; without any the first release is all
         there may be. ``unit`` is what the cost is for: a price for a person's day is refused on days that single events
         were protected on before, which bounds nothing for it. ``input_digest`` stands for the exact counts: the noise
-        is drawn for these only, and resumed only with the same. A dry run returns the same, writes nothing and draws no
+        is drawn for these only, and resumed only with the same. ``spans_lines`` notes that fields of the source may
+        span lines, a condition of every statement from now on. A dry run returns the same, writes nothing and draws no
         noise.
         """
         _check_names(data_set=data_set, release=release)
@@ -136,7 +139,7 @@ class Ledger:
             check_declared(connection, data_set, days)
             pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
             check_unit(past_costs, pasts, unit)
-            own = Guarantee.of_release(cost, unit, is_counter=days is None)
+            own = Guarantee.of_release(cost, unit, is_counter=days is None, spans_lines=spans_lines)
             given = Budget.of(budget) if isinstance(budget, Cost) else budget
             binding = agreed_budgets(connection, data_set, pasts, cost, given)
             check_admitted(connection, pasts, past_costs, binding, own, data_set=data_set, release=release)
@@ -148,6 +151,7 @@ class Ledger:
                 unit=unit,
                 prior=past_costs.guarantee(pasts),
                 is_forever=days is None,
+                spans_lines=spans_lines,
                 what_remains=str(room_in(pasts, past_costs, binding, [own])),
                 source=None if dry_run else LedgerNoise(self._file, identifier),
             )
@@ -206,6 +210,7 @@ class Ledger:
             unit=Unit(row["unit"], row["most"]),
             prior=prior,
             is_forever=bool(row["is_forever"]),
+            spans_lines=bool(row["spans_lines"]),
             what_remains="",
             source=LedgerNoise(self._file, row["identifier"]),
         )
@@ -284,15 +289,29 @@ class Ledger:
             room=room_in(pasts, past_costs, binding),
         )
 
-    def others(self, release: str, data_set: str | None = None) -> Guarantee:
+    def holds(self, heads: Iterable[str]) -> bool:
+        """Return whether this ledger had all of these heads."""
+        return self._file.holds(heads)
+
+    def others(self, release: str, data_set: str | None = None, *, heads: Iterable[str] = ()) -> Guarantee:
         """Return what all other entries promise about the events of a release, as the ledger stands now.
 
         ``release`` is what the entry was written under: a plan's fingerprint, or a counter's name. Where several data
-        sets have such an entry, ``data_set`` says which. The release's own price is not in it.
+        sets have such an entry, the ``heads`` that a file carries tell which, or ``data_set`` does. The release's own
+        price is not in it.
         """
         with self._file.snapshot() as connection:
-            found = entries_named(connection, release, data_set)
+            found = entries_named(connection, release)
+            shown = entries_at(connection, heads)
+            found = [one for one in found if one[1] in shown] or found
             names = sorted({name for name, _ in found})
+            if data_set is not None and data_set not in names:
+                raise SettingError(
+                    f"data_set must be that of the release, {', '.join(names) or 'of which there is none'}; got "
+                    f"data_set={data_set!r}. Leave it out, or use the ledger the release was paid from."
+                )
+            if data_set is not None:
+                names, found = [data_set], [one for one in found if one[0] == data_set]
             if len(names) != 1:
                 raise SettingError(
                     f"{self.path} holds no entry of this release. Use the ledger it was paid from."
@@ -339,6 +358,7 @@ class Ledger:
         n_events: int,
         again: bool = False,
         counts_digest: bytes = b"",
+        spans_lines: bool = False,
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
@@ -360,7 +380,9 @@ class Ledger:
             pasts = [past for past in everything if past.is_known]
             check_hidden(past_costs, pasts, private)
             before = past_costs.guarantee(pasts)
-            prior = before.replacement.epsilon
+            # with reports that hide the same there is a price, and without reports too
+            replacement = before.replacement or Cost()
+            prior = replacement.epsilon
             if pasts and not again:
                 done = "randomized or released" if any(past.is_released for past in pasts) else "randomized"
                 raise AlreadyRandomized(
@@ -369,16 +391,16 @@ class Ledger:
                     f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
                     "or accept the sum with --again."
                 )
-            if not before.replacement.is_pure:
+            if not replacement.is_pure:
                 raise AlreadyRandomized(
                     "counts of these events were released with Gaussian noise before. That has no epsilon without a "
                     "delta, and reports can state none. Keep to the new days (--from); --again does not help here."
                 )
             declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
-            own = Guarantee.of_reports(epsilon, private)
+            own = Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)
             check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
-            return write_randomization(connection, entry, private, days, self._keyed(counts_digest))
+            return write_randomization(connection, entry, own, days, self._keyed(counts_digest))
 
     def unfinished_randomization(
         self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes
@@ -386,6 +408,11 @@ class Ledger:
         """The entry of these very events whose reports were paid for and never finished, if there is one."""
         with self._file.snapshot() as connection:
             return unfinished(connection, data_set, plan_id, days, keyed(self._file.key, counts_digest))
+
+    def prior_of(self, entry: Randomization) -> Guarantee:
+        """Return what all other entries promise about the events of a randomization, as the ledger stands now."""
+        with self._file.snapshot() as connection:
+            return others_than(connection, (False, entry.number))
 
     def report_secret(self, entry: Randomization) -> bytes:
         """The secret of an entry's reports, the same until they are written and wiped then."""

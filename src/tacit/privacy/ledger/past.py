@@ -148,16 +148,18 @@ class Past:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Past:
-        local = connection.execute("SELECT id, epsilon, private FROM randomization")
-        central = connection.execute("SELECT id, epsilon, rho, unit, most, is_forever FROM spend")
+        local = connection.execute("SELECT id, epsilon, private, spans_lines FROM randomization")
+        central = connection.execute("SELECT id, epsilon, rho, unit, most, is_forever, spans_lines FROM spend")
         return cls(
             {
-                (False, number): Guarantee.of_reports(epsilon, tuple(private.split(" and ")))
-                for number, epsilon, private in local
+                (False, number): Guarantee.of_reports(epsilon, tuple(private.split(" and ")), spans_lines=bool(spans))
+                for number, epsilon, private, spans in local
             }
             | {
-                (True, number): Guarantee.of_release(Cost(epsilon, rho), Unit(*unit), is_counter=bool(is_forever))
-                for number, epsilon, rho, *unit, is_forever in central
+                (True, number): Guarantee.of_release(
+                    Cost(epsilon, rho), Unit(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)
+                )
+                for number, epsilon, rho, *unit, is_forever, spans in central
             }
         )
 
@@ -307,7 +309,7 @@ def _exhausted(
     ).fetchone()[0]
     budget, is_declared = binding
     called = f"{name}, as which these events are known too," if name != data_set else name
-    why = "" if is_declared else " (its first release, since none was declared)"
+    why = "" if is_declared else ", the price of a first release, because none was declared"
     cost = _difference(past_costs.prices(past, *added), before)
     more = f", and this would cost {cost} more" if added else ": they are paid under more than one name"
     return BudgetExhausted(

@@ -47,6 +47,8 @@ CREATE TABLE spend_bin (
 _FOURTH_SCHEMA: Final = f"""
 {CHAIN_SCHEMA}
 ALTER TABLE randomization ADD COLUMN counts BLOB NOT NULL DEFAULT x'';
+ALTER TABLE randomization ADD COLUMN spans_lines INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE spend ADD COLUMN spans_lines INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE randomization_key (
     randomization INTEGER PRIMARY KEY REFERENCES randomization (id), key BLOB NOT NULL);
 CREATE TABLE declaration (
