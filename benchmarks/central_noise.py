@@ -20,10 +20,10 @@ import numpy as np
 from measure import checksum, per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base import kernels as _kernels
+from tacit.audit.testing import assert_frequencies
+from tacit.audit.testing.words import RecordedWords
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness, discrete_gaussian, discrete_laplace
-from tacit.testing import assert_frequencies
-from tacit.testing.words import RecordedWords
 
 N_OURS, N_PEER = 10_000_000, 20_000
 FALSE_FAILURE = 1e-12

@@ -19,10 +19,10 @@ import numpy as np
 from measure import per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base import kernels as _kernels
+from tacit.counts.noise import TreeNoise
+from tacit.counts.noise.node_laws import DiscreteLaplace
 from tacit.domain import Hierarchy
-from tacit.noise import TreeNoise
-from tacit.noise.node_laws import DiscreteLaplace
 from tacit.randomness import SecureRandomness
 
 DEGREE, HEIGHT = 16, 5

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.central.continual import Counter, CounterFiles
-from tacit.central.continual.picker import compare
+from tacit.counts.continual_noise import StreamLaw
 from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.mechanisms.continual import Counter, CounterFiles
+from tacit.mechanisms.continual.picker import compare
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
-from tacit.stream_laws import StreamLaw
 
 SINGLE_BINS = 3_000
 DISK_BINS = 300

@@ -17,10 +17,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from tacit.counts.measured import Measured
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.share_forecaster import ShareForecaster
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.series import Series
 
 PER_DAY_AND_PLACE = 5
 NOISE = 1.6  # the variance for each report at an epsilon of about 1.7

@@ -19,15 +19,15 @@ import numpy as np
 from measure import print_machine, print_table
 from numpy.typing import NDArray
 
+from tacit.counts.noise.sampled_tree import level_variances
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.local.hierarchical import HierarchicalHistogram
-from tacit.local.tree_design import mean_range_variance
-from tacit.mechanisms import mechanism_of, plan_for
-from tacit.noise.sampled_tree import level_variances
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.tree_design import mean_range_variance
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.postprocess.shrinkage import shrink
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
-from tacit.tally import Tally
 
 N_DAYS, PER_DAY, EPSILON = 2048, 1000, 1.0
 TARGETS = {("smooth", "unbiased"): 12_500, ("smooth", "shrunk"): 7_000}

@@ -17,15 +17,15 @@ import numpy as np
 from measure import Timing, coin_bytes, per_second, pin_to_one_core, print_machine, print_table, ratio, side_by_side
 from numpy.typing import NDArray
 
-from tacit import _kernels
-from tacit.local.hadamard import HadamardResponse
-from tacit.local.hashing import LocalHashing
-from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.randomizer import LocalRandomizer
-from tacit.local.subset import SubsetSelection
-from tacit.local.unary import UnaryEncoding
+from tacit._base import kernels as _kernels
+from tacit.counts.oracle_distributions import SupportLaw
+from tacit.mechanisms.local.hadamard import HadamardResponse
+from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SecureRandomness
-from tacit.support_laws import SupportLaw
 
 EPSILON = 1.0
 MOST_STANDARD_ERRORS = 7.0  # 1024 cells: exceeded by chance once in a hundred million runs

@@ -16,20 +16,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from measure import print_machine, print_table
 
-from tacit.central.continual.engine import engine_of
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.local.hierarchical import HierarchicalHistogram
-from tacit.local.randomizer import LocalRandomizer
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.continual.engine import engine_of
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, Contender, Question, Situation
+from tacit.mechanisms.planner.comparison import contenders
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.plan import Plan
-from tacit.planner import CURATOR, GAUSSIAN, NOBODY, Contender, Question, Situation
-from tacit.planner.comparison import contenders
 from tacit.privacy.spend import Spend
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
-from tacit.tally import ExactTally, Tally
 
 SIZES = {CURATOR: (32, 512, 2048), NOBODY: (32, 512)}
 QUESTIONS = Question.parse("points, 7, ranges, totals")

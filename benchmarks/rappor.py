@@ -29,8 +29,8 @@ from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Clien
 from numba import njit
 from numpy.typing import NDArray
 
-from tacit import _kernels
-from tacit.local.unary import UnaryEncoding
+from tacit._base import kernels as _kernels
+from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.randomness.bernoulli import CHUNK_WORDS, ROUNDS
 

@@ -17,12 +17,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.postprocess import filtered, smooth
-from tacit.provenance import Provenance
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
 
 N_DAYS = 4_748
 PER_DAY_AND_PLACE = 5

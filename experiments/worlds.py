@@ -16,17 +16,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.datasets import doubs
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
-from tacit.estimate import Estimate
-from tacit.evaluate import error_rates
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.events.datasets import doubs
+from tacit.mechanisms.planner import choose
+from tacit.mechanisms.registry import mechanism_of, plan_for
+from tacit.pages.evaluate import error_rates
 from tacit.plan import Plan
-from tacit.planner import choose
-from tacit.provenance import Provenance
 from tacit.randomness import Randomness
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally
 
 PERIODS: Final = ("year", "month", "day")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.central.continual import Counter, CounterFiles
 from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.mechanisms.continual import Counter, CounterFiles
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 

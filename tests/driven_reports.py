@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from driven_words import DrivenLaw, DrivenWords, Field, Layout
-from tacit.local.hadamard import HadamardResponse
-from tacit.local.hashing import LocalHashing
-from tacit.local.hierarchical import HierarchicalHistogram
-from tacit.local.randomizer import LocalRandomizer
-from tacit.local.subset import SubsetSelection
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.local.hadamard import HadamardResponse
+from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.registry import MECHANISMS
 
 EPSILON = 1.3
 """No threshold of it ends in zeros, and both sides of every coin are likely: no continuation goes unseen."""

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit import _kernels
-from tacit._kernels import inversion_plain
+from tacit._base import kernels as _kernels
+from tacit._base.kernels import inversion_plain
+from tacit.audit.testing.words import ListedWords
 from tacit.randomness.inversion import DIGITS, Inversion
-from tacit.testing.words import ListedWords
 
 Between = tuple[Fraction, Fraction]
 """Fractions around a real number, closer than 2**-400."""
@@ -73,7 +73,7 @@ def drawn(inversion: Inversion, words: list[int], *, spare: Sequence[int] = (), 
 
 def compiled_if_there() -> _kernels.InversionKernels:
     if _kernels.available():
-        from tacit._kernels import inversion
+        from tacit._base.kernels import inversion
 
         return inversion
     return inversion_plain

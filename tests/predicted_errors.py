@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tacit.planner import Contender, Question, Situation
+from tacit.mechanisms.planner import Contender, Question, Situation
 
 QUESTIONS = Question.parse("points, 5, ranges, totals")
 NORMAL_TAILS = 6.2

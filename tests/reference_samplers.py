@@ -12,15 +12,15 @@ from itertools import accumulate
 
 import numpy as np
 
-from tacit import galois
-from tacit.local.hadamard import HadamardResponse
-from tacit.local.hashing import LocalHashing
-from tacit.local.hierarchical import HierarchicalHistogram
-from tacit.local.memoized import LongitudinalRappor
-from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.randomizer import LocalRandomizer
-from tacit.local.subset import SubsetSelection
-from tacit.local.unary import UnaryEncoding
+from tacit._base import galois
+from tacit.mechanisms.local.hadamard import HadamardResponse
+from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, FEW, ROUNDS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.measured import Measured
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.series import Series
 
 PLACES = ("North", "South", "West")
 SHARES = np.array([0.6, 0.3, 0.1])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.estimate import Estimate
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
 
 
 def days_and_places(n_days: int, n_places: int) -> Domain:

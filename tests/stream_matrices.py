@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.stream_laws import BufferedRoot, Epochs, FusedTree, NestedTree, RefinedTree
+from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, NestedTree, RefinedTree
 
 
 def sums(n_bins):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanError, SettingError
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.planner import choose
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.planner import choose
 from tacit.randomness.bernoulli import COIN
 
 DOMAIN = Domain(

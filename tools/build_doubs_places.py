@@ -5,7 +5,7 @@
     python tools/build_doubs_places.py --check          # fails if the table in the package differs
 
 Source: ``@etalab/decoupage-administratif@0.3.0`` (communes, former communes and EPCI of 1 January 2019), Licence
-Ouverte; see ``src/tacit/datasets/LICENCE-OUVERTE.md``. A region here is an EPCI, an intercommunal body. The 17
+Ouverte; see ``src/tacit/events/datasets/LICENCE-OUVERTE.md``. A region here is an EPCI, an intercommunal body. The 17
 of the firefighter paper come in the paper's order; the eighteenth, of which only two communes lie in Doubs, is
 not in the paper and its communes are marked as outside.
 """

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from tacit.audit.testing import RecordedWords
+from tacit.collection.wire import encode_message
+from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
-from tacit.testing import RecordedWords
-from tacit.wire import encode_message
 
 FOLDER = Path(__file__).parents[1] / "tests" / "vectors"
 THRESHOLDS = (0, 1, COIN // 4, COIN // 2, COIN // 3, 3 * (COIN // 4), COIN - 1, COIN)

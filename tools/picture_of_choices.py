@@ -17,8 +17,8 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from tacit.figures.palette import ON_PAPER
-from tacit.planner import choose
+from tacit.mechanisms.planner import choose
+from tacit.pages.figures.palette import ON_PAPER
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDE = DOCS / "guides" / "which-randomizer.md"

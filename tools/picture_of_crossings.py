@@ -15,8 +15,18 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from tacit.figures.palette import ON_PAPER
-from tacit.planner import CURATOR, NOBODY, Question, Situation, central, crossings, local, thesis_error, thesis_rule
+from tacit.mechanisms.planner import (
+    CURATOR,
+    NOBODY,
+    Question,
+    Situation,
+    central,
+    crossings,
+    local,
+    thesis_error,
+    thesis_rule,
+)
+from tacit.pages.figures.palette import ON_PAPER
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDE = DOCS / "guides" / "flat-or-tree.md"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.domain.hierarchy import Hierarchy, Node
-from tacit.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guides" / "thesis-range-counting.md"

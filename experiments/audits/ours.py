@@ -12,10 +12,10 @@ from scipy import stats
 
 from tacit.audit import Audit, audit_many, audit_mechanism, audit_nodes
 from tacit.audit.curators import answers_of_counter, answers_of_plan, nodes_of_plan
-from tacit.central.continual import Counter
-from tacit.central.table import central_plan_for
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend

@@ -19,20 +19,20 @@ from scipy import stats
 from tacit.audit import Audit, audit_dependence, audit_memo, audit_nodes, audit_shared_coins
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan, releases_of_plan
 from tacit.audit.memoized import Device
-from tacit.central.continual import Counter
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.table import central_plan_for
-from tacit.central.tree import NoisyTree
+from tacit.counts.continual_noise import NodeNoise
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.local.memo import DeviceMemo
-from tacit.local.memoized import LongitudinalRappor
-from tacit.local.randomized_response import RandomizedResponse
-from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.central.tree import NoisyTree
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SecureRandomness
-from tacit.stream_laws import NodeNoise
 
 SHARE = 1 - 0.01 / 6  # what each of six audits of a plan has of a confidence of 99 %
 SOURCE = SecureRandomness()

@@ -16,16 +16,16 @@ from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilo
 from experiments.worlds import World, doubs_world, epsilon_of
 from numpy.typing import NDArray
 
+from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
 from tacit.domain import Gazetteer
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.calendar import calendar_covariates
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.laws import CountLaw
 from tacit.forecast.paper import PaperForecaster
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.randomness import SeededRandomness
-from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 LEVELS = (0.80, 0.95)

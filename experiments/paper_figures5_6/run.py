@@ -17,8 +17,8 @@ from experiments.paper_figures5_6.charts import counts_beside, lines_against_eps
 from experiments.worlds import PERIODS, World, added_up, doubs_world, epsilon_of, real_worlds
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.figures import short_names
+from tacit.counts.estimate import Estimate
+from tacit.pages.figures import short_names
 from tacit.postprocess import clip, clip_and_rescale, smooth
 from tacit.randomness import SeededRandomness
 

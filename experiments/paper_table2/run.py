@@ -16,10 +16,10 @@ import numpy as np
 from experiments.findings import Finding, Picture, Shade, Table, Verdict, picture_of_docs, run, svg_of
 from experiments.worlds import World, real_worlds
 
-from tacit.datasets import doubs
-from tacit.datasets.doubs.files import written_dates
 from tacit.domain import Gazetteer
-from tacit.figures import short_names
+from tacit.events.datasets import doubs
+from tacit.events.datasets.doubs.files import written_dates
+from tacit.pages.figures import short_names
 
 HERE = Path(__file__).parent
 METRICS = ("total", "mean", "deviation", "maximum", "minimum")

@@ -18,10 +18,10 @@ from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilo
 from experiments.worlds import PERIODS, World, doubs_world, real_worlds
 from numpy.typing import NDArray
 
-from tacit.evaluate import error_rates
+from tacit.counts.tally import ExactTally
+from tacit.pages.evaluate import error_rates
 from tacit.postprocess import clip_and_rescale, smooth
 from tacit.randomness import SeededRandomness
-from tacit.tally import ExactTally
 
 HERE = Path(__file__).parent
 STATISTICS = ("mean", "std", "min", "max")

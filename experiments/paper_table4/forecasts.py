@@ -11,10 +11,10 @@ import numpy as np
 from experiments.worlds import World
 from numpy.typing import NDArray
 
+from tacit.counts.series import Series
 from tacit.forecast.paper import PaperForecaster
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.randomness import SeededRandomness
-from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 

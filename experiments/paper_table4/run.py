@@ -27,7 +27,7 @@ from experiments.paper_table4.forecasts import (
 from experiments.worlds import doubs_world, epsilon_of, real_worlds
 from numpy.typing import NDArray
 
-from tacit.figures import short_names
+from tacit.pages.figures import short_names
 
 HERE = Path(__file__).parent
 WAYS = (RATIO, RATIO_PRIVATE, PLAIN, PLAIN_PRIVATE, TACIT)

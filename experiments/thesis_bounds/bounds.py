@@ -13,7 +13,7 @@ from experiments.thesis_structures.lengths import DEGREES
 from experiments.thesis_structures.nodes import all_ranges, mean_nodes, nodes_of_ranges
 from experiments.thesis_structures.structures import Floats, height_of
 
-from tacit.planner import choose
+from tacit.mechanisms.planner import choose
 
 Part = tuple[dict[str, float], Finding]
 NO_SEED = "none: exact"

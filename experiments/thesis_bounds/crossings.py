@@ -14,7 +14,7 @@ from experiments.thesis_structures.measuring import CLAIMED, CODED, TACIT, verdi
 from experiments.thesis_structures.nodes import mean_nodes
 from experiments.thesis_structures.structures import Floats, height_of
 
-from tacit.planner import CURATOR, NOBODY, Situation, crossings, thesis_rule
+from tacit.mechanisms.planner import CURATOR, NOBODY, Situation, crossings, thesis_rule
 
 CURATORS, DEVICES = "a curator", "devices"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.thesis_structures.structures import Integers, Structures
-from tacit import range_counting
-from tacit.central.table import central_mechanism_of, central_plan_for
-from tacit.datasets import library
+from tacit.collection import range_counting
+from tacit.collection.range_counting import RangeCounts
+from tacit.counts.estimate import Estimate
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.estimate import Estimate
+from tacit.events.datasets import library
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.privacy.ledger import Spend
-from tacit.range_counting import RangeCounts
-from tacit.tally import ExactTally
 
 
 def central_flat(counts: Integers, epsilon: float, *, n_structures: int, generator: np.random.Generator) -> Structures:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.datasets import library
+from tacit.events.datasets import library
 
 FILE_NAME = "aarhus_hasle_daily_2014_2019.csv"
 SYNTHETIC = "Hillside"

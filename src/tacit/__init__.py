@@ -22,23 +22,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tacit.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
-    from tacit.curating import curate_events
+    from tacit.collection.curating import curate_events
+    from tacit.collection.tallying import estimate_tally, tally_reports
+    from tacit.collection.wire import RandomizingWriter, ReportFile
+    from tacit.counts.estimate import Answer, Estimate
+    from tacit.counts.query import answer_ranges
+    from tacit.counts.tally import ExactTally, Tally
     from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
     from tacit.errors import TacitError
-    from tacit.estimate import Answer, Estimate
-    from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+    from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
+    from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
     from tacit.plan import Plan
     from tacit.privacy.budget import Budget
     from tacit.privacy.cost import Cost
     from tacit.privacy.ledger import Ledger, Spend
     from tacit.privacy.unit import Unit
-    from tacit.query import answer_ranges
     from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
     from tacit.release import PrivacyStatement, Release
-    from tacit.tally import ExactTally, Tally
-    from tacit.tallying import estimate_tally, tally_reports
-    from tacit.wire import RandomizingWriter, ReportFile
 
 __version__ = "0.1.0"
 
@@ -79,39 +79,39 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Answer": "tacit.estimate",
+    "Answer": "tacit.counts.estimate",
     "Box": "tacit.domain",
     "Budget": "tacit.privacy.budget",
-    "CENTRAL_MECHANISMS": "tacit.central.table",
+    "CENTRAL_MECHANISMS": "tacit.mechanisms.central.table",
     "Cost": "tacit.privacy.cost",
     "Domain": "tacit.domain",
-    "Estimate": "tacit.estimate",
-    "ExactTally": "tacit.tally",
+    "Estimate": "tacit.counts.estimate",
+    "ExactTally": "tacit.counts.tally",
     "Gazetteer": "tacit.domain",
     "Ledger": "tacit.privacy.ledger",
-    "MECHANISMS": "tacit.mechanisms",
+    "MECHANISMS": "tacit.mechanisms.registry",
     "PlaceAxis": "tacit.domain",
     "Plan": "tacit.plan",
     "PrivacyStatement": "tacit.release",
-    "RandomizingWriter": "tacit.wire",
+    "RandomizingWriter": "tacit.collection.wire",
     "Randomness": "tacit.randomness",
     "Release": "tacit.release",
-    "ReportFile": "tacit.wire",
+    "ReportFile": "tacit.collection.wire",
     "SecureRandomness": "tacit.randomness",
     "SeededRandomness": "tacit.randomness",
     "Spend": "tacit.privacy.ledger",
     "TacitError": "tacit.errors",
-    "Tally": "tacit.tally",
+    "Tally": "tacit.counts.tally",
     "TimeAxis": "tacit.domain",
     "Unit": "tacit.privacy.unit",
-    "answer_ranges": "tacit.query",
-    "central_mechanism_of": "tacit.central.table",
-    "central_plan_for": "tacit.central.table",
-    "curate_events": "tacit.curating",
-    "estimate_tally": "tacit.tallying",
-    "mechanism_of": "tacit.mechanisms",
-    "plan_for": "tacit.mechanisms",
-    "tally_reports": "tacit.tallying",
+    "answer_ranges": "tacit.counts.query",
+    "central_mechanism_of": "tacit.mechanisms.central.table",
+    "central_plan_for": "tacit.mechanisms.central.table",
+    "curate_events": "tacit.collection.curating",
+    "estimate_tally": "tacit.collection.tallying",
+    "mechanism_of": "tacit.mechanisms.registry",
+    "plan_for": "tacit.mechanisms.registry",
+    "tally_reports": "tacit.collection.tallying",
 }
 
 

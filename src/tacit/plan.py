@@ -3,7 +3,7 @@
 A plan says what is counted (the domain), which coordinates of an event are private, the mechanism by name with its
 integers (the thresholds of its coins, the shape of its tree), and for whom the epsilon holds. Between devices and a
 collector thresholds travel in the plan because ``exp`` differs between platforms; whoever reads a plan checks them
-against epsilon (:func:`tacit.mechanisms.mechanism_of`).
+against epsilon (:func:`tacit.mechanisms.registry.mechanism_of`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._fields import number, text, texts, whole
-from tacit._files import write_whole
-from tacit._reading import read_document, reading
-from tacit._validate import check_one_of, check_positive, check_share
+from tacit._base.extras import require
+from tacit._base.fields import number, text, texts, whole
+from tacit._base.files import write_whole
+from tacit._base.reading import read_document, reading
+from tacit._base.validation import check_one_of, check_positive, check_share
 from tacit.domain import Domain, Gazetteer
 from tacit.errors import FormatError, PlanError, SettingError, TacitError
 from tacit.privacy.epsilon import check_epsilon

@@ -22,10 +22,10 @@ from tacit.audit import (
 )
 from tacit.audit.curators import answers_of_counter, answers_of_plan
 from tacit.audit.verdicts import Verdict
-from tacit.central.continual import Counter
-from tacit.central.table import central_plan_for
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.continual import Counter
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit

@@ -10,7 +10,7 @@ import pytest
 from tacit.audit.commands import Command
 from tacit.audit.plug_ins import guarded, is_local_randomizer, one_by_one, plug_in_named
 from tacit.errors import SettingError
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.registry import MECHANISMS
 
 PYTHON = f"{sys.executable} -c"
 

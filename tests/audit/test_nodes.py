@@ -14,14 +14,14 @@ from tacit.audit.claims import Claim
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan
 from tacit.audit.nodes import MeasuredNodes, separate_bins
 from tacit.audit.verdicts import Verdict
-from tacit.central.continual import Counter
-from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.continual import Counter
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
-from tacit.stream_laws import Epochs, FusedTree, KaryTree, RefinedTree
-from tacit.tally import ExactTally
 
 SURE = 1 - 1e-9
 

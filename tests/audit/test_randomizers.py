@@ -17,10 +17,10 @@ from tacit.audit.supports import outcomes
 from tacit.audit.verdicts import Audit, Verdict
 from tacit.audit.views import Wholes
 from tacit.errors import DataError, SettingError
-from tacit.local.memoized import LongitudinalRappor
-from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.unary import UnaryEncoding
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.unary import UnaryEncoding
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.randomness import SeededRandomness
 
 SURE = 1 - 1e-9

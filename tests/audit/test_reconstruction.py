@@ -19,7 +19,7 @@ from tacit.audit import (
     share_identified,
 )
 from tacit.errors import SettingError
-from tacit.local.unary import UnaryEncoding
+from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SeededRandomness
 
 

@@ -21,14 +21,14 @@ from tacit.audit import (
 )
 from tacit.audit.curators import releases_of_plan, runs_of_counter
 from tacit.audit.verdicts import Verdict
-from tacit.central.continual import Counter
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.table import central_plan_for
-from tacit.central.tree import NoisyTree
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.local.memo import DeviceMemo
-from tacit.local.memoized import LongitudinalRappor
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.central.tree import NoisyTree
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SecureRandomness, SeededRandomness

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tacit.audit import AUDITS
-from tacit.mechanisms import mechanism_of
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
-from tacit.wire import ReportWriter
 
 ROOT = Path(__file__).parents[2]
 SURE = ("--confidence", "0.999999")
@@ -32,7 +32,7 @@ def plug_ins(tmp_path):
     (tmp_path / f"{name}.py").write_text(
         "import numpy as np\n"
         "from experiments.audits.broken import FloatLaplace, PerBitUnary, ThesisCounter, ThesisOracle\n"
-        "from tacit.mechanisms import MECHANISMS\n"
+        "from tacit.mechanisms.registry import MECHANISMS\n"
         "thesis = ThesisOracle(0.405, 17, 1)\n"
         "per_bit = PerBitUnary(2.2, 17, 1)\n"
         "laplace = FloatLaplace(1.0, 1)\n"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tacit.cli.app import app
-from tacit.mechanisms import MECHANISMS
+from tacit.counts.tally import Tally
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.release import Release
-from tacit.tally import Tally
 
 TOWNS = ["Besançon", "BESANCON", "Pontarlier", "St-Vit", "Montbéliard", "Maîche"]
 
@@ -344,9 +344,9 @@ def test_the_best_mechanism_is_chosen_unless_named(tacit, tmp_path):
 
 
 def test_poisoned_reports_are_pointed_out(tacit, tmp_path):
+    from tacit.collection.wire import ReportWriter
+    from tacit.counts.provenance import Provenance
     from tacit.plan import Plan
-    from tacit.provenance import Provenance
-    from tacit.wire import ReportWriter
 
     tacit("plan", *JANUARY, "--f", "0.5")
     plan = Plan.read(tmp_path / "plan.toml")

@@ -7,8 +7,8 @@ import csv
 import numpy as np
 import pytest
 
-from tacit.central.table import central_plan_for
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.mechanisms.central.table import central_plan_for
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 

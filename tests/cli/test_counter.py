@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.central.continual import CounterFiles, files, starting, state_file
-from tacit.central.continual.counter import Counter
-from tacit.central.continual.history_file import head_of, read_history
 from tacit.domain import Domain
+from tacit.mechanisms.continual import CounterFiles, files, starting, state_file
+from tacit.mechanisms.continual.counter import Counter
+from tacit.mechanisms.continual.history_file import head_of, read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 

@@ -10,15 +10,15 @@ import pytest
 
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
-from tacit.central.table import central_mechanism_of, central_plan_for
 from tacit.cli.populations import populations
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.privacy.ledger import Spend
-from tacit.provenance import Provenance
 from tacit.release import Release, Rules
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally
 
 
 def written(path, counts=None, *, first="2018-01-01", step="day", places=PLACES, **settings) -> Release:

@@ -8,9 +8,9 @@ import sqlite3
 import pytest
 
 from small_worlds import days_and_places
-from tacit.central.table import central_plan_for
 from tacit.cli.ledger_verify import heads_of
-from tacit.mechanisms import plan_for
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
 
 WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")

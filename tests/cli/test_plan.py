@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tacit.central.table import central_mechanism_of
 from tacit.cli.compare import QuestionOptions
+from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.plan import Plan
 
 YEARS = ("--from", "2016-01-01", "--to", "2018-12-31")  # 1,096 days

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places, simulated_estimate
+from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
 from tacit.release.agreement import contradiction, contradictions
-from tacit.tallying import tally_reports
-from tacit.wire import ReportWriter
 
 COUNTS = np.random.default_rng(5).poisson([9, 4, 1], (20, 3))
 

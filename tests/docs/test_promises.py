@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import ast
 import re
 import sqlite3
 import tomllib
@@ -20,30 +21,32 @@ import typer.main
 
 import tacit
 from small_worlds import simulated, simulated_estimate
-from tacit import errors, noise
-from tacit.central.continual import Counter, CounterFiles
-from tacit.central.continual import compare as stream_laws_for
-from tacit.central.continual import pick as pick_stream_law
-from tacit.central.table import CENTRAL_MECHANISMS
+from tacit import errors
+from tacit.counts import noise
+from tacit.release import noise_kinds
+from tacit.mechanisms.continual import Counter, CounterFiles
+from tacit.mechanisms.continual import compare as stream_laws_for
+from tacit.mechanisms.continual import pick as pick_stream_law
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.cli.app import app
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.events import Reason
-from tacit.local.unary import UnaryEncoding
-from tacit.mechanisms import MECHANISMS, plan_for
-from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.mechanisms.local.unary import UnaryEncoding
+from tacit.mechanisms.registry import MECHANISMS, plan_for
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
 from tacit.plan import Plan
-from tacit.planner import choose
+from tacit.mechanisms.planner import choose
 from tacit.postprocess import filtered, smooth
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
-from tacit.provenance import Provenance
+from tacit.counts.provenance import Provenance
 from tacit.release import PrivacyStatement, Release
-from tacit.rounding import at_most, percent_at_most
-from tacit.stream_laws import STREAM_LAWS, KaryTree
-from tacit.support_laws import LAWS
-from tacit.wire import ReportWriter
+from tacit._base.rounding import at_most, percent_at_most
+from tacit.counts.continual_noise import STREAM_LAWS, KaryTree
+from tacit.counts.oracle_distributions import LAWS
+from tacit.collection.wire import ReportWriter
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -220,12 +223,23 @@ def test_every_reason_for_a_bad_row_is_listed_in_its_order():
     assert [row[0] for row in rows_of(section(READING, "Bad rows"))] == [reason.value for reason in Reason]
 
 
-def test_the_layers_are_those_that_are_enforced():
+def test_the_rooms_are_those_that_are_enforced():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = (one["layers"] for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
-    (drawn,) = re.findall(r"^```layers\n(.*?)^```$", ARCHITECTURE, re.MULTILINE | re.DOTALL)
-    names = [re.split(r"\s{2,}", line)[0] for line in drawn.splitlines()]
-    assert names == [layer.replace("tacit.", "") for layer in layers]
+    drawn = [code_spans(row[0]) for row in rows_of(section(ARCHITECTURE, "The rooms"))]
+    assert drawn == [layer.split(" | ") for layer in layers]
+
+
+def test_what_changes_is_found_where_the_architecture_says():
+    for change, (file,), (name,) in (
+        (row[0], code_spans(row[1]), code_spans(row[2])) for row in rows_of(section(ARCHITECTURE, "Where do I go to change …"))
+    ):
+        tree = ast.parse((ROOT / "src/tacit" / file).read_text(encoding="utf-8"))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            defined |= {target.id for target in targets if isinstance(target, ast.Name)}
+        assert name in defined, change
 
 
 def test_the_columns_of_a_release_are_those_documented():
@@ -287,11 +301,11 @@ def test_the_noise_models_and_their_fields_are_listed():
         )
     ]
     listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Noise models"))}
-    assert {model["kind"] for model in models} == noise._READERS.keys()
-    assert noise._READERS.keys() <= listed.keys()
+    assert {model["kind"] for model in models} == noise_kinds._READERS.keys()
+    assert noise_kinds._READERS.keys() <= listed.keys()
     for model in models:
         assert ["kind", *listed[model["kind"]]] == list(model)
-    assert listed.keys() == noise._READERS.keys() | LAWS.keys()
+    assert listed.keys() == noise_kinds._READERS.keys() | LAWS.keys()
     for kind, law in LAWS.items():
         assert listed[kind] == list(inspect.signature(law).parameters)
 

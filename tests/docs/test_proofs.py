@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dotted import resolved
-from tacit.central.table import CENTRAL_MECHANISMS
-from tacit.mechanisms import MECHANISMS
-from tacit.stream_laws import STREAM_LAWS
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
+from tacit.mechanisms.registry import MECHANISMS
+from tacit.counts.continual_noise import STREAM_LAWS
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 OTHERS = (
@@ -53,7 +53,7 @@ def test_every_function_that_a_proof_speaks_of_exists(entry):
 
 def test_a_function_that_was_renamed_is_noticed():
     with pytest.raises(AttributeError):
-        resolved("tacit.local.unary.UnaryEncoding.randomise")
+        resolved("tacit.mechanisms.local.unary.UnaryEncoding.randomise")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

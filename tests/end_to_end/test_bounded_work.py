@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places, simulated_estimate
-from tacit.mechanisms import plan_for
-from tacit.provenance import Provenance
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.mechanisms.registry import plan_for
 from tacit.release import Release, files
-from tacit.wire import ReportWriter
 
 MEMORY = 3 << 29  # 1.5 GiB of addresses, of which Python and its libraries take half
 SECONDS = 40  # much of it to import libraries on a machine that does other things
@@ -28,7 +28,7 @@ def refused_in_little(tmp_path, script: str) -> str:
     import resource
     import numpy as np, pyarrow.parquet
     from tacit.errors import TacitError
-    import tacit.release, tacit.tallying, tacit.forecast.model_files
+    import tacit.release, tacit.collection.tallying, tacit.forecast.model_files
     resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
     try:
         {script}
@@ -117,7 +117,7 @@ def test_a_tally_of_zeros_beyond_memory_is_not_expanded(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", header=np.array(json.dumps(about)), statistics=zeros, reports=zeros[:, 0])
     del zeros
     assert (tmp_path / "a.npz").stat().st_size < 4 << 20
-    assert "GiB" in refused_in_little(tmp_path, "tacit.tally.Tally.read('a.npz')")
+    assert "GiB" in refused_in_little(tmp_path, "tacit.counts.tally.Tally.read('a.npz')")
 
 
 def test_a_plan_of_too_many_cells_is_refused(tmp_path):
@@ -126,7 +126,7 @@ def test_a_plan_of_too_many_cells_is_refused(tmp_path):
     text = (tmp_path / "p.toml").read_text(encoding="utf-8")
     text = text.replace("n_bins = 30", "n_bins = 2000000").replace('fingerprint = "', 'fingerprint = "" #')
     (tmp_path / "p.toml").write_text(text, encoding="utf-8")
-    words = refused_in_little(tmp_path, "tacit.mechanisms.mechanism_of(tacit.plan.Plan.read('p.toml'))")
+    words = refused_in_little(tmp_path, "tacit.mechanisms.registry.mechanism_of(tacit.plan.Plan.read('p.toml'))")
     assert "at most 67,108,864 cells" in words
 
 
@@ -137,10 +137,10 @@ def test_one_report_in_a_far_bin_does_not_fill_the_memory(tmp_path):
     width = -(-571 // 8)
     with ReportWriter(tmp_path / "r", Provenance(plan.fingerprint), width) as writer:
         writer.add(np.array([(1 << 24) - 1]), np.zeros((1, width), np.uint8))
-    script = "tacit.tallying.tally_reports(['r'], tacit.plan.Plan.read('p.toml'))"
+    script = "tacit.collection.tallying.tally_reports(['r'], tacit.plan.Plan.read('p.toml'))"
     assert "do not fit its plan" in refused_in_little(tmp_path, script)
 
 
-@pytest.mark.parametrize("reader", ["tacit.plan.Plan", "tacit.release.Release", "tacit.tally.Tally"])
+@pytest.mark.parametrize("reader", ["tacit.plan.Plan", "tacit.release.Release", "tacit.counts.tally.Tally"])
 def test_what_never_ends_is_not_read(tmp_path, reader):
     assert "regular file" in refused_in_little(tmp_path, f"{reader}.read('/dev/zero')")

@@ -23,23 +23,23 @@ import counter_worlds
 from damaged_files import archive_of, distorted, flipped, json_text, members, outcomes, wrong_array
 from small_series import noisy_series
 from small_worlds import simulated
-from tacit.central.continual.history_file import first_check, read_history
-from tacit.central.continual.state_file import read_state
+from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events.places import Polygons
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.table import forecaster_named
-from tacit.local.memo import DeviceMemo
-from tacit.local.memoized import LongitudinalRappor
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.continual.history_file import first_check, read_history
+from tacit.mechanisms.continual.state_file import read_state
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally, tally_reports
-from tacit.wire import ReportWriter
 
 COUNTS = np.random.default_rng(5).poisson(20, (12, 4))
 Damage = Callable[[bytes, np.random.Generator], bytes]

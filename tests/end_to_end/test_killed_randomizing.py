@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-import tacit.wire.drawing as drawing
-import tacit.wire.randomizing_writer as randomizing_writer
-import tacit.wire.spool as spool
+import tacit.collection.wire.drawing as drawing
+import tacit.collection.wire.randomizing_writer as randomizing_writer
+import tacit.collection.wire.spool as spool
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, open_events
 from tacit.mechanisms import plan_for

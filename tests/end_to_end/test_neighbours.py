@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from small_worlds import days_and_places
-from tacit.central.continual.history_file import read_history
-from tacit.central.table import central_plan_for
 from tacit.domain import Domain
-from tacit.mechanisms import plan_for
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.registry import plan_for
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger

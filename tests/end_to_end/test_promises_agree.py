@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.central.continual.history_file import read_history
+from tacit.mechanisms.continual.history_file import read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_worlds import days_and_places
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.collection.wire import ReportFile, ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.counts.query import answer
+from tacit.counts.tally import Tally
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.postprocess import clip, clip_and_rescale
-from tacit.provenance import Provenance
-from tacit.query import answer
 from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.release import Release
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally, tally_reports
-from tacit.wire import ReportFile, ReportWriter
 
 PLAN = plan_for(days_and_places(62, 3), f=0.5)
 MECHANISM = mechanism_of(PLAN)

@@ -14,15 +14,7 @@ import pytest
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, MissingColumn, NotDescribed, SettingError
-from tacit.events import (
-    BadRowSummary,
-    EventColumns,
-    EventCounts,
-    ReadOptions,
-    Reason,
-    scan_span,
-    summarize,
-)
+from tacit.events import BadRowSummary, EventColumns, EventCounts, ReadOptions, Reason, scan_span, summarize
 from tacit.events import counts as counts_module
 
 Write = Callable[..., Path]

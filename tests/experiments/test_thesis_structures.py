@@ -31,7 +31,7 @@ from experiments.thesis_structures.oracles import epsilon_of_keeping
 from experiments.thesis_structures.structures import Structures, nodes_of
 
 from tacit.domain import Hierarchy
-from tacit.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
 
 COUNTS = np.array([3, 0, 5, 2, 9, 4, 1, 7, 6, 8, 2, 2, 5])
 

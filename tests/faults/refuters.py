@@ -19,34 +19,34 @@ from driven_reports import driven_row, listed_row, made
 from faults.planting import Refuter, Setting, checked
 from reference_samplers import reports_of
 from small_worlds import days_and_places
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.audit import Audit, audit_counter, audit_plan, audit_repeated_reports
-from tacit.central.continual import Counter
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
+from tacit.collection.randomizing import randomize_events
+from tacit.collection.tallying import estimate_tally
+from tacit.collection.wire import RandomizingWriter, ReportFile, ReportWriter
+from tacit.collection.wire.message import encode_message, parse_message
+from tacit.counts.continual_noise import Epochs
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
 from tacit.events import EventColumns, ReadOptions, open_events
-from tacit.local.memo import DeviceMemo
-from tacit.local.memoized import LongitudinalRappor
-from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
-from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy import shuffling as shufflers
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
-from tacit.provenance import Provenance
-from tacit.randomizing import randomize_events
 from tacit.randomness import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
 from tacit.release import Release, Rules
-from tacit.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.stream_laws import Epochs
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally
-from tacit.testing import assert_frequencies, check_channel, check_randomizer
-from tacit.wire import RandomizingWriter, ReportFile, ReportWriter
-from tacit.wire.message import encode_message, parse_message
 
 SMALL = 1e-9
 """How often a check that samples fails by bad luck."""

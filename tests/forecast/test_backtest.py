@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from small_series import noisy_series, small_counts, small_series
+from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.forecast import CountLaw
 from tacit.forecast.backtest import LABORATORY, backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.scoring import Held, Mean, covered, noise_variances, squared_errors
-from tacit.tally import ExactTally
 
 
 class Constant:

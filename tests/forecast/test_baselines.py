@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from small_series import noisy_series, small_counts, small_domain, small_means, small_series
+from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-from tacit.series import Series
 
 
 def test_the_weekday_mean_is_the_mean_of_that_weekday() -> None:

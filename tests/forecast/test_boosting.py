@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from small_series import noisy_series, small_counts, small_domain, small_means, small_series
+from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.boosting import BoostingForecaster
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.importance import feature_importance
 from tacit.forecast.tuning import tune
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 QUICK = {"n_estimators": 30, "learning_rate": 0.2, "min_child_weight": 30.0}
 

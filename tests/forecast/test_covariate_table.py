@@ -14,7 +14,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AmbiguousDate, DataError, MissingColumn, SettingError
 from tacit.events import ReadOptions
 from tacit.forecast.covariate_table import read_covariates
-from tacit.forecast.covariates import Covariates
+from tacit.statespace.covariates import Covariates
 
 DOMAIN = Domain(TimeAxis("2016-01-01", "day", "UTC", 5), PlaceAxis.of(PLACES))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from small_series import noisy_series, small_series
+from tacit.counts.series import Series
 from tacit.forecast.share_forecaster import ShareForecaster
-from tacit.series import Series
 
 
 def _forecaster(series: Series) -> ShareForecaster:

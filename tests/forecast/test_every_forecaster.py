@@ -11,13 +11,13 @@ import pytest
 from sklearn.base import clone
 
 from small_series import PLACES, noisy_series, small_counts, small_domain, small_series
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, PlanMismatch, SettingError
 from tacit.forecast.calendar import calendar_covariates
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.table import FORECASTERS
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 QUICK: dict[str, dict[str, Any]] = {
     "paper's XGBoost": {"n_estimators": 30, "learning_rate": 0.3},

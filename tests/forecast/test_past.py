@@ -7,14 +7,14 @@ import pytest
 
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.forecast.past import series_of
-from tacit.mechanisms import mechanism_of, plan_for
-from tacit.provenance import Provenance
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.release import Release, Rules
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
 
 
 def released(n_days: int = 40, **settings) -> Release:

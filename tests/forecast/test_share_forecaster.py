@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from small_series import PLACES, SHARES, noisy_series, small_counts, small_domain, small_means, small_series
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.share_forecaster import ShareForecaster
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 
 def test_noise_costs_little_of_what_is_known_of_the_coming_days() -> None:

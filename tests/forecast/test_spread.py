@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from small_series import noisy_series, small_domain, small_means, small_series
+from tacit.counts.series import Series
 from tacit.forecast.history import History, positive_means, series_of_state, series_state
 from tacit.forecast.spread import Expected, Spread, learn_spread
-from tacit.series import Series
 
 NONE, LEADS = np.zeros(1, np.int64), np.arange(1.0, 5)[None]
 

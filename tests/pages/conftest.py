@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from small_worlds import simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.estimate import Estimate
-from tacit.mechanisms import mechanism_of, plan_for
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.pages import make_page
-from tacit.provenance import Provenance
 from tacit.release import Release
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally
 
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 

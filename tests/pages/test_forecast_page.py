@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pages.forecasts import HOLIDAYS, doubs_release, forecast_of
+from tacit.counts.tally import ExactTally
 from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
@@ -16,7 +17,6 @@ from tacit.forecast.crews import crews_for
 from tacit.forecast.past import series_of
 from tacit.pages.forecast_backtest import make_backtest_page
 from tacit.pages.forecast_page import make_forecast_page
-from tacit.tally import ExactTally
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from small_worlds import simulated_estimate
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.figures import LABORATORY, counts_by
 from tacit.pages import make_page, make_statement_page
+from tacit.pages.figures import LABORATORY, counts_by
 from tacit.release import Release, Rules
 
 pytestmark = pytest.mark.browser

@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.figures import LABORATORY, counts_by
 from tacit.pages import make_page, make_statement_page, sections
+from tacit.pages.figures import LABORATORY, counts_by
 from tacit.pages.selection import select
-from tacit.provenance import Provenance
-from tacit.tally import ExactTally
 
 LABELLED = ("aria-label", "aria-labelledby")
 

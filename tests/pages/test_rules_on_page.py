@@ -11,13 +11,13 @@ import pytest
 pytest.importorskip("jinja2")
 
 from small_worlds import simulated_estimate
-from tacit.figures import counts_by, places_chart, series_chart, shades
+from tacit.counts.tally import ExactTally
 from tacit.pages import make_page
+from tacit.pages.figures import counts_by, places_chart, series_chart, shades
 from tacit.pages.laboratory import laboratory
 from tacit.pages.sections import matrix, series, unsure_words
 from tacit.pages.selection import select
 from tacit.release import Release, Rules
-from tacit.tally import ExactTally
 
 COUNTS = np.random.default_rng(3).poisson([60, 12, 0.2], (90, 3))
 PLAN, ESTIMATE = simulated_estimate(COUNTS, f=0.2)

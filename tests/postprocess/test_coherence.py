@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import minimize
 
 from small_worlds import simulated_estimate
+from tacit.counts.norm_sub import norm_sub
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import NoInterval, SettingError
 from tacit.postprocess import project
 from tacit.postprocess.coherence import COHERENT, HANDED_DOWN, add_up, level_variances, shared_out
-from tacit.postprocess.simplex import projected
 from tacit.release import Release
 
 COUNTS = np.random.default_rng(2).poisson([6, 3, 1, 0.3], (400, 4))
@@ -86,9 +86,9 @@ def test_counts_without_public_periods_are_handed_down_from_the_whole_time(total
     whole = np.maximum(noisy.values.sum(axis=0), 0.0) if totals is None else totals[0]
     np.testing.assert_allclose(found.values.sum(axis=0), whole)
     years, before = found.coarsen(time="year").values, noisy.coarsen(time="year").values
-    np.testing.assert_allclose(years.T, projected(before.T, whole), atol=1e-9)
+    np.testing.assert_allclose(years.T, norm_sub(before.T, whole), atol=1e-9)
     january, days = found.coarsen(time="month").values[0], found.values[:31]
-    np.testing.assert_allclose(days.T, projected(noisy.values[:31].T, january), atol=1e-9)
+    np.testing.assert_allclose(days.T, norm_sub(noisy.values[:31].T, january), atol=1e-9)
 
 
 def test_a_place_whose_total_is_negative_has_nothing():

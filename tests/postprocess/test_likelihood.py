@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from small_worlds import days_and_places
+from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of, tally_reports
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.errors import NoInterval, SettingError
-from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.postprocess import likelihood_steps, project
 from tacit.postprocess.likelihood import MOST_LIKELY, ReportHistogram, maximize_likelihood, most_likely_shares
 from tacit.postprocess.normal_likelihood import (
@@ -22,11 +26,7 @@ from tacit.postprocess.normal_likelihood import (
     maximize_normal_likelihood,
     nearest_counts,
 )
-from tacit.provenance import Provenance
 from tacit.randomness import SeededRandomness
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally, histogram_reports, likelihood_of, tally_reports
-from tacit.wire import ReportWriter
 
 ORACLES = ["unary", "optimized unary", "response", "subset", "hadamard", "hashing", "binary hashing", "longitudinal"]
 COUNTS = np.random.default_rng(5).poisson([9, 4, 1, 0], (40, 4))

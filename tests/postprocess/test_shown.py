@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from small_worlds import simulated_estimate
+from tacit.counts.measured import Measured
 from tacit.domain import TimeAxis, sum_groups
 from tacit.postprocess import smooth
-from tacit.postprocess.smoothing.measured import Measured
 from tacit.postprocess.smoothing.shown import shown_alone, shown_in_periods
 
 FloatArray = NDArray[np.float64]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tacit.counts.fuse import fuse
+from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.provenance import Provenance
+from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import Domain, Hierarchy, PlaceAxis, TimeAxis
 from tacit.errors import NoInterval, SettingError
-from tacit.noise.node_laws import DiscreteLaplace
-from tacit.postprocess.hierarchy import fuse
 from tacit.postprocess.shrinkage import LEAST_FREEDOM, shrink, shrink_leaves
-from tacit.provenance import Provenance
-from tacit.tree_fusion import TreeFusion
 
 N_DAYS = 2048
 # days in blocks of 2, 4, ... 512, and the part of the reports that each level gets for the least error over ranges

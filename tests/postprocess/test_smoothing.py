@@ -12,25 +12,27 @@ import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.estimate import Estimate
+from tacit.counts.fuse import fuse
+from tacit.counts.noise import LinearImage
+from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.provenance import Provenance
+from tacit.counts.query import answer
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Box, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.evaluate import error_rates
-from tacit.mechanisms import mechanism_of, plan_for
-from tacit.noise import LinearImage, StateSpaceNoise, noise_from_dict
-from tacit.noise.node_laws import DiscreteLaplace
+from tacit.mechanisms.registry import mechanism_of, plan_for
+from tacit.pages.evaluate import error_rates
 from tacit.postprocess import clip, clip_and_rescale, filtered, smooth
-from tacit.postprocess.hierarchy import fuse
 from tacit.postprocess.smoothing import Variability
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
-from tacit.provenance import Provenance
-from tacit.query import answer
 from tacit.randomness import SeededRandomness
 from tacit.randomness.laplace import discrete_laplace
-from tacit.tally import ExactTally, Tally
-from tacit.tallying import estimate_tally
+from tacit.release.noise_kinds import noise_from_dict
+from tacit.statespace.smoothed_noise import StateSpaceNoise
 
 Counts = NDArray[np.int64]
 STEPS = [smooth, filtered]

@@ -9,23 +9,26 @@ import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places
-from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.counts.estimate import Estimate
+from tacit.counts.measured import measured
+from tacit.counts.noise import TreeNoise
+from tacit.counts.noise.model import Grouping
+from tacit.counts.tally import ExactTally
 from tacit.domain import sum_groups
 from tacit.domain.hierarchy import Hierarchy
-from tacit.estimate import Estimate
-from tacit.noise import FusedStateNoise, StateSpaceNoise, TreeNoise, noise_from_dict
-from tacit.noise.model import Grouping
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
 from tacit.postprocess.smoothing import Variability
-from tacit.postprocess.smoothing.measured import measured
-from tacit.postprocess.smoothing.shares import long_run_shares
 from tacit.postprocess.smoothing.trees import measured_with_sums
 from tacit.privacy.spend import Spend
 from tacit.release.hiding import without_cells
+from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import Release
 from tacit.release.rules import Rules
-from tacit.tally import ExactTally
+from tacit.statespace.fused_noise import FusedStateNoise
+from tacit.statespace.long_run import long_run_shares
+from tacit.statespace.smoothed_noise import StateSpaceNoise
 
 Counts = NDArray[np.int64]
 USUAL = Variability(drift=0.15, overdispersion=0.01)

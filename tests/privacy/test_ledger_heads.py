@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places, simulated
-from tacit.central.continual.history_file import read_history
-from tacit.central.table import central_plan_for
+from tacit.collection.wire import ReportFile
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.errors import FormatError
-from tacit.mechanisms import plan_for
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
-from tacit.provenance import Provenance
 from tacit.release import Release
-from tacit.tally import Tally
-from tacit.wire import ReportFile
 
 HEADS = ("0" * 32, "a" * 32, "f" * 32)
 WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")

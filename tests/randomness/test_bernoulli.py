@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base import kernels as _kernels
+from tacit.audit.testing import assert_frequencies
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import CHUNK_WORDS, COIN, FEW, ROUNDS, ROWS_WORDS, bernoulli_bits, bernoulli_rows
-from tacit.testing import assert_frequencies
 
 N_DIGITS = sum(ROUNDS)
 N_TWINS = 8  # coins of the same digits: enough that every round has more than a few coins to toss

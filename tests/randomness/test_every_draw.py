@@ -16,19 +16,19 @@ import pytest
 
 import tacit
 from small_worlds import days_and_places
-from tacit.central.continual import node_noise
-from tacit.central.continual.counter import Counter
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.table import central_mechanism_of, central_plan_for
+from tacit.audit.testing import assert_frequencies
+from tacit.counts.continual_noise import KaryTree, NodeNoise
+from tacit.counts.noise import node_laws
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.noise import node_laws
-from tacit.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.continual import node_noise
+from tacit.mechanisms.continual.counter import Counter
+from tacit.mechanisms.continual.node_noise import NodeDraws
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_gaussian, discrete_laplace
-from tacit.stream_laws import KaryTree, NodeNoise
-from tacit.tally import ExactTally
-from tacit.testing import assert_frequencies
 
 N = 150_000
 FALSE_FAILURE = 1e-9
@@ -127,11 +127,12 @@ def plan_of(is_gaussian, domain, mechanism):
 DRAWS = {
     "tacit.randomness.gaussian.discrete_gaussian, tacit.randomness.laplace.discrete_laplace": by_sampler,
     "tacit.randomness.source.KeyedRandomness": by_key,
-    "tacit.noise.node_laws.DiscreteGaussian.draw, tacit.noise.node_laws.DiscreteLaplace.draw": by_node_law,
-    "tacit.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
-    "tacit.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
-    "tacit.central.continual.node_noise.NodeDraws.take": by_node_draws,
-    "tacit.central.continual.counter.Counter.steps": by_counter,
+    "tacit.counts.noise.node_laws.DiscreteGaussian.draw, "
+    "tacit.counts.noise.node_laws.DiscreteLaplace.draw": by_node_law,
+    "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
+    "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
+    "tacit.mechanisms.continual.node_noise.NodeDraws.take": by_node_draws,
+    "tacit.mechanisms.continual.counter.Counter.steps": by_counter,
 }
 """Where noise is drawn, by qualified name."""
 

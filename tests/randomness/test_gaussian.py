@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between, rounded
 from exact_inversion import Between, assert_inverts, compiled_if_there, digits_of, kernels
-from tacit._kernels import inversion_plain
+from tacit._base.kernels import inversion_plain
+from tacit.audit.testing import assert_frequencies
+from tacit.audit.testing.words import ListedWords, RecordedWords
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_gaussian, gaussian, gaussian_variance
 from tacit.randomness.gaussian import CHUNK, LARGEST_TABLED_VARIANCE, LARGEST_VARIANCE, _blocked, _tabled
 from tacit.randomness.inversion import DIGITS
-from tacit.testing import assert_frequencies
-from tacit.testing.words import ListedWords, RecordedWords
 
 ALL_ONES = (1 << 64) - 1
 LARGE = [Fraction(LARGEST_TABLED_VARIANCE + 1), Fraction(10**12), Fraction(1e9), Fraction(LARGEST_VARIANCE)]

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact_inversion import assert_inverts, compiled_if_there, drawn
-from tacit._kernels import inversion_plain
+from tacit._base.kernels import inversion_plain
+from tacit.audit.testing.words import ListedWords
 from tacit.randomness import SeededRandomness
 from tacit.randomness.inversion import DIGITS, Inversion, settle
-from tacit.testing.words import ListedWords
 
 ALL_ONES = (1 << 64) - 1
 

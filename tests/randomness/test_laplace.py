@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between
 from exact_inversion import Between, assert_inverts, digits_of, kernels
+from tacit.audit.testing import assert_frequencies
+from tacit.audit.testing.words import ListedWords, RecordedWords
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_laplace, laplace_variance
 from tacit.randomness.inversion import DIGITS
 from tacit.randomness.laplace import CHUNK, SMALLEST_RATE, _tables
-from tacit.testing import assert_frequencies
-from tacit.testing.words import ListedWords, RecordedWords
 
 ALL_ONES = (1 << 64) - 1
 TABLED = [Fraction(64), Fraction(5, 3), Fraction(1), Fraction(0.1), Fraction(1, 32)]

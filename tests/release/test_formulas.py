@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import counter_worlds
 from small_worlds import simulated_estimate
-from tacit._cells import as_it_was, harmless
-from tacit.central.continual.history_file import read_history
+from tacit._base.csv_cells import as_it_was, harmless
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.files import write_forecast
 from tacit.forecast.table import forecaster_named
+from tacit.mechanisms.continual.history_file import read_history
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows
-from tacit.series import Series
 
 NAMES = ("=HYPERLINK(A1)", "+1", "-2+3", "@SUM(A1)", "\ttab", "'=1x", "'s-Hertogenbosch", "plain")
 STARTS = ("=", "+", "-", "@", "\t", "\r")

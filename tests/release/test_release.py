@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_worlds import days_and_places, simulated, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
-from tacit.mechanisms import plan_for
-from tacit.provenance import Provenance
+from tacit.mechanisms.registry import plan_for
 from tacit.release import PrivacyStatement, Release
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
 
 COUNTS = np.random.default_rng(3).poisson(8, (90, 4))
 PLAN, ESTIMATE = simulated_estimate(COUNTS)
@@ -216,7 +216,7 @@ def test_the_statement_says_who_is_protected_from_what_and_what_is_not():
 
 def test_the_most_an_attacker_can_believe_is_reached_by_no_report():
     """The bound holds for every report of the exact channel, and symmetric unary encoding comes close to it."""
-    from tacit.local.unary import UnaryEncoding
+    from tacit.mechanisms.local.unary import UnaryEncoding
 
     encoding = UnaryEncoding.rappor(f=0.5, n_cells=4)
     plan = plan_for(days_and_places(3, 4), f=0.5)

@@ -12,21 +12,21 @@ import pytest
 
 from old_formats import as_before_the_third_format
 from small_worlds import days_and_places, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.noise import OracleNoise
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.domain import TimeAxis
 from tacit.errors import NoInterval, NotShown, SettingError
-from tacit.mechanisms import mechanism_of, plan_for
-from tacit.noise import OracleNoise
-from tacit.noise.drifting import StateSpace
-from tacit.noise.state_space import StateSpaceNoise
-from tacit.provenance import Provenance
+from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 from tacit.release import Release, Rule, Rules
 from tacit.release.files import _checksum
 from tacit.release.hiding import without_cells
 from tacit.release.release import BLANKED
 from tacit.release.statement import PrivacyStatement
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
+from tacit.statespace.drifting import StateSpace
+from tacit.statespace.smoothed_noise import StateSpaceNoise
 
 COUNTS = np.random.default_rng(3).poisson([30, 8, 2, 0], (20, 4))
 COUNTS[7] = 0

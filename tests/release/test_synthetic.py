@@ -136,10 +136,10 @@ def test_another_ending_is_refused(tmp_path):
 
 
 def test_rows_of_a_curators_release_are_about_as_many_as_its_unbiased_total():
-    from tacit.central.table import central_mechanism_of, central_plan_for
+    from tacit.counts.tally import ExactTally
+    from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
     from tacit.privacy.cost import Cost
     from tacit.privacy.spend import Spend
-    from tacit.tally import ExactTally
 
     domain = days_and_places(60, 5)
     plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")

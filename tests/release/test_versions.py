@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places, simulated
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
 from tacit.errors import PlanMismatch, SettingError
-from tacit.mechanisms import plan_for
-from tacit.provenance import Provenance
+from tacit.mechanisms.registry import plan_for
 from tacit.release import Release, Version
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally
 
 COUNTS = np.random.default_rng(3).poisson(8, (10, 4))
 PLAN, EARLY = simulated(COUNTS)

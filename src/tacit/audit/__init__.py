@@ -2,7 +2,7 @@
 
 An audit plays a distinguishing game and gives a lower bound on epsilon that is wrong with a stated probability at most.
 A claim below the bound is refuted. A claim that is not refuted is not proved: proofs are by enumeration of the channel
-(:func:`tacit.testing.check_channel`).
+(:func:`tacit.audit.testing.check_channel`).
 
 Start with :func:`audit_plan` for our own mechanisms, :func:`audit_randomizer` for any function from values to reports,
 and :func:`audit_answers` for any function from counts to published answers.

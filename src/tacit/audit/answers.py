@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.audit.averaging import averaged, is_redrawn
 from tacit.audit.claims import Claim
 from tacit.audit.games import BoolArray, Contest, FloatArray, IntArray, Progress, View, play_game, tossed

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._validate import check_at_least
-from tacit.local.randomizer import FrequencyOracle
+from tacit._base.validation import check_at_least
+from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.randomness import Randomness
 from tacit.randomness.integers import integers_below
 
@@ -43,7 +43,7 @@ def share_identified(randomizer: FrequencyOracle, *, n_reports: int, n_devices: 
     Devices hold cells at random; the cell that most of a device's reports support is guessed, one of them at random
     where several are equal.
 
-    >>> from tacit.local.unary import UnaryEncoding
+    >>> from tacit.mechanisms.local.unary import UnaryEncoding
     >>> from tacit.randomness import SeededRandomness
     >>> sue = UnaryEncoding.rappor(f=0.5, n_cells=17)
     >>> found = share_identified(sue, n_reports=30, n_devices=200, randomness=SeededRandomness(1))

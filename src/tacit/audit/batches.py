@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.audit.claims import Claim
 from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, IntArray, Progress, View, play_game, tossed
 from tacit.audit.pairs import pairs_of
@@ -26,7 +26,7 @@ from tacit.audit.rules import Seen, best_rule
 from tacit.audit.supports import has_supports, outcomes
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import views_of
-from tacit.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
 Tables = Callable[[NDArray[Any]], NDArray[Any]]

@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._extras import require
-from tacit._validate import check_share
+from tacit._base.extras import require
+from tacit._base.validation import check_share
 
 FloatArray = NDArray[np.float64]
 

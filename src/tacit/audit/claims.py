@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tacit._validate import check_positive, check_share
+from tacit._base.validation import check_positive, check_share
 from tacit.errors import SettingError
 
 

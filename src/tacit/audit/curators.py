@@ -19,18 +19,18 @@ from tacit.audit.answers import Build, BuildMany
 from tacit.audit.claims import Claim
 from tacit.audit.nodes import MeasuredNodes
 from tacit.audit.rules import FloatArray, IntArray
-from tacit.central.continual.counter import Counter
-from tacit.central.continual.node_noise import NodeDraws
-from tacit.central.continual.stream import Stream
-from tacit.central.table import central_mechanism_of
+from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, NestedTree, NodeNoise, RefinedTree
+from tacit.counts.noise.node_laws import DiscreteLaplace, NodeLaw
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.noise.node_laws import DiscreteLaplace, NodeLaw
+from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.continual.counter import Counter
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.stream import Stream
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import Randomness, SecureRandomness
-from tacit.stream_laws import BufferedRoot, Epochs, FusedTree, NestedTree, NodeNoise, RefinedTree
-from tacit.tally import ExactTally
 
 LONGEST: Final = 512
 """Bins of a counter that are looked at."""

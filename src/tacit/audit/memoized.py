@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.audit.games import BoolArray, Contest, IntArray, Progress, View, play_game
 from tacit.audit.pairs import pairs_of
 from tacit.audit.supports import n_set, telling_bits
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Discriminant, Wholes, by_quantiles
-from tacit.local.memo import DeviceMemo, FleetMemo
-from tacit.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.randomness import Randomness, SecureRandomness
 from tacit.randomness.bernoulli import COIN
 
@@ -98,11 +98,11 @@ def audit_memo(
 ) -> Audit:
     """Bound from below what a device's memo lets its reports tell of one of its values, against epsilon_infinity.
 
-    ``device`` makes a new device; without it devices are :class:`~tacit.local.memo.DeviceMemo`. Each reports ``times``
-    times a secret value, then as often one that is known, then the secret one again. With permanent bits of its own for
-    every value and device, drawn once, all reports together cost epsilon_infinity for replacing the secret one. Bits
-    drawn again, forgotten while another value is held, or shared by values or by devices cost more. By default
-    ``times`` is enough to read permanent bits, and there are as many devices as 150,000 reports allow.
+    ``device`` makes a new device; without it devices are :class:`~tacit.mechanisms.local.memo.DeviceMemo`. Each reports
+    ``times`` times a secret value, then as often one that is known, then the secret one again. With permanent bits of
+    its own for every value and device, drawn once, all reports together cost epsilon_infinity for replacing the secret
+    one. Bits drawn again, forgotten while another value is held, or shared by values or by devices cost more. By
+    default ``times`` is enough to read permanent bits, and there are as many devices as 150,000 reports allow.
     """
     times = readable_times(rappor) if times is None else times
     check_at_least(1, times=times)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least, check_share
+from tacit._base.validation import check_at_least, check_share
 from tacit.audit.claims import Claim
 from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, Progress, View, play_game
 from tacit.audit.pairs import likely_pairs, pairs_of
@@ -18,7 +18,7 @@ from tacit.audit.supports import Supports, has_supports
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Fields, Wholes, views_of
 from tacit.errors import DataError, SettingError
-from tacit.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
 Randomize = Callable[[NDArray[Any]], Any]
@@ -41,7 +41,7 @@ def audit_mechanism(
 ) -> Audit:
     """Bound the epsilon of a local randomizer from below, by what its reports support.
 
-    >>> from tacit.local.unary import UnaryEncoding
+    >>> from tacit.mechanisms.local.unary import UnaryEncoding
     >>> from tacit.randomness import SeededRandomness
     >>> sue = UnaryEncoding.symmetric(epsilon=2.2, n_cells=17)
     >>> audit = audit_mechanism(sue, n_reports=200_000, randomness=SeededRandomness(1))

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 
 FloatArray = NDArray[np.float64]

@@ -8,15 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.audit.answers import (
-    Build,
-    BuildMany,
-    audit_many,
-    audit_reconstruction,
-    audit_repeats,
-    many_of,
-    start_of,
-)
+from tacit.audit.answers import Build, BuildMany, audit_many, audit_reconstruction, audit_repeats, many_of, start_of
 from tacit.audit.batches import DEFAULT_BATCH, audit_shared_coins
 from tacit.audit.claims import Claim
 from tacit.audit.curators import (
@@ -34,19 +26,13 @@ from tacit.audit.floating_point import audit_floating_point
 from tacit.audit.games import FEWEST_RUNS, Progress
 from tacit.audit.memoized import audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
-from tacit.audit.randomizers import (
-    DEFAULT_REPORTS,
-    Randomize,
-    audit_mechanism,
-    audit_randomizer,
-    audit_repeating_noise,
-)
+from tacit.audit.randomizers import DEFAULT_REPORTS, Randomize, audit_mechanism, audit_randomizer, audit_repeating_noise
 from tacit.audit.verdicts import Audit
-from tacit.central.continual.stream import Stream
 from tacit.errors import SettingError
-from tacit.local.memoized import LongitudinalRappor
-from tacit.local.randomizer import LocalRandomizer
-from tacit.mechanisms import mechanism_of
+from tacit.mechanisms.continual.stream import Stream
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness
 
@@ -84,7 +70,7 @@ def audit_plan(
     """Audit our own mechanism under a plan, of devices or of a curator.
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
-    >>> from tacit.mechanisms import plan_for
+    >>> from tacit.mechanisms.registry import plan_for
     >>> from tacit.randomness import SeededRandomness
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
     >>> audits = audit_plan(plan_for(domain, epsilon=2.2), n_runs=100_000, randomness=SeededRandomness(1))

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit.rules import BoolArray, IntArray
-from tacit.local.bloom import bloom_positions
-from tacit.local.hadamard import HadamardResponse
-from tacit.local.hashing import LocalHashing
-from tacit.local.hierarchical import HierarchicalHistogram
-from tacit.local.memoized import LongitudinalRappor
-from tacit.local.randomized_response import RandomizedResponse
-from tacit.local.randomizer import LocalRandomizer
-from tacit.local.subset import SubsetSelection
-from tacit.local.unary import UnaryEncoding
+from tacit.mechanisms.local.bloom import bloom_positions
+from tacit.mechanisms.local.hadamard import HadamardResponse
+from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.unary import UnaryEncoding
 
 Reports = NDArray[np.uint8]
 

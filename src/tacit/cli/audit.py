@@ -25,15 +25,15 @@ from tacit.audit.suites import (
     audit_reports_function,
 )
 from tacit.audit.verdicts import Audit
-from tacit.central.continual.history_file import read_history
 from tacit.cli import console
 from tacit.cli.options import seed_or_none, takes
 from tacit.cli.sources import agreed_plan
+from tacit.collection.wire import ReportFile
 from tacit.errors import SettingError
-from tacit.mechanisms import mechanism_of
+from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
-from tacit.wire import ReportFile
 
 _COMMAND_RUNS: Final = 200_000
 _COMMAND_BATCH: Final = 1_000

@@ -7,11 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.cli import console
 from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
 from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, seed_or_none, takes
 from tacit.cli.page import true_counts
+from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.forecast.backtest import Leaderboard, Score
 from tacit.forecast.backtest import backtest as rolled
@@ -21,7 +22,6 @@ from tacit.forecast.scoring import Mean
 from tacit.forecast.table import entry_named, settings_for
 from tacit.pages.forecast_words import decimals
 from tacit.release import Release
-from tacit.tally import ExactTally
 
 _MOST_ORIGINS: Final = 52
 _USUAL_MODELS: Final = ("share", "weekday-mean", "seasonal-naive")

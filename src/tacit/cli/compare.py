@@ -8,12 +8,21 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit._base.rounding import epsilon_at_most, round_up, whole
 from tacit.cli import console
 from tacit.domain import Domain
 from tacit.errors import SettingError
-from tacit.planner import Comparison, Prediction, Question, Situation, Target, compare, least_epsilon, least_events
-from tacit.planner.words import error_text, reached, verdict
-from tacit.rounding import epsilon_at_most, round_up, whole
+from tacit.mechanisms.planner import (
+    Comparison,
+    Prediction,
+    Question,
+    Situation,
+    Target,
+    compare,
+    least_epsilon,
+    least_events,
+)
+from tacit.mechanisms.planner.words import error_text, reached, verdict
 
 DEFAULT_QUESTIONS: Final = "points,ranges,totals"
 

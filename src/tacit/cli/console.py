@@ -16,9 +16,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tacit._files import check_writable
+from tacit._base.files import check_writable
+from tacit._base.rounding import whole
 from tacit.errors import SettingError
-from tacit.rounding import whole
 
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tacit._validate import check_one_of, check_share
-from tacit.central.table import central_mechanism_of
+from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
 from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
@@ -16,9 +15,10 @@ from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserS
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules
 from tacit.cli.sources import agreed_plan, say_bad_rows, say_table_notes
-from tacit.counting import CountedEvents
-from tacit.curating import Curated, curate_events, price_events
+from tacit.collection.counting import CountedEvents
+from tacit.collection.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
+from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.postprocess.refinements import OF_A_CURATOR

@@ -10,9 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.central.continual import Candidate, CounterFiles, Stream, compare, start_counter
-from tacit.central.continual.counter import check_statable
-from tacit.central.continual.recording import release_name
+from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.counter_release import Asked, DataSetName, Level, as_of_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
@@ -31,11 +29,13 @@ from tacit.cli.sources import domain_of, moved_table, say_bad_rows
 from tacit.domain import Box, Domain
 from tacit.errors import SettingError
 from tacit.events import DayDigest
+from tacit.mechanisms.continual import Candidate, CounterFiles, Stream, compare, start_counter
+from tacit.mechanisms.continual.counter import check_statable
+from tacit.mechanisms.continual.recording import release_name
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
-from tacit.rounding import percent, whole
 
 app = typer.Typer(
     name="counter",

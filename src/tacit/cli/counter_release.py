@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tacit.central.continual import CounterFiles, History, Stream
-from tacit.central.continual.files import default_history
-from tacit.central.continual.history_file import read_history
-from tacit.central.continual.recording import release_name
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import LEDGER, Force, Panel, RuleOptions, takes
 from tacit.cli.rule_words import say_rules
 from tacit.errors import SettingError
+from tacit.mechanisms.continual import CounterFiles, History, Stream
+from tacit.mechanisms.continual.files import default_history
+from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.recording import release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.ledger import Ledger, SpendEntry

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.central.continual import Candidate, CounterFiles, History, Stream
+from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.domain import Box
+from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream
 from tacit.privacy.spend import Spend
-from tacit.rounding import percent, whole
 
 
 def periods(stream: Stream, first: int, stop: int) -> str:

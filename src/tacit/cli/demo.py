@@ -7,21 +7,21 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit._base.rounding import epsilon_at_most
 from tacit.cli import console
-from tacit.datasets import doubs
+from tacit.collection.randomizing import randomize_events
+from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, ReadOptions, open_events
+from tacit.events.datasets import doubs
 from tacit.forecast.past import series_of
 from tacit.forecast.table import forecaster_named
-from tacit.mechanisms import plan_for
+from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
 from tacit.privacy.ledger import Ledger
-from tacit.randomizing import randomize_events
 from tacit.release import Release
-from tacit.rounding import epsilon_at_most
-from tacit.tally import ExactTally
-from tacit.tallying import estimate_tally, tally_reports
 
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
 _WRITTEN: Final = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")

@@ -9,10 +9,11 @@ from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
-from tacit._validate import check_positive, check_share
+from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import PlacesColumns
 from tacit.cli.populations import populations
+from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast
 from tacit.forecast.crews import DEFAULT_QUANTILE
@@ -22,7 +23,6 @@ from tacit.forecast.past import series_of
 from tacit.forecast.table import FORECASTERS
 from tacit.pages.words import plural
 from tacit.release import Release
-from tacit.series import Series
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
 _USUAL_LEVELS: Final = (80.0, 95.0)

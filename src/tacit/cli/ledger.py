@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.rounding import epsilon_at_most
 from tacit.cli import console
 from tacit.cli.counter_release import is_counter, published_history, restated_by
 from tacit.cli.ledger_file import LedgerFile, default_ledger, restated, say_ledger
@@ -19,7 +20,6 @@ from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
 from tacit.release.files import check_ending
-from tacit.rounding import epsilon_at_most
 
 app = typer.Typer(
     name="ledger",

@@ -7,16 +7,16 @@ from typing import Annotated, Final
 
 import typer
 
-from tacit.central.continual.history_file import read_history
-from tacit.central.continual.state_file import read_state
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.collection.wire import ReportFile
+from tacit.counts.tally import Tally
 from tacit.errors import FormatError
+from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.state_file import read_state
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 from tacit.release.files import is_release
-from tacit.tally import Tally
-from tacit.wire import ReportFile
 
 _LONGEST_MAGIC: Final = 8  # that of report files
 

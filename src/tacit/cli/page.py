@@ -12,10 +12,10 @@ from tacit.cli.described import looked_at
 from tacit.cli.ledger_file import LedgerFile, stated_now
 from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
 from tacit.cli.sources import say_bad_rows
+from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
 from tacit.pages import make_page
 from tacit.release import Release
-from tacit.tally import ExactTally
 
 
 @takes(reading=Panel("Outlines of places, and the true events of --laboratory", ReadingOptions))

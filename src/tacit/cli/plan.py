@@ -8,22 +8,22 @@ from typing import Annotated, Final
 
 import typer
 
-from tacit._validate import check_one_of
-from tacit.central.table import CENTRAL_MECHANISMS, central_plan_for
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
+from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.compare import QuestionOptions, n_bins_of, say_comparison
 from tacit.cli.options import DomainOptions, Force, Panel, takes
 from tacit.cli.sources import domain_of
+from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import SettingError
-from tacit.mechanisms import MECHANISMS, mechanism_of, plan_for
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_plan_for
+from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, Question, Situation, choose, compare
+from tacit.mechanisms.planner.words import choice_words
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.planner import CURATOR, GAUSSIAN, NOBODY, Question, Situation, choose, compare
-from tacit.planner.words import choice_words
 from tacit.privacy.unit import Unit
-from tacit.provenance import Provenance
 from tacit.release import PrivacyStatement
-from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
 _CURATOR: Final = "For a curator, with --trust curator"
 _ANY_NUMBER: Final = 1e6

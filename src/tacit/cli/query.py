@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.refined_words import say_model
 from tacit.release import Release
-from tacit.rounding import percent, whole
 
 
 def query(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.domain import Box
 from tacit.release import Release
 from tacit.release.agreement import BY_CHANCE, LEVEL, contradiction, contradictions
-from tacit.rounding import percent, whole
 
 SHOWS_SINGLE_DAYS_FROM: Final = 1.7
 """The epsilon of reports below which a smoothed day is essentially the place's share of the public total."""

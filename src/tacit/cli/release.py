@@ -14,13 +14,13 @@ from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
 from tacit.cli.refined_words import warn_of_contradictions
 from tacit.cli.rule_words import say_rules, warn_of_missing_reports
 from tacit.cli.sources import agreed_plan
+from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
+from tacit.counts.tally import Tally
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
-from tacit.tally import Tally
-from tacit.tallying import estimate_tally, histogram_reports, likelihood_of
 
 
 @takes(rules=Panel("What is shown of the counts", RuleOptions))

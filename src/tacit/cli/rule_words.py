@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.cli import console
-from tacit.estimate import Estimate
+from tacit.counts.estimate import Estimate
 from tacit.release import Release, Rules
 from tacit.release.rules import SUPPRESSED
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tacit._validate import check_one_of
+from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.options import Force
-from tacit.datasets import doubs, library
+from tacit.events.datasets import doubs, library
 
 
 def simulate(

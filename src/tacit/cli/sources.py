@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacit._reading import reading
-from tacit.central.table import central_mechanism_of
+from tacit._base.reading import reading
 from tacit.cli import console
 from tacit.cli.described import Settings
 from tacit.cli.options import DomainOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError
 from tacit.events import BadRowSummary, TableNotes, scan_span
-from tacit.mechanisms import mechanism_of
+from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 
 

@@ -10,9 +10,9 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
 from tacit.cli.sources import agreed_plan
-from tacit.poisoning import watch
-from tacit.tallying import tally_reports
-from tacit.wire import ReportFile
+from tacit.collection.poisoning import watch
+from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import ReportFile
 
 _ALARMS_SHOWN = 5
 

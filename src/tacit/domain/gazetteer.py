@@ -242,7 +242,7 @@ def _qualifier(row: PlaceRow) -> str:
 
 @lru_cache(maxsize=len(BUILTIN))
 def _builtin(name: str) -> Gazetteer:
-    folder = resources.files("tacit").joinpath("datasets", "places")
+    folder = resources.files("tacit.domain").joinpath("places")
     text, tiles = (folder.joinpath(file).read_text(encoding="utf-8") for file in (f"{name}.csv", f"{name}_tiles.csv"))
     table = read_table(text, source=name)
     return Gazetteer(table.levels, table.rows, name, tiles=read_table(tiles, source=f"{name}_tiles").tiles)

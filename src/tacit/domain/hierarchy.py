@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.domain.place import PlaceAxis
 from tacit.domain.time import TimeAxis
 from tacit.errors import FormatError, SettingError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._limits import MOST_CELLS
+from tacit._base.limits import MOST_CELLS
 from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.period import When
 from tacit.domain.place import PlaceAxis

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.domain.grid import Grid
 from tacit.domain.period import When, parse_period
 from tacit.domain.step import EPOCH, STEPS, Seconds, check_coarsens, floor, parse_step, seconds_of

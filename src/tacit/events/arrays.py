@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 
 
 def is_text(kind: Any) -> bool:

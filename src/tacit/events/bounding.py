@@ -28,7 +28,7 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.events.counts import CountKeeper
 from tacit.events.interpret import EventBatch

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.errors import NotDescribed, UnreadableFile
 from tacit.events.arrays import bytes_and_offsets, is_utf8
 from tacit.events.csv_blocks import Block, RegularRows, cut_blocks, cut_lines, regular_rows, row_at

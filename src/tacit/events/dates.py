@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.errors import AmbiguousDate
 from tacit.events.arrays import bytes_and_offsets, is_text, text_of
 from tacit.events.date_format import ANY_DATE, DateForm, DateOrder, parse_date_format

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.domain import Domain, TimeAxis
 from tacit.domain.zone import ZoneTable
 from tacit.events.arrays import text_of

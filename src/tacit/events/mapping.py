@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tacit._validate import check_at_least, check_one_of
+from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import MissingColumn, SettingError, UnreadableFile
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.events.arrays import is_text, text_of
 from tacit.events.badrows import Reason
 

@@ -18,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._reading import read_document, reading
-from tacit._validate import check_one_of
+from tacit._base.extras import require
+from tacit._base.reading import read_document, reading
+from tacit._base.validation import check_one_of
 from tacit.domain import PlaceAxis
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError, UnreadableFile

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, SettingError, UnreadableFile
 from tacit.events.arrays import is_text

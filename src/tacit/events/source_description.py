@@ -14,9 +14,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tacit._extras import require
-from tacit._files import write_whole
-from tacit._validate import check_one_of
+from tacit._base.extras import require
+from tacit._base.files import write_whole
+from tacit._base.validation import check_one_of
 from tacit.domain.zone import zone_info
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.events.date_format import DateOrder, parse_date_format

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.arrays import is_text, readable
 from tacit.events.mapping import ReadOptions

@@ -8,7 +8,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.events.arrays import bytes_and_offsets, is_text, text_of
 from tacit.events.badrows import Reason
 

@@ -18,17 +18,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._files import write_whole
-from tacit._validate import check_at_least
+from tacit._base.files import write_whole
+from tacit._base.validation import check_at_least
+from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
+from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.laws import CountLaw
 from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances, squared_errors
-from tacit.forecast.seasons import season_length
-from tacit.series import Series
-from tacit.tally import ExactTally
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 Report = Callable[[int, int | None], None]

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
-from tacit.forecast.covariates import Covariates
+from tacit._base.validation import check_at_least
+from tacit.counts.series import Series
 from tacit.forecast.history import History, positive_means
-from tacit.forecast.seasons import n_slots, season_length, slots
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import n_slots, season_length, slots
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -17,18 +17,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_at_least, check_one_of, check_positive, check_share
+from tacit._base.extras import require
+from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
+from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast.cases import LEADS, Cases, Start, collect_cases
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.features import feature_names
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.history import History
-from tacit.forecast.seasons import season_length
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_at_least
+from tacit._base.extras import require
+from tacit._base.validation import check_at_least
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.school_zones import TABLE_BEGINS, ZoneSpan, parse_zones, zones_of_academy
+from tacit.statespace.covariates import Covariates
 
 FloatArray = NDArray[np.float64]
 Days = NDArray[np.datetime64]

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.features import Past, feature_rows
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.habits import Habits
 from tacit.forecast.history import History
-from tacit.forecast.seasons import season_length
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._limits import LARGEST_EXPANDED, LARGEST_NUMBER
-from tacit._validate import check_at_least, check_one_of
+from tacit._base.extras import require
+from tacit._base.limits import LARGEST_EXPANDED, LARGEST_NUMBER
+from tacit._base.validation import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.arrays import codes_of, is_text, text_of
@@ -26,8 +26,8 @@ from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
 from tacit.forecast.climatology import carried_on
-from tacit.forecast.covariates import Covariates
-from tacit.forecast.seasons import bins_per_day
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import bins_per_day
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_positive, check_share
-from tacit.forecast.laws import CountLaw
+from tacit._base.validation import check_positive, check_share
+from tacit.counts.count_law import CountLaw
 
 DEFAULT_QUANTILE: Final = 0.9
 _SLACK: Final = 1e-9

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.ahead import Ahead
-from tacit.forecast.laws import CountLaw
-from tacit.forecast.shares import Shares
+from tacit.counts.count_law import CountLaw
+from tacit.statespace.ahead import Ahead
+from tacit.statespace.share_model import Shares
 
 FloatArray = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.covariates import Covariates
-from tacit.forecast.days import calendar_columns
 from tacit.forecast.habits import Levels, fading
 from tacit.forecast.history import History
-from tacit.forecast.seasons import season_length
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.days import calendar_columns
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._cells import harmless
-from tacit._extras import require
-from tacit._files import write_whole
+from tacit._base.csv_cells import harmless
+from tacit._base.extras import require
+from tacit._base.files import write_whole
+from tacit.counts.count_law import CountLaw
 from tacit.errors import SettingError
 from tacit.forecast.crews import DEFAULT_QUANTILE, crews_for
 from tacit.forecast.forecast import Forecast
-from tacit.forecast.laws import CountLaw
 
 ALL_PLACES: Final = "all"
 _KEY: Final = b"tacit"

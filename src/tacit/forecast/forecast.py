@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.count_law import CountLaw
 from tacit.domain import Domain
-from tacit.forecast.laws import CountLaw
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.covariates import Covariates
+from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast, Forecasts
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 
 class Forecaster(Protocol):

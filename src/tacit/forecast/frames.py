@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_one_of
+from tacit._base.extras import require
+from tacit._base.validation import check_one_of
+from tacit.counts.measured import Measured
+from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
 from tacit.errors import DataError, MissingColumn, SettingError
 from tacit.forecast.forecast import Forecast
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 

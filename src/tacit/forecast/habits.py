@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
+from tacit._base.extras import require
 from tacit.forecast.history import History
-from tacit.forecast.seasons import n_slots, season_length, slots
+from tacit.statespace.season_lengths import n_slots, season_length, slots
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

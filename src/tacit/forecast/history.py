@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._fields import damaged, number, text, truth
-from tacit._limits import MOST_REPORTS
+from tacit._base.extras import require
+from tacit._base.fields import damaged, number, text, truth
+from tacit._base.limits import MOST_REPORTS
+from tacit.counts.measured import Measured
+from tacit.counts.series import Series
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
+from tacit.counts.series import Series
 from tacit.forecast.boosting import BoostingForecaster, corrected
 from tacit.forecast.cases import Cases, collect_cases
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.history import History, long_run_shares
-from tacit.forecast.seasons import season_length
 from tacit.randomness import SeededRandomness
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 

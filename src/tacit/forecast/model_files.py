@@ -19,18 +19,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._archives import read_array, read_members
-from tacit._fields import text, texts, whole
-from tacit._files import write_whole
-from tacit._reading import parse_json, reading
+from tacit._base.archives import read_array, read_members
+from tacit._base.fields import text, texts, whole
+from tacit._base.files import write_whole
+from tacit._base.reading import parse_json, reading
+from tacit.counts.count_law import LARGEST
+from tacit.counts.series import Series
 from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.history import series_state
-from tacit.forecast.laws import LARGEST
 from tacit.forecast.table import FORECASTERS, forecaster_named
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 FORMAT: Final = 2
 _MANIFEST: Final = "model.json"

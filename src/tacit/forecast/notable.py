@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast
-from tacit.series import Series
 
 FloatArray = NDArray[np.float64]
 

@@ -8,17 +8,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_at_least, check_positive
+from tacit._base.extras import require
+from tacit._base.validation import check_at_least, check_positive
+from tacit.counts.series import Series
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.forecast.covariates import Covariates
-from tacit.forecast.days import calendar_columns
 from tacit.forecast.history import History
-from tacit.forecast.seasons import season_length
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.days import calendar_columns
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

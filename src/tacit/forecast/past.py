@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.release import Release
-from tacit.series import Series
 
 FEWEST_BINS: Final = 2
 

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.laws import CountLaw
-from tacit.series import Series
+from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
 
 FloatArray = NDArray[np.float64]
 

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.forecast.covariates import Covariates
+from tacit.counts.measured import Measured
+from tacit.counts.series import Series
 from tacit.forecast.gaps import gaps, leading_zeros
-from tacit.forecast.seasons import season_length
-from tacit.forecast.totals import Followed, TotalModel, Totals
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
+from tacit.statespace.totals import Followed, TotalModel, Totals
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

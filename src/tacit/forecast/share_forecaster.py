@@ -9,19 +9,19 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
+from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
 from tacit.errors import DataError, PlanMismatch, SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.dealt import Dealt
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.forecast.history import check_origins, series_of_state, series_state
-from tacit.forecast.laws import CountLaw
 from tacit.forecast.seen import Seen
 from tacit.forecast.settings import Settings
-from tacit.forecast.shares import ShareModel, Weights
 from tacit.forecast.spread_forecaster import coming, gap_notes
-from tacit.forecast.totals import FEWEST_BINS, Followed, TotalModel, Totals
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.share_model import ShareModel, Weights
+from tacit.statespace.totals import FEWEST_BINS, Followed, TotalModel, Totals
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -72,10 +72,10 @@ class _Learned:
 class ShareForecaster(Settings):
     """What is expected of a place is what is expected of all of them, times its share.
 
-    The total is followed by a filter of its rate (:mod:`tacit.forecast.totals`), shares by one of their own
-    (:mod:`tacit.forecast.shares`); :mod:`tacit.forecast.dealt` says what that makes of the law of a count. The noise of
-    the mechanism enters as what it is, variance of what is measured: a noisy bin counts for less, and no count is ever
-    clipped.
+    The total is followed by a filter of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
+    (:mod:`tacit.statespace.share_model`); :mod:`tacit.forecast.dealt` says what that makes of the law of a count. The
+    noise of the mechanism enters as what it is, variance of what is measured: a noisy bin counts for less, and no count
+    is ever clipped.
 
     ``prior`` names the population of each place, or anything else public that shares are about in proportion to: it
     helps where noise hides small places.

@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.count_law import CountLaw
 from tacit.forecast.history import History
-from tacit.forecast.laws import CountLaw
-from tacit.forecast.seasons import season_length
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

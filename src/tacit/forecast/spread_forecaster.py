@@ -10,16 +10,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
+from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import PlanMismatch, SettingError
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.forecast.history import History, check_origins, long_run_shares, series_of_state, series_state
-from tacit.forecast.laws import CountLaw
 from tacit.forecast.settings import Settings
 from tacit.forecast.spread import Expected, Spread
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -19,16 +19,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_at_least, check_positive
+from tacit._base.extras import require
+from tacit._base.validation import check_at_least, check_positive
+from tacit.counts.series import Series
 from tacit.errors import DataError
 from tacit.forecast.boosting import BoostingForecaster, fewest_losses
 from tacit.forecast.cases import Cases, Start, collect_cases
-from tacit.forecast.covariates import Covariates
 from tacit.forecast.features import feature_groups, feature_names
 from tacit.forecast.history import History, long_run_shares
-from tacit.forecast.seasons import season_length
-from tacit.series import Series
+from tacit.statespace.covariates import Covariates
+from tacit.statespace.season_lengths import season_length
 
 FloatArray = NDArray[np.float64]
 Progress = Callable[[int, float], None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tacit.figures import LABORATORY, ON_PAGE
-from tacit.figures.forecasts import leaderboard_chart, leads_chart
 from tacit.forecast.backtest import Leaderboard
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
+from tacit.pages.figures import LABORATORY, ON_PAGE
+from tacit.pages.figures.forecasts import leaderboard_chart, leads_chart
 from tacit.pages.forecast_words import ahead, moment
 from tacit.pages.page import common_parts, write_page
 from tacit.pages.sections import without_rows

@@ -8,9 +8,6 @@ from typing import Final
 
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
-from tacit.figures import outlines
-from tacit.figures.charts import MOST_PLACES
-from tacit.figures.forecasts import FEW_BINS
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import remarks_of
 from tacit.forecast.forecast import Forecast
@@ -19,6 +16,9 @@ from tacit.forecast.past import series_of
 from tacit.forecast.table import FORECASTERS
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.figures import outlines
+from tacit.pages.figures.charts import MOST_PLACES
+from tacit.pages.figures.forecasts import FEW_BINS
 from tacit.pages.forecast_words import how_often, moment
 from tacit.pages.page import common_parts, write_page
 from tacit.pages.words import sentence_case, step_noun

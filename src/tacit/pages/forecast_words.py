@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from tacit._base.rounding import percent
 from tacit.pages.words import counted, number, period, step_noun
-from tacit.rounding import percent
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SHARES: Final = {0.5: "1 time in 2", 0.75: "3 times in 4", 0.8: "4 times in 5", 0.9: "9 times in 10"}

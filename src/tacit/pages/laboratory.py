@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.evaluate import error_rates
-from tacit.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short_names, truth_by
-from tacit.figures.counts import Counts
+from tacit.counts.tally import ExactTally
+from tacit.pages.evaluate import error_rates
+from tacit.pages.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short_names, truth_by
+from tacit.pages.figures.counts import Counts
 from tacit.pages.sections import without_rows
 from tacit.pages.selection import Selection
 from tacit.pages.words import number, percent, period
-from tacit.tally import ExactTally
 
 
 def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit._extras import require
-from tacit._files import write_whole
+from tacit._base.extras import require
+from tacit._base.files import write_whole
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
+from tacit._base.rounding import percent as level_percent
+from tacit.counts.tally import ExactTally
 from tacit.events.places import Polygons
-from tacit.figures import LABORATORY, outlines, short_names
-from tacit.figures.charts import MOST_PLACES
 from tacit.pages import sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.figures import LABORATORY, outlines, short_names
+from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.forecast_words import decimals, expected
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
 from tacit.pages.words import counted, listed, number, percent, plural, rough_at_least, rough_at_most, step_noun
 from tacit.release import Release
-from tacit.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.rounding import percent as level_percent
-from tacit.tally import ExactTally
 
 
 def make_page(

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.figures import (
+from tacit._base.rounding import at_most, epsilon_at_most, percent
+from tacit.pages.embedding import csv_link
+from tacit.pages.figures import (
     ON_PAGE,
     Choice,
     Counts,
@@ -23,15 +25,13 @@ from tacit.figures import (
     short_names,
     tile_map,
 )
-from tacit.figures.counts import HIDDEN_WORDS, largest_relative_error, rounded
-from tacit.figures.outlines import Outlines
-from tacit.pages.embedding import csv_link
+from tacit.pages.figures.counts import HIDDEN_WORDS, largest_relative_error, rounded
+from tacit.pages.figures.outlines import Outlines
 from tacit.pages.printed import column_width, sheets
 from tacit.pages.selection import MOST_CELLS, Selection
 from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
 from tacit.pages.words import percent as percent_of
 from tacit.release import PrivacyStatement, Release
-from tacit.rounding import at_most, epsilon_at_most, percent
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
 _LABELED_TILES: Final = 60

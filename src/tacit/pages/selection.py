@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain import PlaceAxis
-from tacit.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
+from tacit.pages.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
 from tacit.release import Release
 
 MOST_PLACES: Final = 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tacit.rounding import round_up
+from tacit._base.rounding import round_up
 
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.noise import Unstated
-from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import Unstated
+from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 _SLACK: Final = 1e-9
 

@@ -2,10 +2,10 @@ r"""Counts that add up: days to months to years, and places to the public number
 
 Projected days do not add up to projected months: every projection is biased, and the bias of a sum of many days is
 many times that of a month projected as a whole. Here every year, month and day is projected on its own, and the one
-least-squares solver (:mod:`tacit.tree_fusion`) reconciles them. Their errors that matter are biases, not noise, which
-all levels share: the bias of a projected count is in proportion to its standard error :math:`\sigma`, and the biases
-of n siblings add up, so the sum of n children of a parent of variance :math:`n \sigma^2` errs by :math:`n \sigma`
-where the parent errs by :math:`\sqrt n \sigma`. The sum therefore counts 1/n of the parent: each level has the
+least-squares solver (:mod:`tacit.counts.tree_least_squares`) reconciles them. Their errors that matter are biases, not
+noise, which all levels share: the bias of a projected count is in proportion to its standard error :math:`\sigma`, and
+the biases of n siblings add up, so the sum of n children of a parent of variance :math:`n \sigma^2` errs by :math:`n
+\sigma` where the parent errs by :math:`\sqrt n \sigma`. The sum therefore counts 1/n of the parent: each level has the
 variance of the noise of the level above it. Where that leaves days below zero, they are moved to the nearest counts
 that are not and that still add up, by projecting in turn onto days that can be and onto days of the right sums
 (Dykstra's method).
@@ -25,13 +25,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import Unstated
+from tacit.counts.norm_sub import norm_sub
+from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.noise import Unstated
-from tacit.postprocess.simplex import projected
-from tacit.tree_fusion import TreeFusion
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -74,10 +74,10 @@ def add_up(estimate: Estimate) -> Estimate:
 def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatArray:
     """Leaves that add up, near the projections of all levels; every period has its total."""
     sums = tree.sum_leaves(totals.astype(np.int64))
-    nodes = projected(tree.sum_leaves(values), sums)
+    nodes = norm_sub(tree.sum_leaves(values), sums)
     if tree.height:
         fused = tree.sum_leaves(TreeFusion(tree, level_variances(tree)).fuse(nodes))
-        nodes[tree.level_slice(0)] = projected(fused[tree.level_slice(0)], sums[tree.level_slice(0)])
+        nodes[tree.level_slice(0)] = norm_sub(fused[tree.level_slice(0)], sums[tree.level_slice(0)])
         for level in range(1, tree.n_levels):
             part, above = tree.level_slice(level), tree.level_slice(level - 1)
             first = tree.first_children(level - 1)
@@ -111,7 +111,7 @@ def _parted(rows: FloatArray, parents: FloatArray, first: IntArray) -> FloatArra
     low = rows.min(initial=0.0) - parents.max(initial=0.0) - 1.0
     table = np.full((len(sizes), rows.shape[1], int(sizes.max())), low)
     table[groups, :, places] = rows
-    flat = projected(table.reshape(-1, table.shape[2]), parents.ravel())
+    flat = norm_sub(table.reshape(-1, table.shape[2]), parents.ravel())
     return flat.reshape(table.shape)[groups, :, places]
 
 
@@ -126,7 +126,7 @@ def shared_out(rows: FloatArray, totals: IntArray, parents: FloatArray, first: I
     for _ in range(_MOST_ROUNDS):
         lacking = parents - np.add.reduceat(here, first[:-1], axis=0)
         with_sums = here + (lacking / sizes[:, None])[groups] + push
-        here = projected(with_sums, totals)
+        here = norm_sub(with_sums, totals)
         push = with_sums - here
         if np.abs(np.add.reduceat(here, first[:-1], axis=0) - parents).max() <= _SLACK * (1 + parents.max()):
             break

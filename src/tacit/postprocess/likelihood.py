@@ -23,13 +23,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least, check_positive
+from tacit._base.validation import check_at_least, check_positive
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import Unstated
+from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.noise import Unstated
 from tacit.postprocess.likelihood_steps import climbed, weighed
-from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
-from tacit.provenance import Provenance
+from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base.kernels import likelihood_kernels
 
 if TYPE_CHECKING:
     from tacit.postprocess.likelihood import ReportHistogram
@@ -74,7 +74,7 @@ def _newton(histogram: ReportHistogram, bins: IntArray, here: FloatArray, factor
     k = here.shape[1]
     bend = np.empty((len(bins), k, k))
     n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
-    _kernels.likelihood_kernels(n_entries * k).curve(
+    likelihood_kernels(n_entries * k).curve(
         histogram.supports,
         histogram.which,
         histogram.counts,
@@ -120,7 +120,7 @@ def weighed(histogram: ReportHistogram, bins: IntArray, shares: FloatArray) -> t
     """The factors m of the shares of some bins, and their log-likelihoods."""
     factors, values = np.empty(shares.shape), np.empty(len(bins))
     n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
-    _kernels.likelihood_kernels(n_entries * histogram.n_cells).weigh(
+    likelihood_kernels(n_entries * histogram.n_cells).weigh(
         histogram.supports,
         histogram.which,
         histogram.counts,

@@ -15,11 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import OracleNoise, Unstated
+from tacit.counts.norm_sub import norm_sub
+from tacit.counts.oracle_distributions import SupportLaw
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.noise import OracleNoise, Unstated
-from tacit.postprocess.simplex import cells_of_rows, projected, rows_with_totals
-from tacit.support_laws import SupportLaw
+from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 FloatArray = NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def nearest_counts(values: FloatArray, totals: FloatArray, covariance: FloatArra
     is_certain = np.abs(covariance.sum(axis=(1, 2))) < 1e-9 * k
     covariance = covariance + is_certain[:, None, None] / k
     metric: FloatArray = np.linalg.inv(covariance).astype(np.float64, copy=False)
-    x = projected(values, totals.astype(np.int64))
+    x = norm_sub(values, totals.astype(np.int64))
     may_be_positive = x > 0
     is_open = np.ones(n_rows, bool)
     for _ in range(20 * k):

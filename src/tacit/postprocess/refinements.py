@@ -13,14 +13,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import FactorizationNoise, LinearImage, OracleNoise
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.noise import FactorizationNoise, LinearImage, OracleNoise
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.coherence import add_up
+from tacit.postprocess.norm_sub import project
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
-from tacit.postprocess.simplex import project
 
 ENOUGH_PERIODS: Final = 60
 """From so many periods on there is enough to learn how much counts vary from one to the next."""

@@ -33,11 +33,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_one_of
+from tacit._base.validation import check_one_of
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import SampledTreeNoise, TreeNoise, Unstated
+from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
-from tacit.noise import SampledTreeNoise, TreeNoise, Unstated
-from tacit.tree_fusion import TreeFusion
 
 FloatArray = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit._extras import require
-from tacit._validate import check_at_least, check_one_of, check_positive, check_share
+from tacit._base.extras import require
+from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.errors import MissingExtra, SettingError
 from tacit.privacy.cost import Cost, check_delta, check_rho
 from tacit.privacy.directed import DIGITS, float_above

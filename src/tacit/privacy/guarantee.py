@@ -26,11 +26,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
+from tacit._base.rounding import epsilon_at_most
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
 from tacit.privacy.unit import Unit
-from tacit.rounding import epsilon_at_most
 
 COORDINATES: Final = ("time", "place")
 USUAL_DELTA: Final = 1e-6

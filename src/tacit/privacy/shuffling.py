@@ -22,12 +22,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._extras import require
-from tacit._validate import check_at_least
+from tacit._base.extras import require
+from tacit._base.rounding import epsilon_at_most
+from tacit._base.validation import check_at_least
 from tacit.errors import MissingExtra
 from tacit.privacy.cost import check_delta
 from tacit.privacy.epsilon import check_epsilon
-from tacit.rounding import epsilon_at_most
 
 FloatArray = NDArray[np.float64]
 

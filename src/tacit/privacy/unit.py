@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tacit._validate import check_at_least, check_one_of
+from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import FormatError, SettingError
 
 UNITS: Final = ("event", "user-day")

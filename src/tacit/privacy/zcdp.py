@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from tacit._validate import check_positive, check_share
+from tacit._base.validation import check_positive, check_share
 from tacit.privacy.directed import DIGITS, float_above, float_below
 
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2

@@ -28,8 +28,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
-from tacit._validate import check_at_least
+from tacit._base.kernels import CoinKernels, coin_kernels, unary_kernels
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.source import Randomness
 
@@ -60,7 +60,7 @@ def bernoulli_bits(n_bits: int, threshold: int, randomness: Randomness) -> NDArr
     """
     check_at_least(0, n_bits=n_bits)
     heads = np.empty(_words_for(n_bits), np.uint64)
-    _Coins(threshold, heads.size, _kernels.coin_kernels(n_bits), randomness).toss(heads, n_bits)
+    _Coins(threshold, heads.size, coin_kernels(n_bits), randomness).toss(heads, n_bits)
     return heads
 
 
@@ -80,8 +80,8 @@ def bernoulli_rows(
     check_at_least(1, n_cells=n_cells)
     rows = np.empty((cells.size, (n_cells + 7) // 8), np.uint8)
     n_at_once = min(cells.size, max(1, ROWS_WORDS * COIN_BITS // n_cells))
-    kernels = _kernels.unary_kernels(cells.size * n_cells)
-    coins = _kernels.coin_kernels(cells.size * n_cells)
+    kernels = unary_kernels(cells.size * n_cells)
+    coins = coin_kernels(cells.size * n_cells)
     # rows of whole words are tossed where they belong
     in_place = n_cells % COIN_BITS == 0 and np.little_endian
     noise = np.empty(_words_for(n_at_once * n_cells), np.uint64)
@@ -103,7 +103,7 @@ def bernoulli_rows(
 class _Coins:
     """Coins of one threshold, with the memory to toss ``CHUNK_WORDS`` words of them at a time."""
 
-    def __init__(self, threshold: int, n_words: int, kernels: _kernels.CoinKernels, randomness: Randomness) -> None:
+    def __init__(self, threshold: int, n_words: int, kernels: CoinKernels, randomness: Randomness) -> None:
         self._threshold = threshold
         self._rounds = _rounds_of(threshold)
         self._kernels = kernels

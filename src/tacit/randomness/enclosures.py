@@ -10,7 +10,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit._validate import check_positive
+from tacit._base.validation import check_positive
 
 Enclosure = tuple[int, int]
 

@@ -37,8 +37,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
-from tacit._validate import check_at_least
+from tacit._base.kernels import InversionKernels, inversion_kernels
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.enclosures import Enclosure, coarser, exact_positive, exp_minus, product, quotient
 from tacit.randomness.inversion import Inversion, settle
@@ -75,10 +75,10 @@ def discrete_gaussian(count: int, variance: Fraction | float, *, randomness: Ran
     sampler: _Tabled | _Blocked
     if exact <= LARGEST_TABLED_VARIANCE:
         sampler = _tabled(exact)
-        kernels = _kernels.inversion_kernels(count)
+        kernels = inversion_kernels(count)
     else:
         sampler = _blocked(exact)
-        kernels = _kernels.inversion_kernels(3 * count)
+        kernels = inversion_kernels(3 * count)
     for first in range(0, count, CHUNK):
         sampler.draw(out[first : first + CHUNK], kernels, randomness)
     return out
@@ -105,7 +105,7 @@ class _Tabled:
 
     magnitudes: Inversion
 
-    def draw(self, out: NDArray[np.int64], kernels: _kernels.InversionKernels, randomness: Randomness) -> None:
+    def draw(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> None:
         words = randomness.words(out.size)
         self.magnitudes.draw(words, out, kernels, randomness)
         kernels.sign(words, out)
@@ -124,7 +124,7 @@ class _Blocked:
     n_low_bits: int
     factors: NDArray[np.uint64]
 
-    def draw(self, out: NDArray[np.int64], kernels: _kernels.InversionKernels, randomness: Randomness) -> None:
+    def draw(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> None:
         rejected = np.flatnonzero(self._propose(out, kernels, randomness))
         while rejected.size:
             again = np.empty(rejected.size, np.int64)
@@ -132,9 +132,7 @@ class _Blocked:
             out[rejected] = again
             rejected = rejected[still]
 
-    def _propose(
-        self, out: NDArray[np.int64], kernels: _kernels.InversionKernels, randomness: Randomness
-    ) -> NDArray[np.bool_]:
+    def _propose(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> NDArray[np.bool_]:
         """Overwrite ``out`` with a proposal each, and say which are rejected."""
         signs = randomness.words(out.size)
         self.blocks.draw(signs, out, kernels, randomness)

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base.kernels import integer_kernels
 from tacit.errors import SettingError
 from tacit.randomness.source import Randomness
 
@@ -48,7 +48,7 @@ def integers_below(limits: tuple[int, ...] | range, n_rows: int, randomness: Ran
     n_lanes = n_rows * len(limits)
     lanes = _lanes(randomness.words(-(-n_lanes * tiled.itemsize // 8)), tiled.dtype)[:n_lanes]
     values = np.empty(n_lanes, tiled.dtype)
-    rejected = _kernels.integer_kernels(n_lanes).scale(lanes, tiled, surplus, values)
+    rejected = integer_kernels(n_lanes).scale(lanes, tiled, surplus, values)
     while rejected.size:
         bounds = tiled[rejected % tiled.size].astype(np.uint64)
         products = (randomness.words(rejected.size) >> _32) * bounds

@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
+from tacit._base.kernels import InversionKernels
 from tacit.randomness.enclosures import Enclosure
 from tacit.randomness.source import Randomness
 
@@ -76,7 +76,7 @@ class Inversion:
         self,
         words: NDArray[np.uint64],
         out: NDArray[np.int64],
-        kernels: _kernels.InversionKernels,
+        kernels: InversionKernels,
         randomness: Randomness,
     ) -> None:
         """Overwrite ``out`` with a draw for each word; the source is asked only for digits beyond the 63rd."""

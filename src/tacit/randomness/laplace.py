@@ -31,8 +31,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _kernels
-from tacit._validate import check_at_least
+from tacit._base.kernels import InversionKernels, inversion_kernels
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.enclosures import Enclosure, coarser, exact_positive, exp_minus, product, quotient
 from tacit.randomness.inversion import Inversion
@@ -65,7 +65,7 @@ def discrete_laplace(count: int, rate: Fraction | float, *, randomness: Randomne
     check_at_least(0, count=count)
     tables = _tables(_checked(rate))
     out = np.empty(count, np.int64)
-    kernels = _kernels.inversion_kernels(count * (1 + len(tables.groups)))
+    kernels = inversion_kernels(count * (1 + len(tables.groups)))
     words = np.empty(min(count, CHUNK), np.uint64)
     for first in range(0, count, CHUNK):
         part = out[first : first + CHUNK]
@@ -95,7 +95,7 @@ class _Tables:
         self,
         words: NDArray[np.uint64],
         out: NDArray[np.int64],
-        kernels: _kernels.InversionKernels,
+        kernels: InversionKernels,
         randomness: Randomness,
     ) -> None:
         randomness.fill(words)

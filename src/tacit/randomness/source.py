@@ -17,7 +17,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 
 REKEY_AFTER_BYTES: Final = 1 << 32

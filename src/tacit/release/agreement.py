@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.estimate import Answer
+from tacit.counts.query import answer
 from tacit.domain import Box
-from tacit.estimate import Answer
-from tacit.query import answer
 from tacit.release.hiding import intervals
 from tacit.release.release import Release
 

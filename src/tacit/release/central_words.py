@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT
 from tacit.privacy.unit import Unit
-from tacit.rounding import at_most, epsilon_at_most, percent_at_most
 
 if TYPE_CHECKING:
     from tacit.release.statement import PrivacyStatement

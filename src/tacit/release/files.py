@@ -19,22 +19,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._cells import as_it_was, harmless
-from tacit._extras import require
-from tacit._fields import number, numbers, text, texts, whole
-from tacit._files import write_whole
-from tacit._limits import MOST_CELLS, MOST_REPORTS
-from tacit._packing import pack_array
-from tacit._reading import check_regular, claim, parse_json, reading
-from tacit._validate import check_share
+from tacit._base.csv_cells import as_it_was, harmless
+from tacit._base.extras import require
+from tacit._base.fields import number, numbers, text, texts, whole
+from tacit._base.files import write_whole
+from tacit._base.limits import MOST_CELLS, MOST_REPORTS
+from tacit._base.packing import pack_array
+from tacit._base.reading import check_regular, claim, parse_json, reading
+from tacit._base.validation import check_share
+from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.estimate import Estimate
-from tacit.noise import noise_from_dict
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
-from tacit.provenance import Provenance
+from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import BLANKED, Release
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.statement import PrivacyStatement

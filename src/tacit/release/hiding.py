@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise
-from tacit.noise.state_space import StateSpaceNoise
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise
+from tacit.statespace.smoothed_noise import StateSpaceNoise
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tacit.rounding import at_most, epsilon_at_most, percent_at_most
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 
 if TYPE_CHECKING:
     from tacit.release.statement import PrivacyStatement

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import check_share
+from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
+from tacit._base.validation import check_share
+from tacit.counts.estimate import Answer, Estimate
+from tacit.counts.noise import Noise, Unstated
+from tacit.counts.query import answer
 from tacit.domain import Box, Domain
 from tacit.errors import NotShown, PlanMismatch, SettingError
-from tacit.estimate import Answer, Estimate
-from tacit.noise import Noise, Unstated
 from tacit.plan import Plan
 from tacit.postprocess.refinements import (
     FROM_REPORTS,
@@ -25,12 +27,10 @@ from tacit.postprocess.refinements import (
     refinement_named,
 )
 from tacit.privacy.guarantee import Guarantee
-from tacit.query import answer
 from tacit.release.hiding import intervals, without_cells
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
-from tacit.rounding import epsilon_at_most, four_digits, whole_limits
 
 LARGEST_RELATIVE_ERROR = 1 / 3
 ANOTHER_REFINEMENT = "another"

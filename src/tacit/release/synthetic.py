@@ -20,15 +20,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._cells import harmless
-from tacit._extras import require
-from tacit._files import write_whole
-from tacit._validate import check_one_of
+from tacit._base.csv_cells import harmless
+from tacit._base.extras import require
+from tacit._base.files import write_whole
+from tacit._base.validation import check_one_of
+from tacit.counts.estimate import Estimate
 from tacit.domain import PlaceAxis
 from tacit.errors import SettingError
-from tacit.estimate import Estimate
 from tacit.postprocess import clip, project
-from tacit.postprocess.simplex import cells_of_rows, rows_with_totals
+from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.release.release import Release
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tacit._validate import check_at_least
+from tacit._base.validation import check_at_least
 from tacit.errors import PlanMismatch, SettingError
 
 if TYPE_CHECKING:
-    from tacit.estimate import Estimate
+    from tacit.counts.estimate import Estimate
     from tacit.plan import Plan
     from tacit.release.release import Release
 

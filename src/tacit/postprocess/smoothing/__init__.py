@@ -7,7 +7,7 @@
 """
 
 from tacit.postprocess.smoothing.filtering import filtered
-from tacit.postprocess.smoothing.model import Variability
 from tacit.postprocess.smoothing.steps import smooth
+from tacit.statespace.model import Variability
 
 __all__ = ["Variability", "filtered", "smooth"]

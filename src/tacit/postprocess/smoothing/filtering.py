@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.noise.drifting import StateSpace, rounded
-from tacit.noise.filtered import FilteredNoise
-from tacit.postprocess.smoothing.measured import Measured, measured
-from tacit.postprocess.smoothing.model import Setting, Variability, bursts
-from tacit.postprocess.smoothing.seasons import Seasons, seasons
+from tacit.counts.estimate import Estimate
+from tacit.counts.measured import Measured, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
-from tacit.postprocess.smoothing.steps import fitted
-from tacit.postprocess.smoothing.storms import with_storms
+from tacit.statespace.drifting import StateSpace, rounded
+from tacit.statespace.filtered_noise import FilteredNoise
+from tacit.statespace.fitted import fitted
+from tacit.statespace.model import Setting, Variability, bursts
+from tacit.statespace.seasons import Seasons, seasons
+from tacit.statespace.storms import with_storms
 
 FloatArray = NDArray[np.float64]
 

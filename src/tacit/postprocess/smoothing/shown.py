@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.counts.measured import Measured
+from tacit.counts.norm_sub import norm_sub
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
-from tacit.postprocess.simplex import projected
-from tacit.postprocess.smoothing.measured import Measured
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -35,7 +35,7 @@ _SLACK: Final = 1e-4
 def shown_alone(values: FloatArray, known: Measured) -> FloatArray:
     """The nearest values that counts can have, each time for itself."""
     if known.is_shared:
-        return projected(values, known.exposures.astype(np.int64))
+        return norm_sub(values, known.exposures.astype(np.int64))
     return np.maximum(values, 0.0)
 
 
@@ -45,7 +45,7 @@ def shown_in_periods(values: FloatArray, known: Measured, time: TimeAxis) -> Flo
     if not known.is_shared:
         return known.exposures[:, None] * handed_down(tree, values, None)
     totals = tree.sum_leaves(known.exposures)
-    nodes = projected(tree.sum_leaves(values), totals)
+    nodes = norm_sub(tree.sum_leaves(values), totals)
     for level in range(1, tree.n_levels):
         part, above = tree.level_slice(level), tree.level_slice(level - 1)
         nodes[part] = _raked(nodes[part], totals[part], nodes[above], tree.first_children(level - 1))

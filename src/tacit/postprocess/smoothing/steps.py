@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.noise.drifting import StateSpace, rounded
-from tacit.noise.fused_states import FusedStates
-from tacit.noise.state_space import StateSpaceNoise
-from tacit.postprocess.smoothing.breaks import found_breaks
-from tacit.postprocess.smoothing.fitting import fit, fit_scales
-from tacit.postprocess.smoothing.measured import Measured
-from tacit.postprocess.smoothing.model import OF_RATES, Setting, Variability, bursts
-from tacit.postprocess.smoothing.seasons import Seasons, seasons
-from tacit.postprocess.smoothing.shares import long_run_shares
+from tacit.counts.estimate import Estimate
+from tacit.counts.measured import Measured
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
-from tacit.postprocess.smoothing.storms import with_storms
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
+from tacit.statespace.drifting import StateSpace, rounded
+from tacit.statespace.fitted import fitted
+from tacit.statespace.fused_noise import FusedStates
+from tacit.statespace.model import Variability, bursts
+from tacit.statespace.seasons import seasons
+from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.storms import with_storms
 
 FloatArray = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
 
-_LEAST_SHARE: Final = 0.1
-_REVISIONS: Final = 2
 _INFLATION: Final = 1.06
 
 
@@ -82,45 +78,6 @@ def smooth(
         values = np.maximum(values, 0.0)
         steps = (*steps, SHOWN_IN_PERIODS if known.is_shared else SHOWN_ADDING_UP)
     return replace(estimate, values=values, noise=noise, steps=steps)
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What was learned from a series: how much it varies, and where its shares are about."""
-
-    setting: Setting
-    variability: Variability
-
-
-def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: Variability | None) -> Fitted:
-    """Find the variability of a series, and the shares that the variances of its counts hang on."""
-    pooled = long_run_shares(known, extra)
-    setting = Setting(
-        measured=known,
-        calendar=calendar,
-        bursts=extra,
-        base=pooled.shares,
-        start=pooled.start,
-        start_variances=pooled.start_variances,
-        shares=np.broadcast_to(pooled.shares, known.counts.shape),
-        scales=np.ones(len(pooled.shares)),
-        shocks=np.zeros((1, 1)),
-        skews=pooled.skews,
-    )
-    prior = Variability() if known.is_shared else OF_RATES
-    chosen = fit(setting.open_ended(), prior, prior=prior) if variability is None else variability
-    for _ in range(_REVISIONS):
-        pooled = long_run_shares(known, extra, drift=calendar.mean_drift(chosen.drift))
-        setting = replace(
-            setting, base=pooled.shares, start=pooled.start, start_variances=pooled.start_variances, skews=pooled.skews
-        )
-        shares = setting.model(chosen).smooth(setting.observed)[0] + setting.start
-        setting = replace(setting, shares=np.maximum(shares, _LEAST_SHARE * setting.base))
-        setting = replace(setting, shocks=found_breaks(setting.open_ended(), chosen))
-        if variability is None:
-            chosen = fit(setting.open_ended(), chosen, prior=prior, first_step=0.5)
-        setting = replace(setting, scales=fit_scales(setting.open_ended(), chosen))
-    return Fitted(setting, chosen)
 
 
 def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:

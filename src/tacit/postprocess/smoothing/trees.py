@@ -13,14 +13,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.estimate import Estimate
-from tacit.noise.fused_states import FusedStateNoise, FusedStates, measured_levels
-from tacit.noise.tree import TreeNoise
+from tacit.counts.estimate import Estimate
+from tacit.counts.measured import Measured, measured
+from tacit.counts.noise.tree import TreeNoise
+from tacit.counts.tree_least_squares import TreeFusion
 from tacit.postprocess.coherence import calendar_tree, handed_down
-from tacit.postprocess.smoothing.measured import Measured, measured
-from tacit.postprocess.smoothing.model import Setting
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
-from tacit.tree_fusion import TreeFusion
+from tacit.statespace.fused_noise import FusedStateNoise, FusedStates, measured_levels
+from tacit.statespace.model import Setting
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

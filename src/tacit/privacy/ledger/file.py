@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from tacit._files import make_folders, write_new, write_note
+from tacit._base.files import make_folders, write_new, write_note
 from tacit.errors import FormatError
 from tacit.privacy.ledger import chain as chains
 from tacit.privacy.ledger.chain import KEY_BYTES, Broken, Chain

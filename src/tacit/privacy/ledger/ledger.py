@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tacit._validate import check_positive
+from tacit._base.rounding import epsilon_at_most
+from tacit._base.validation import check_positive
 from tacit.errors import AlreadyRandomized, AlreadyReleased, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
@@ -56,7 +57,6 @@ from tacit.privacy.ledger.past import (
 )
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
 from tacit.privacy.unit import Unit
-from tacit.rounding import epsilon_at_most
 
 _EVENT: Final = Unit("event")
 

@@ -1,0 +1,1 @@
+"""What every room stands on: validation, files, packing, rounding, compiled loops."""

@@ -1,0 +1,109 @@
+"""Reading files that come from elsewhere: damage of any kind ends in one error that names the file and says what to do.
+
+Parsers need not know what damage does. They run inside :func:`reading`, which turns every exception into a refusal,
+and bounds what compressed parts may grow to.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from tacit._base.limits import LARGEST_DOCUMENT, LARGEST_EXPANDED, MOST_DIGITS
+from tacit.errors import FormatError, MissingExtra, PlanError, TacitError
+
+_left: ContextVar[int] = ContextVar("bytes that compressed parts of the file being read may still grow to")
+_GIB: Final = 1 << 30
+
+
+@contextmanager
+def reading(
+    path: str | Path,
+    kind: str,
+    remedy: str,
+    *,
+    missing: str = "",
+    refusal: type[TacitError] = FormatError,
+    keeps: tuple[type[TacitError], ...] = (FormatError, PlanError, MissingExtra),
+) -> Iterator[None]:
+    """Parse a file inside this block: whatever goes wrong is raised as one refusal that begins with the file's name.
+
+    ``kind`` is what the file should be ("a tally"), ``remedy`` what to do if it is damaged, ``missing`` what to do if
+    it is not there. Errors of ours that are among ``keeps`` keep their type, all others become a ``refusal``.
+    """
+    token = _left.set(LARGEST_EXPANDED)
+    try:
+        yield
+    except FileNotFoundError:
+        raise refusal(f"there is no {kind.split(' ', 1)[-1]} at {path}. {missing or remedy}") from None
+    except MissingExtra:
+        raise
+    except TacitError as problem:
+        words = str(problem) if str(path) in str(problem) else f"{path}: {problem}"
+        raise (type(problem) if isinstance(problem, keeps) else refusal)(words) from None
+    except Exception:  # damage fails in many ways, and none of them is a fault of the program
+        raise refusal(f"{path} is not {kind}, or is damaged. {remedy}") from None
+    finally:
+        _left.reset(token)
+
+
+def claim(n_bytes: int) -> None:
+    """Ask for memory for a compressed part of a file, before it is expanded; refused beyond what a file may have."""
+    left = _left.get(LARGEST_EXPANDED)
+    if not 0 <= n_bytes <= left:
+        raise FormatError(
+            f"its compressed parts would grow beyond {LARGEST_EXPANDED / _GIB:g} GiB. Do not read it; ask for it again."
+        )
+    if n_bytes and _left.get(None) is not None:
+        _left.set(left - n_bytes)
+
+
+def read_document(path: Path) -> bytes:
+    """Return the bytes of a file that is to be parsed whole; what is no regular file, or too large, is refused."""
+    check_regular(path)
+    if path.stat().st_size > LARGEST_DOCUMENT:
+        raise FormatError(f"{path} has more than {LARGEST_DOCUMENT >> 20} MiB, too much to read. Ask for it again.")
+    return path.read_bytes()
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a device, a pipe or a folder: reading some of them never ends."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise FormatError(f"{path} is not a regular file. Name a file.")
+
+
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """Return a JSON document that is one object; a name that stands twice in an object is refused."""
+    if len(text) > LARGEST_DOCUMENT:
+        raise FormatError(f"its document has more than {LARGEST_DOCUMENT >> 20} MiB, too much to read.")
+    content = json.loads(text, object_pairs_hook=_once)
+    if not isinstance(content, dict):
+        raise ValueError("not an object")
+    return content
+
+
+def exact_fraction(text: object) -> Fraction:
+    """Return a fraction written as ``"1/3"`` or ``"2"``; its digits are counted before it is computed with.
+
+    >>> exact_fraction("1/3")
+    Fraction(1, 3)
+    """
+    if not isinstance(text, str):
+        raise ValueError("a fraction must be text")
+    parts = text.split("/")
+    if len(parts) > 2 or not all(part.isascii() and part.isdecimal() and len(part) <= MOST_DIGITS for part in parts):
+        raise ValueError("no fraction")
+    return Fraction(*map(int, parts))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name stands twice")
+    return content

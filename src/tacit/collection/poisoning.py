@@ -1,0 +1,342 @@
+r"""The poisoning watch: batches that no honest population sends, but with a stated small probability.
+
+Anybody can send a collector reports that no randomizer made. Many of them look like honest ones, and no watch can tell
+those; some cannot have come from honest devices, wherever these were. That is what is watched for, without knowing the
+truth:
+
+* **support of a cell.** C of N honest reports support a cell, between Bin(N, q), if it is true of none, and Bin(N, p),
+  if it is true of all. More than the second or less than the first allows is improbable for every population.
+* **supports in all.** Every honest report has one true cell, so the law of the supports of all cells together does not
+  depend on the truth: for unary encoding N coins of p and N(k-1) of q, for one cell named exactly N.
+* **the same report again.** Any m given honest reports are equal with probability at most
+  :math:`\kappa_m = \sum_y P(y|u)^m` (by Hölder's inequality, for every population), so m of N are with at most
+  :math:`\binom{N}{m} \kappa_m`.
+
+In a tree of oracles every level is watched as an oracle of its own, and one thing more:
+
+* **reports of a level.** Levels are picked by coins, whatever the truth is.
+
+Each is asked of every public bin and of all bins together. The false-alarm probability is shared among all questions
+asked in a call, so that honest reports raise any alarm at all with at most that probability. Reports count as honest if
+each was drawn for itself: a device that sends one memoized report twice looks like two equal ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.validation import check_share
+from tacit.collection.tail_bounds import (
+    FloatArray,
+    IntArray,
+    log_at_least,
+    log_at_most,
+    log_sum_beyond,
+    log_two_coins_beyond,
+)
+from tacit.collection.tallying import tally_message, tally_reports
+from tacit.collection.wire import Batch, ReportFile
+from tacit.collection.wire.runs import report_keys, sorting_order
+from tacit.counts.oracle_distributions import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, SupportLaw
+from tacit.counts.tally import Tally
+from tacit.errors import PlanMismatch
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
+from tacit.mechanisms.registry import mechanism_of
+from tacit.plan import Plan
+from tacit.randomness.bernoulli import COIN
+
+_NO_VARIANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What was seen, and a bound on the probability that honest reports show it or more.
+
+    ``bin`` is the public bin, None for all of them together; ``cell`` the private cell, None for all of them together.
+    """
+
+    sentence: str
+    chance: float
+    bin: int | None
+    cell: int | None
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An oracle among those a report may answer through: all reports do, or those of one level of a tree.
+
+    ``columns`` are its statistics, ``edges`` its nodes' boundaries among the cells; the number of its reports stands in
+    the column before its own where it is one of several.
+    """
+
+    law: SupportLaw
+    chance: float
+    columns: slice
+    edges: IntArray
+    level: int | None = None
+
+    def reports(self, statistics: IntArray, reports: IntArray) -> IntArray:
+        """The number of reports that answered through it, row by row."""
+        own: IntArray = reports if self.level is None else statistics[:, self.columns.start - 1]
+        return own
+
+    def name(self, plan: Plan, node: int) -> str:
+        first, last = int(self.edges[node]), int(self.edges[node + 1]) - 1
+        if first == last:
+            return _cell_name(plan, first)
+        return f"{_cell_name(plan, first)} to {_cell_name(plan, last)}"
+
+
+def parts_of(mechanism: LocalRandomizer) -> list[Part]:
+    """The oracles of a mechanism: itself, or those of the levels of a tree."""
+    if not isinstance(mechanism, HierarchicalHistogram):
+        law = cast(FrequencyOracle, mechanism).law
+        return [Part(law, 1.0, slice(0, law.n_cells), np.arange(law.n_cells + 1))]
+    ends = np.cumsum([0, *(1 + oracle.n_statistics for oracle in mechanism.oracles)]).tolist()
+    return [
+        Part(oracle.law, chance / COIN, slice(first + 1, stop), mechanism.hierarchy.boundaries[level], level)
+        for level, (oracle, chance, (first, stop)) in enumerate(
+            zip(mechanism.oracles, mechanism.chances, pairwise(ends), strict=True), 1
+        )
+    ]
+
+
+def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float = 1e-6) -> list[Alarm]:
+    """Look for what honest reports would show with probability ``false_alarm`` at most, the least probable first.
+
+    A tally shows how often cells are supported; a message or a file shows equal reports too.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> from tacit.mechanisms.registry import plan_for
+    >>> from tacit.counts.provenance import Provenance
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan = plan_for(domain, f=0.5)
+    >>> tally = Tally(Provenance(plan.fingerprint), np.array([[20, 30, 70], [30, 20, 100]]), np.array([100, 100]))
+    >>> for alarm in watch(tally, plan):
+    ...     print(alarm)
+    2018-01-02: 100 of 100 reports support west, more than if it were true of all of them (chance below 1e-12).
+    """
+    check_share(false_alarm=false_alarm)
+    parts, tally = parts_of(mechanism_of(plan)), _tallied(source, plan)
+    if tally.provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"the reports belong to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan they were made under."
+        )
+    bins = np.flatnonzero(tally.reports)
+    rows: list[int | None] = [*bins.tolist()]
+    statistics, reports = tally.statistics[bins], tally.reports[bins]
+    if len(bins) > 1:
+        rows.append(None)
+        statistics = np.concatenate((statistics, statistics.sum(axis=0, keepdims=True)))
+        reports = np.append(reports, reports.sum())
+    share = false_alarm / 4  # for cells, for all cells together, for levels, for equal reports
+    found = []
+    for part in parts:
+        supports, own = statistics[:, part.columns], part.reports(statistics, reports)
+        found += _support_alarms(part, rows, supports, own, share / len(parts), plan)
+        found += _total_alarms(part.law, rows, supports.sum(axis=1), own, share / len(parts), plan)
+        if part.chance < 1:
+            found += _level_alarms(part, rows, own, reports, share / len(parts), plan)
+    if not isinstance(source, Tally):
+        found += _equality_alarms(parts, _runs(source), share, plan)
+    return sorted(found, key=lambda alarm: alarm.chance)
+
+
+def _tallied(source: Tally | Batch | ReportFile, plan: Plan) -> Tally:
+    if isinstance(source, Tally):
+        return source
+    return tally_message(source, plan) if isinstance(source, Batch) else tally_reports([source.path], plan)
+
+
+def _support_alarms(
+    part: Part, rows: Sequence[int | None], supports: IntArray, reports: IntArray, share: float, plan: Plan
+) -> list[Alarm]:
+    too_many = log_at_least(supports, reports[:, None], float(part.law.p))
+    too_few = log_at_most(supports, reports[:, None], float(part.law.q))
+    found = []
+    limit = _log_share(share, 2 * supports.size)
+    for bounds, words in (
+        (too_many, "more than if it were true of all of them"),
+        (too_few, "fewer than if it were true of none"),
+    ):
+        for row, cell in np.argwhere(bounds < limit).tolist():
+            what = f"{supports[row, cell]:,} of {reports[row]:,} reports support {part.name(plan, cell)}, {words}"
+            found.append(_alarm(plan, what, float(bounds[row, cell]), rows[row], cell))
+    return found
+
+
+def _total_alarms(
+    law: SupportLaw, rows: Sequence[int | None], totals: IntArray, reports: IntArray, share: float, plan: Plan
+) -> list[Alarm]:
+    bounds = _log_total_beyond(law, totals, reports)
+    mean = float(law.p + (law.n_cells - 1) * law.q)
+    return [
+        _alarm(
+            plan,
+            f"{reports[row]:,} reports support {totals[row]:,} cells in all, where honest ones support about "
+            f"{reports[row] * mean:,.0f} whatever the truth",
+            float(bounds[row]),
+            rows[row],
+            None,
+        )
+        for row in np.flatnonzero(bounds < _log_share(share, 2 * len(rows))).tolist()
+    ]
+
+
+def _level_alarms(
+    part: Part, rows: Sequence[int | None], own: IntArray, reports: IntArray, share: float, plan: Plan
+) -> list[Alarm]:
+    bounds = np.minimum(log_at_least(own, reports, part.chance), log_at_most(own, reports, part.chance))
+    return [
+        _alarm(
+            plan,
+            f"{own[row]:,} of {reports[row]:,} reports answer for level {part.level}, where {part.chance:.1%} of "
+            "honest ones do whatever the truth",
+            float(bounds[row]),
+            rows[row],
+            None,
+        )
+        for row in np.flatnonzero(bounds < _log_share(share, 2 * len(rows))).tolist()
+    ]
+
+
+def _log_total_beyond(law: SupportLaw, totals: IntArray, reports: IntArray) -> FloatArray:
+    """Bounds on the chance that honest reports support as many cells in all, or more; or as few, or fewer."""
+    k = law.n_cells
+    coins = law.coins(k)
+    if coins is not None:
+        others = reports * (coins.flips - 1)
+        return log_two_coins_beyond(totals, reports, others, float(coins.inside), float(coins.outside))
+    mean: Fraction = law.p + (k - 1) * law.q
+    variance = float(law.variances(np.ones(k)).max()) * float(law.p - law.q) ** 2
+    if variance < _NO_VARIANCE and mean.denominator == 1:
+        return np.where(totals == reports * int(mean), 0.0, -np.inf)
+    reach = max(float(mean), k - float(mean))
+    return log_sum_beyond(totals - reports * float(mean), reports, variance, reach)
+
+
+def _equality_alarms(
+    parts: Sequence[Part], runs: Iterable[tuple[int, int, int]], share: float, plan: Plan
+) -> list[Alarm]:
+    seen = list(runs)
+    found = []
+    for bin, n_reports, n_equal in seen:
+        bound = log_chance_of_equal(parts, n_reports, n_equal)
+        if bound < _log_share(share, len(seen)):
+            what = f"{n_equal:,} of {n_reports:,} reports are one and the same"
+            found.append(_alarm(plan, what, bound, bin, None))
+    return found
+
+
+def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> float:
+    """A bound on ln P(``n_equal`` of ``n_reports`` honest reports are the same), whatever the truth."""
+    m = n_equal
+    log_sums = [m * math.log(part.chance) + _log_sum_of(part.law, m) for part in parts]
+    largest = max(log_sums)
+    log_sum = largest + math.log(sum(math.exp(one - largest) for one in log_sums))
+    ways = math.lgamma(n_reports + 1) - math.lgamma(m + 1) - math.lgamma(n_reports - m + 1)
+    return min(0.0, ways + log_sum)
+
+
+def _log_sum_of(law: SupportLaw, m: int) -> float:
+    """The ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
+    bits = law.coins(law.n_cells)
+    if bits is not None and bits.flips == law.n_cells:  # one independent bit for each cell
+        return sum(
+            n * _log_sum([(0.0, float(chance)), (0.0, float(1 - chance))], m)
+            for n, chance in ((1, bits.inside), (bits.flips - 1, bits.outside))
+        )
+    kinds = _kinds_of_reports(law)
+    return _log_sum(kinds, m) if kinds else 0.0
+
+
+def _kinds_of_reports(law: SupportLaw) -> list[tuple[float, float]]:
+    """For any true cell: ln of how many reports there are of each kind, and the chance that one of them is sent."""
+    k, p = law.n_cells, float(law.p)
+    if isinstance(law, ResponseLaw):
+        return [(0.0, p), (math.log(k - 1), 1 - p)]
+    if isinstance(law, SubsetLaw):
+        supporting, others = math.comb(k - 1, law.size - 1), math.comb(k - 1, law.size)
+        return [(math.log(n), chance) for n, chance in ((supporting, p), (others, 1 - p)) if n]
+    if isinstance(law, HadamardLaw):
+        half = (law.n_bits - 1) * math.log(2)
+        return [(half, p), (half, 1 - p)]
+    if isinstance(law, HashingLaw):
+        functions = law.degree * math.log(2)
+        return [(functions, p), (functions + math.log((1 << law.bits) - 1), 1 - p)]
+    return []
+
+
+def _log_sum(kinds: Sequence[tuple[float, float]], m: int) -> float:
+    """The ln of the sum of P(report)**m over all reports."""
+    terms = [log_n + m * (math.log(chance) - log_n) for log_n, chance in kinds]
+    largest = max(terms)
+    return largest + math.log(sum(math.exp(term - largest) for term in terms))
+
+
+def _runs(source: Batch | ReportFile) -> Iterable[tuple[int, int, int]]:
+    """For every public bin, or piece of one: the bin, its reports, and how many of them are the most frequent one."""
+    pieces = [(source.bins, source.run_lengths, source.reports)] if isinstance(source, Batch) else source.batches()
+    for bins, run_lengths, reports in pieces:
+        if len(reports):
+            yield from zip(bins.tolist(), run_lengths.tolist(), _most_frequent(run_lengths, reports), strict=True)
+
+
+def _most_frequent(run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[int]:
+    """For each run, how often its most frequent report comes."""
+    run = np.repeat(np.arange(len(run_lengths)), run_lengths)
+    keys = report_keys(reports)
+    same_run = run[1:] == run[:-1]
+    falls, equal = _compared(keys)
+    if (falls & same_run).any():  # a forger need not have sorted them
+        _, equal = _compared(keys[sorting_order(run, reports)])
+    firsts = np.flatnonzero(np.append(True, ~(equal & same_run)))
+    n_equal = np.diff(np.append(firsts, len(run)))
+    run_starts = np.searchsorted(run[firsts], np.arange(len(run_lengths)))
+    return [int(n) for n in np.maximum.reduceat(n_equal, run_starts)]
+
+
+def _compared(keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether each report but the first is below the one before it, and whether it is the same."""
+    falls, equal = np.zeros(len(keys) - 1, bool), np.ones(len(keys) - 1, bool)
+    for column in keys.T[::-1]:
+        falls |= equal & (column[1:] < column[:-1])
+        equal &= column[1:] == column[:-1]
+    return falls, equal
+
+
+def _log_share(share: float, n_questions: int) -> float:
+    return math.log(share) - math.log(max(1, n_questions))
+
+
+def _alarm(plan: Plan, what: str, log_chance: float, bin: int | None, cell: int | None) -> Alarm:
+    rarity = "impossible" if log_chance == -math.inf else f"chance below 1e{math.ceil(log_chance / math.log(10)):d}"
+    return Alarm(f"{_bin_name(plan, bin)}: {what} ({rarity}).", math.exp(log_chance), bin, cell)
+
+
+def _bin_name(plan: Plan, bin: int | None) -> str:
+    if bin is None or len(plan.private) == 2:
+        return "All reports"
+    return plan.domain.time.label(bin) if plan.private == ("place",) else plan.domain.place.cells[bin]
+
+
+def _cell_name(plan: Plan, cell: int) -> str:
+    time, place = divmod(cell, plan.domain.place.n_cells)
+    if plan.private == ("place",):
+        return plan.domain.place.cells[cell]
+    if plan.private == ("time",):
+        return plan.domain.time.label(cell)
+    return f"{plan.domain.time.label(time)} in {plan.domain.place.cells[place]}"

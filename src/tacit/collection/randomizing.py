@@ -1,0 +1,179 @@
+"""From events to report files: what a station does with its back catalogue, and how it survives being interrupted.
+
+The steps are: count every cell exactly; pay, which also lays down a secret in the ledger; draw the reports from the
+counts and the secret; see the file on the disk; wipe the secret. Whoever is stopped between any two of them runs the
+same again. Before the price is paid nothing has happened. After it the ledger holds the unfinished entry of these very
+events and counts, and its secret gives the same reports, so that no event is reported twice. Other counts have another
+digest: the unfinished entry is not theirs, and their events are refused as known, or paid again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tacit._base.files import check_writable
+from tacit.collection.wire.cell_counts import CellCounter, CellCounts
+from tacit.collection.wire.drawing import drawing_key, secret_key
+from tacit.collection.wire.randomizing_writer import write_reports
+from tacit.counts.provenance import Provenance
+from tacit.errors import DataError, SettingError
+from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
+from tacit.mechanisms.continual.recording import days_of_bins
+from tacit.mechanisms.registry import mechanism_of
+from tacit.plan import Plan
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, Randomization
+from tacit.randomness import SeededRandomness
+
+Progress = Callable[[int, int | None], None]
+_UNRECORDED_KEY = bytes(32)
+_MOST_EVENTS = 10_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Randomized:
+    """What became of the events; ``is_resumed`` if a run that was interrupted was taken up."""
+
+    n_reports: int
+    prior: Guarantee
+    bad_rows: BadRowSummary
+    is_resumed: bool = False
+
+
+def randomize_events(
+    events: Events,
+    plan: Plan,
+    path: str | Path,
+    *,
+    ledger: Ledger | None,
+    data_set: str,
+    seed: int | None = None,
+    again: bool = False,
+    only: slice | None = None,
+    overwrite: bool = True,
+    progress: Progress | None = None,
+) -> Randomized:
+    """Write one report for every event, after the ledger has agreed to pay for them.
+
+    The events are read once, to count every cell and to know them by content; reports are drawn from the counts. The
+    same call after an interruption goes on with the same reports, at no further cost. ``only`` keeps to some time bins
+    (the new days of a file that grows). A ``seed`` instead of a ledger makes a simulation: real noise is always
+    recorded. Without ``overwrite`` a file that is there is refused, unless it is what an interrupted run wrote.
+    """
+    if events.columns.user is not None:
+        raise SettingError(
+            f"user must be left out where reports are made; got user={events.columns.user!r}. "
+            "A report protects one event, not all of a user's."
+        )
+    if (ledger is None) == (seed is None):
+        raise SettingError("real reports must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    path = Path(path)
+    mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
+    check_writable(path)
+    if not (overwrite or (ledger is not None and _is_unfinished(ledger, data_set, plan))):
+        _check_free(path)
+    counts, days = _counted(events, plan, _UNRECORDED_KEY if ledger is None else ledger.key, only, progress)
+    _check_size(events, counts.n_events)
+    digest = counts.digest()
+    days = dict.fromkeys(_covered(plan, counts, only), b"") | days
+
+    def write(secret: bytes, label: Provenance) -> None:
+        key = drawing_key(secret, plan.fingerprint, digest)
+        label = replace(label, fields_span_lines=events.options.fields_span_lines)
+        write_reports(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
+
+    if ledger is None:
+        assert seed is not None
+        write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
+        return Randomized(counts.n_events, Guarantee(), events.bad_rows)
+    paid = ledger.unfinished_randomization(data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest)
+    is_resumed = paid is not None
+    if paid is None:
+        if not overwrite:
+            _check_free(path)
+        paid = ledger.record_randomization(
+            data_set=data_set,
+            plan_id=plan.fingerprint,
+            private=plan.private,
+            epsilon=plan.epsilon,
+            days=days,
+            n_events=counts.n_events,
+            again=again,
+            counts_digest=digest,
+            spans_lines=events.options.fields_span_lines,
+        )
+    try:
+        prior, heads = ledger.prior_of(paid), (ledger.head_of(paid),)
+        write(ledger.report_secret(paid), Provenance(plan.fingerprint, prior=prior, ledger_heads=heads))
+        ledger.finish_randomization(paid)
+    except BaseException as problem:
+        problem.add_note(
+            "The ledger has recorded these events as randomized. Run the same again: it goes on with the same reports, "
+            "at no further cost."
+        )
+        raise
+    return Randomized(counts.n_events, prior, events.bad_rows, is_resumed)
+
+
+def _counted(
+    events: Events, plan: Plan, key: bytes, only: slice | None, progress: Progress | None
+) -> tuple[CellCounts, dict[str, bytes]]:
+    """The exact count of every cell, and the digest of every day by which a ledger knows its events: in one pass."""
+    counter, digest = CellCounter(plan.n_private), DayDigest(key, events.domain)
+    for batch in _within(events, only, progress):
+        digest.update(batch)
+        counter.add(*plan.split(batch.time_bin, batch.place), batch.count)
+    return counter.counts(), digest.digests()
+
+
+def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str]:
+    """The days of which the reports speak in public: those of every public period that has a report.
+
+    Within a period the days with events are private; where the time is private, so are all days of the run.
+    """
+    time = plan.domain.time
+    if "time" not in plan.private:
+        periods = np.unique(counts.cells // counts.n_private).tolist()
+    else:
+        periods = list(range(*(only or slice(None)).indices(time.n_bins or 0)))
+    if periods:
+        named = days_of_bins(time, range(periods[0], periods[-1] + 1))
+        for period in periods:
+            yield from named[period - periods[0]]
+
+
+def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:
+    """The events of the chosen bins."""
+    for batch in events.batches(progress=progress):
+        if only is None:
+            yield batch
+        else:
+            yield batch.take(np.flatnonzero((batch.time_bin >= only.start) & (batch.time_bin < only.stop)))
+
+
+def _check_size(events: Events, n_events: int) -> None:
+    """Refuse too many events. Their number is public, as is that there are none: a file without reports says so."""
+    if n_events > _MOST_EVENTS:
+        raise DataError(
+            f"{events.name}: the counts add up to more than {_MOST_EVENTS:,} events, too many to randomize at a time. "
+            "Nothing was spent. Check the column of counts, or split the file."
+        )
+
+
+def _is_unfinished(ledger: Ledger, data_set: str, plan: Plan) -> bool:
+    """Whether a run under this plan was interrupted, whatever the events: the file that is there may be its own."""
+    return any(
+        isinstance(entry, Randomization)
+        and not entry.is_finished
+        and (entry.data_set, entry.plan_id) == (data_set, plan.fingerprint)
+        for entry in ledger.history()
+    )
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        raise SettingError(f"{path} exists already. Choose another name, or overwrite it with --force.")

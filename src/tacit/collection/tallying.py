@@ -1,0 +1,187 @@
+"""From report files and messages to a tally: what a collector does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.collection.wire import Batch, ReportFile
+from tacit.collection.wire.runs import n_bins_allowed
+from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.mechanisms.registry import mechanism_of
+from tacit.plan import Plan
+from tacit.postprocess.likelihood import ReportHistogram, maximize_likelihood
+from tacit.postprocess.refinements import FROM_REPORTS, Refinement
+
+LARGEST_HISTOGRAM: Final = 1 << 29
+"""Distinct reports times cells that a histogram may hold, a byte each."""
+
+
+def tally_reports(
+    paths: Iterable[str | Path], plan: Plan, *, progress: Callable[[int, int], None] | None = None
+) -> Tally:
+    """Count the reports of all files. Every file is checked before the first report is counted."""
+    mechanism = mechanism_of(plan)
+    files = _opened(paths, plan, mechanism.report_bytes)
+    total = Tally.zero(plan.fingerprint, mechanism.n_statistics)
+    done, n_reports = 0, sum(file.n_reports for file in files)
+    for file in files:
+        n_bins = int(file.bins[-1]) + 1 if len(file.bins) else 0
+        statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
+        reports = np.zeros(n_bins, np.int64)
+        for bins, run_lengths, rows in file.batches():
+            statistics[bins] += mechanism.statistics(rows, run_lengths)
+            reports[bins] += run_lengths
+            done += len(rows)
+            if progress is not None:
+                progress(done, n_reports)
+        total += Tally(file.provenance, statistics, reports)
+    return total
+
+
+def tally_message(batch: Batch, plan: Plan) -> Tally:
+    """Count the reports of one message. Reports that no device of the plan could send are refused, and none counts."""
+    _check_plan("the message", batch.provenance, plan)
+    mechanism = mechanism_of(plan)
+    n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
+    statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
+    reports = np.zeros(n_bins, np.int64)
+    statistics[batch.bins] = mechanism.statistics(batch.reports, batch.run_lengths)
+    reports[batch.bins] = batch.run_lengths
+    return Tally(batch.provenance, statistics, reports)
+
+
+def estimate_tally(tally: Tally, plan: Plan) -> Estimate:
+    """Turn a tally into unbiased counts over the whole of the plan's domain."""
+    return mechanism_of(plan).estimate(tally, plan, plan.bounded_domain(len(tally.reports)))
+
+
+def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogram:
+    """Count how often each distinct report came in each public bin: what the exact likelihood needs.
+
+    It is as large as the reports that differ, so this is for plans of few cells, or of few reports.
+    """
+    mechanism = mechanism_of(plan)
+    if mechanism.n_statistics != mechanism.n_cells:
+        raise SettingError(
+            f"reports of {plan.mechanism} support no single cells. Refine by project or coherent instead."
+        )
+    files = _opened(paths, plan, mechanism.report_bytes)
+    provenance, n_bins = Provenance(plan.fingerprint), 0
+    entries: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]] = []
+    for file in files:
+        provenance += file.provenance
+        n_bins = max(n_bins, int(file.bins[-1]) + 1 if len(file.bins) else 0)
+        for bins, run_lengths, rows in file.batches():
+            named, which = np.unique(_as_keys(rows), return_inverse=True)
+            if len(named) * mechanism.n_cells > LARGEST_HISTOGRAM:
+                raise SettingError(
+                    f"more than {len(named):,} different reports of {mechanism.n_cells} cells are too many to keep. "
+                    "Refine by project or smooth instead, which need the tally alone."
+                )
+            keys = np.repeat(bins, run_lengths) * len(named) + which.ravel()
+            found, counts = np.unique(keys, return_counts=True)
+            entries.append((found // len(named), named[found % len(named)], counts))
+    return _merged(entries, n_bins, provenance, plan)
+
+
+def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
+    """The way from an estimate to the most likely counts, for estimates of these reports added up in any way.
+
+    Coarser public periods or places are maximized again; coarser private ones are sums of the most likely cells.
+    """
+
+    def refine(estimate: Estimate) -> Estimate:
+        fine = plan.bounded_domain(max(1, histogram.n_bins))
+        time, place = estimate.domain.time.step, estimate.domain.place.level
+        is_public = {"time": "time" not in plan.private, "place": "place" not in plan.private}
+        domain, times, places = fine.coarsen(
+            time=time if is_public["time"] else None, place=place if is_public["place"] else None
+        )
+        if plan.private == ("time", "place"):
+            groups, n_bins = np.zeros(max(1, histogram.n_bins), np.int64), 1
+        elif plan.private == ("time",):
+            groups, n_bins = places, domain.shape[1]
+        else:
+            groups, n_bins = times, domain.shape[0]
+        coarse = histogram.coarsen(groups, n_bins)
+        totals = plan.totals_by_domain(coarse.reports, domain)
+        blank = Estimate(domain, np.zeros(domain.shape), estimate.noise, totals, estimate.steps, estimate.provenance)
+        if estimate.totals is None or not np.array_equal(totals, estimate.totals):
+            raise SettingError("the report files must hold the same reports as the tally. Name all of them.")
+        likely = maximize_likelihood(blank, coarse)
+        return likely.coarsen(
+            time=None if is_public["time"] else time,
+            place=None if is_public["place"] else place,
+        )
+
+    return Refinement(FROM_REPORTS, "the most likely counts, given the reports themselves", refine)
+
+
+def _merged(
+    entries: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]],
+    n_bins: int,
+    provenance: Provenance,
+    plan: Plan,
+) -> ReportHistogram:
+    """One histogram of all batches; equal reports of one bin become one entry."""
+    mechanism = mechanism_of(plan)
+    width = mechanism.report_bytes
+    keys = np.concatenate([named for _, named, _ in entries]) if entries else np.zeros(0, f"V{width}")
+    distinct, which = np.unique(keys, return_inverse=True)
+    rows = np.frombuffer(distinct.tobytes(), np.uint8).reshape(-1, width)
+    supports = np.empty((len(rows), mechanism.n_cells), np.uint8)
+    for first in range(0, len(rows), 1 << 16):
+        part = rows[first : first + (1 << 16)]
+        supports[first : first + len(part)] = mechanism.statistics(part, np.ones(len(part), np.int64))
+    bins = np.concatenate([bins for bins, _, _ in entries]) if entries else np.zeros(0, np.int64)
+    counts = np.concatenate([counts for _, _, counts in entries]) if entries else np.zeros(0, np.int64)
+    order = np.argsort(bins, kind="stable")
+    starts = np.searchsorted(bins[order], np.arange(n_bins + 1))
+    histogram = ReportHistogram(
+        provenance, math.exp(mechanism.epsilon), supports, starts, which.ravel()[order], counts[order]
+    )
+    return histogram.coarsen(np.arange(n_bins), n_bins) if len(entries) > 1 else histogram
+
+
+def _as_keys(rows: NDArray[np.uint8]) -> NDArray[Any]:
+    """Packed reports as one comparable item each."""
+    return np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
+
+
+def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[ReportFile]:
+    """Open report files and refuse those that do not fit, or whose reports would count twice."""
+    files = [ReportFile.open(path) for path in paths]
+    for file in files:
+        _check_fits(file, plan, report_bytes)
+    if len(files) > 1 and any(file.provenance.prior_epsilon for file in files):
+        raise SettingError(
+            "a report file holds events that had been randomized before, and the other files may hold the same events. "
+            "They would count twice. Tally it on its own."
+        )
+    if len({file.checksum for file in files}) < len(files):
+        raise SettingError("two report files are copies of each other, and their reports would count twice. Name one.")
+    return files
+
+
+def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
+    _check_plan(str(file.path), file.provenance, plan)
+    last = int(file.bins[-1]) if len(file.bins) else 0
+    if file.report_bytes != report_bytes or last >= n_bins_allowed(plan):
+        raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it again; nothing was counted.")
+
+
+def _check_plan(what: str, provenance: Provenance, plan: Plan) -> None:
+    if provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"{what} was made under plan {provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan the reports were made under."
+        )

@@ -1,0 +1,159 @@
+"""A message: one report or millions on their way from a device or a station to a collector.
+
+A header of fixed size says under which plan the reports were made; public bins and fixed-width packed reports follow.
+What a message shows beyond its reports is the plan, the label *simulation*, what the same events had cost before, and
+how many reports stand in which public bin. Its length depends on the plan and on these numbers only; it holds no time
+of sending and nothing that names the sender; its reports are sorted, so nothing of their order is left.
+
+Layout, all integers little-endian::
+
+    8 bytes    magic "TACITMSG"
+    2 bytes    version
+    2 bytes    flags: bit 0 for a simulation; the other bits are zero
+    4 bytes    bytes of a report
+    16 bytes   fingerprint of the plan
+    8 bytes    epsilon that the same events had cost before, a 64-bit float
+    8 bytes    number of public bins that hold reports
+    8 bytes    number of reports
+    n_bins     8-byte numbers of these bins, ascending
+    n_bins     8-byte numbers of reports in each
+    payload    n_reports x bytes of a report, sorted by bin and then as little-endian numbers
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.collection.wire.runs import are_runs, n_bins_allowed, sorting_order
+from tacit.counts.provenance import MOST_EPSILON, Provenance
+from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.mechanisms.registry import mechanism_of
+from tacit.plan import Plan
+
+VERSION: Final = 1
+_MAGIC: Final = b"TACITMSG"
+_HEADER: Final = struct.Struct("<8sHHI16sdQQ")
+_SIMULATION: Final = 1
+_AGAIN: Final = "Ask for it again; nothing was counted."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """The content of a message, as views of its bytes: reports in runs, one run for each public bin."""
+
+    provenance: Provenance
+    bins: NDArray[np.int64]
+    run_lengths: NDArray[np.int64]
+    reports: NDArray[np.uint8]
+
+    @property
+    def n_reports(self) -> int:
+        return len(self.reports)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFormat:
+    """How messages of one plan look. Whoever reads many keeps one of these, so that the plan is verified once.
+
+    ``n_public`` is the number of public bins believed. A collector of an axis without end gives its own, so that no
+    forged message makes it keep bins that are far in the future.
+    """
+
+    plan_id: str
+    report_bytes: int
+    n_public: int
+
+    @classmethod
+    def of(cls, plan: Plan, *, n_public: int | None = None) -> MessageFormat:
+        allowed = n_bins_allowed(plan)
+        return cls(
+            plan.fingerprint, mechanism_of(plan).report_bytes, allowed if n_public is None else min(n_public, allowed)
+        )
+
+    def encode(self, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance) -> bytes:
+        """Pack reports, given in any order with the public bin of each."""
+        bins, reports = np.asarray(bins, np.int64), np.asarray(reports)
+        if bins.ndim != 1 or reports.dtype != np.uint8 or reports.shape != (len(bins), self.report_bytes):
+            raise SettingError(
+                f"reports must be rows of {self.report_bytes} bytes (uint8), one for each bin. "
+                "Use what the plan's mechanism gave."
+            )
+        if len(bins) and not 0 <= bins.min() <= bins.max() < self.n_public:
+            raise SettingError(f"bins must lie between 0 and {self.n_public - 1}. Use plan.split to get them.")
+        if provenance.plan_id != self.plan_id:
+            raise PlanMismatch(
+                f"the reports belong to plan {provenance.plan_id}, not {self.plan_id}. "
+                "Use the plan they were made under."
+            )
+        found, run_lengths = np.unique(bins, return_counts=True)
+        header = _HEADER.pack(
+            _MAGIC,
+            VERSION,
+            _SIMULATION if provenance.is_simulation else 0,
+            self.report_bytes,
+            bytes.fromhex(self.plan_id),
+            provenance.prior_epsilon,
+            len(found),
+            len(bins),
+        )
+        payload = reports[sorting_order(bins, reports)]
+        return b"".join((header, found.astype("<i8").tobytes(), run_lengths.astype("<i8").tobytes(), payload.tobytes()))
+
+    def parse(self, data: bytes | bytearray | memoryview) -> Batch:
+        """Read a message without copying it; one that is not whole, or not of this plan, is refused."""
+        data = memoryview(data).cast("B")
+        if len(data) < _HEADER.size or bytes(data[:8]) != _MAGIC:
+            raise FormatError(f"these {len(data)} bytes are not a message of reports. {_AGAIN}")
+        _, version, flags, report_bytes, plan_id, prior_epsilon, n_bins, n_reports = _HEADER.unpack_from(data)
+        if version != VERSION:
+            raise FormatError(f"the message has version {version}; this Tacit reads {VERSION}. Install a newer Tacit.")
+        if plan_id.hex() != self.plan_id:
+            raise PlanMismatch(
+                f"the message was made under plan {plan_id.hex()}, not {self.plan_id}. "
+                "Use the plan the reports were made under."
+            )
+        if flags & ~_SIMULATION or not 0 <= prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
+            raise FormatError(f"the message's label is damaged. {_AGAIN}")
+        if report_bytes != self.report_bytes:
+            raise FormatError(
+                f"the message holds reports of {report_bytes} bytes; its plan has {self.report_bytes}. {_AGAIN}"
+            )
+        expected = _HEADER.size + 16 * n_bins + n_reports * report_bytes
+        if len(data) != expected:
+            raise FormatError(
+                f"the message has {len(data)} bytes and should have {expected}: it was cut short or added to. {_AGAIN}"
+            )
+        runs = np.frombuffer(data, "<i8", 2 * n_bins, _HEADER.size).astype(np.int64, copy=False)
+        bins, run_lengths = runs[:n_bins], runs[n_bins:]
+        if not are_runs(bins, run_lengths, n_reports) or (n_bins and bins[-1] >= self.n_public):
+            raise FormatError(f"the message's bins do not fit its plan or its number of reports. {_AGAIN}")
+        flat = np.frombuffer(data, np.uint8, n_reports * report_bytes, _HEADER.size + 16 * n_bins)
+        reports = flat.reshape(n_reports, report_bytes)
+        for view in (bins, run_lengths, reports):
+            view.flags.writeable = False
+        return Batch(Provenance.of_reports(self.plan_id, bool(flags), prior_epsilon), bins, run_lengths, reports)
+
+
+def encode_message(plan: Plan, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance) -> bytes:
+    """Pack reports made under a plan, given in any order with the public bin of each.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> from tacit.mechanisms.registry import plan_for
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan = plan_for(domain, epsilon=2.0)
+    >>> message = encode_message(plan, np.array([5, 5]), np.array([[6], [1]], np.uint8), Provenance(plan.fingerprint))
+    >>> batch = parse_message(message, plan)
+    >>> batch.bins.tolist(), batch.run_lengths.tolist(), batch.reports.tolist()
+    ([5], [2], [[1], [6]])
+    """
+    return MessageFormat.of(plan).encode(bins, reports, provenance)
+
+
+def parse_message(data: bytes | bytearray | memoryview, plan: Plan) -> Batch:
+    """Read a message without copying it; whoever reads many asks ``MessageFormat.of(plan)`` once."""
+    return MessageFormat.of(plan).parse(data)

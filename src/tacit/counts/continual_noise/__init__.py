@@ -1,0 +1,64 @@
+"""The laws of counts that run on: what is known of the error of every published total and range, and no more.
+
+A law is pure data with closed forms. It travels in the published history, so that any reader can compute the error of
+any range without knowing a count; :mod:`tacit.mechanisms.continual` draws noise by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tacit.counts.continual_noise.buffered import BufferedRoot
+from tacit.counts.continual_noise.epochs import Epochs
+from tacit.counts.continual_noise.exponentials import Exponentials
+from tacit.counts.continual_noise.law import LONGEST, FloatArray, IntArray, NodeNoise, StreamLaw
+from tacit.counts.continual_noise.nested import KaryTree, NestedTree, SmoothTree
+from tacit.counts.continual_noise.refined import FusedTree, RefinedTree
+from tacit.errors import FormatError
+from tacit.privacy.cost import Cost
+
+__all__ = [
+    "LONGEST",
+    "STREAM_LAWS",
+    "BufferedRoot",
+    "Epochs",
+    "Exponentials",
+    "FloatArray",
+    "FusedTree",
+    "IntArray",
+    "KaryTree",
+    "NestedTree",
+    "NodeNoise",
+    "RefinedTree",
+    "SmoothTree",
+    "StreamLaw",
+    "stream_law_from_dict",
+]
+
+STREAM_LAWS: Final[Mapping[str, type[Any]]] = {
+    law.kind: law for law in (KaryTree, SmoothTree, RefinedTree, FusedTree, BufferedRoot, Epochs)
+}
+
+
+def stream_law_from_dict(content: Mapping[str, Any]) -> StreamLaw:
+    """Read a law back from plain data.
+
+    >>> law = SmoothTree(5, Cost.pure(1.0), zeros=2, ones=2)
+    >>> stream_law_from_dict(law.to_dict()) == law
+    True
+    """
+    try:
+        fields = {name: _read(value) for name, value in content.items() if name not in ("kind", "cost")}
+        law: StreamLaw = STREAM_LAWS[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
+        return law
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise FormatError("the law of the counter is damaged or newer than this version. Restore the file.") from None
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_read(part) for part in value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("law")
+    return value

@@ -1,0 +1,125 @@
+"""What a stream law is, and the noise of one node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.validation import check_at_least
+from tacit.errors import SettingError
+from tacit.privacy.cost import Cost
+from tacit.randomness.gaussian import gaussian_variance
+from tacit.randomness.laplace import laplace_variance
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LONGEST: Final = 1 << 40
+"""No stream is longer: more bins than seconds in thirty thousand years."""
+
+
+class StreamLaw(Protocol):
+    r"""The error of the running totals of one stream of counts, and of all that is computed from them.
+
+    After bin t the total of the bins 0 .. t - 1 is published, in whole numbers of 1/``grid``. Its error is linear in
+    independent noises of whole numbers, one for each node: with the sums of counts R that the nodes hold and the
+    all-sums matrix A = LR, what is published is L(Rx + z).
+
+    Mathematical contract: the error of a range is the difference of two errors of totals, has mean 0 and the variance
+    stated here, whatever the counts are; and ``cost`` is what all that is ever published tells about one unit.
+    """
+
+    kind: ClassVar[str]
+    is_causal: ClassVar[bool]
+
+    @property
+    def horizon(self) -> int:
+        """The number of bins after which the stream ends."""
+
+    @property
+    def cost(self) -> Cost:
+        """What the whole stream costs."""
+
+    @property
+    def grid(self) -> int:
+        """How many units a count has in what is published."""
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """That of one node's noise, the largest if they differ; 0 for Gaussian noise."""
+
+    @property
+    def is_grainy(self) -> bool:
+        """Whether the noise of some node is mostly 0, so that no smooth law describes it."""
+
+    def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
+        """The variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
+
+    def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
+        """At most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
+
+    def loads(self, weights: FloatArray) -> FloatArray:
+        """What every node contributes to questions about bins 0 .. n - 1, in its standard errors.
+
+        ``weights`` has a row for each bin and a column for each question; so has the answer, with a row for each node.
+        The variance of a question is the sum of the squares of its column.
+        """
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNoise:
+    """Whole-number noise: discrete Laplace of a rate, or discrete Gaussian of a variance, both exact fractions.
+
+    >>> NodeNoise.of(Cost.pure(1.0), levels=3).parameter
+    Fraction(1, 3)
+    >>> NodeNoise.of(Cost.zcdp(0.5), levels=3, most=2)
+    NodeNoise(is_gaussian=True, parameter=Fraction(12, 1))
+    """
+
+    is_gaussian: bool
+    parameter: Fraction
+
+    @classmethod
+    def of(cls, cost: Cost, *, levels: int, most: int = 1) -> NodeNoise:
+        """The noise of each node, when a count stands in ``levels`` nodes and a unit is ``most`` counts of one bin."""
+        check_at_least(1, levels=levels, most=most)
+        if (cost.epsilon > 0) == (cost.rho > 0):
+            raise SettingError(
+                f"the cost of a stream must be a pure epsilon or a rho, not both or neither; got cost={cost}. "
+                "Use Cost.pure(epsilon) or Cost.zcdp(rho)."
+            )
+        if cost.epsilon:
+            return cls(False, Fraction(cost.epsilon) / (levels * most))
+        return cls(True, levels * most**2 / (2 * Fraction(cost.rho)))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise as it is drawn."""
+        return gaussian_variance(self.parameter) if self.is_gaussian else laplace_variance(self.parameter)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """The fourth moment over the squared variance, minus the normal law's 3."""
+        # a difference of two geometric variables of variance v / 2, each of excess kurtosis 6 + 1 / (v / 2)
+        return 0.0 if self.is_gaussian or not self.variance else 3 + 1 / self.variance
+
+
+def check_horizon(horizon: int) -> None:
+    """Refuse a number of bins that no stream has."""
+    check_at_least(1, horizon=horizon)
+    if horizon > LONGEST:
+        raise SettingError(f"horizon must be at most {LONGEST:,} bins; got horizon={horizon}. Leave it out: no end.")
+
+
+def check_ranges(first: IntArray, stop: IntArray, horizon: int) -> tuple[IntArray, IntArray]:
+    """Ranges as arrays of one shape; refuse reversed ones and those beyond the horizon. Empty ones are allowed."""
+    first, stop = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(stop, np.int64))
+    if first.size and not (first.min() >= 0 and (first <= stop).all() and stop.max() <= horizon):
+        raise SettingError(f"every range must run forward within the bins 0 to {horizon - 1}. Swap its ends or cut it.")
+    return first, stop

@@ -1,0 +1,97 @@
+"""Estimates: numbers over a domain with the noise they carry; and answers to single questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.rounding import percent, whole
+from tacit.counts.noise import Noise
+from tacit.counts.provenance import Provenance
+from tacit.domain import Box, Domain, sum_groups
+from tacit.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Values over time x place plus a noise model. Which mechanism made it can no longer be told.
+
+    ``totals`` is the public number of reports where there is one (it broadcasts against the values), ``steps`` names
+    every post-processing step taken, in order.
+    """
+
+    domain: Domain
+    values: NDArray[np.float64]
+    noise: Noise
+    totals: NDArray[np.int64] | None
+    steps: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.domain.shape:
+            raise SettingError(
+                f"values must have the domain's shape {self.domain.shape}; got shape={self.values.shape}."
+            )
+        if self.totals is not None:
+            fits = self.totals.ndim == 2 and all(
+                n in (1, most) for n, most in zip(self.totals.shape, self.values.shape, strict=True)
+            )
+            if not fits:
+                raise SettingError(f"totals must broadcast against the values; got shape={self.totals.shape}.")
+        self.values.flags.writeable = False
+
+    def __repr__(self) -> str:
+        label = ", simulation" if self.provenance.is_simulation else ""
+        steps = " + ".join(self.steps) or "unbiased"
+        return f"Estimate({' x '.join(map(str, self.values.shape))} cells, {steps}{label})"
+
+    def coarsen(self, *, time: str | None = None, place: str | None = None) -> Estimate:
+        """Add cells up: days to months to years, towns to regions to departments. Exact, noise included."""
+        domain, time_groups, place_groups = self.domain.coarsen(time=time, place=place)
+        totals = self.totals
+        if totals is not None and totals.shape[0] > 1:
+            totals = sum_groups(totals, time_groups, n_groups=domain.shape[0], axis=0)
+        if totals is not None and totals.shape[1] > 1:
+            totals = sum_groups(totals, place_groups, n_groups=domain.shape[1], axis=1)
+        values = sum_groups(self.values, time_groups, n_groups=domain.shape[0], axis=0)
+        return replace(
+            self,
+            domain=domain,
+            values=sum_groups(values, place_groups, n_groups=domain.shape[1], axis=1),
+            noise=self.noise.coarsen(time_groups, place_groups, domain.shape),
+            totals=totals,
+        )
+
+    def known_total(self, box: Box) -> int | None:
+        """The public number of reports in a box that spans whatever is private, if there is one."""
+        if self.totals is None:
+            return None
+        box.check_within(self.domain)
+        asked = (range(self.domain.shape[0])[box.time.start : box.time.stop], box.places)
+        chosen: list[list[int]] = []
+        for axis in (0, 1):
+            is_private = self.totals.shape[axis] == 1
+            if is_private and len(asked[axis]) < self.domain.shape[axis]:
+                return None
+            chosen.append([0] if is_private else list(asked[axis]))
+        return int(self.totals[np.ix_(*chosen)].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One number with its uncertainty."""
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    level: float
+    box: Box
+    is_simulation: bool = False
+
+    def __str__(self) -> str:
+        label = " (simulation)" if self.is_simulation else ""
+        value = round(self.value, 1) or 0.0
+        return f"{value:,.1f}, {percent(self.level)} interval {whole(self.lower)} to {whole(self.upper)}{label}"

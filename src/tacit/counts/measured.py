@@ -1,0 +1,156 @@
+r"""What is known of the counts before smoothing: exposures, unbiased values, and the variance of their noise.
+
+Where the number of reports of each time bin is public, counts are shares of it. Their noise and their sampling are then
+those of independent places *given* that all add up: multinomial counts are Poisson counts given their sum, and noise
+that cancels over all cells is independent noise given that it cancels. So variances here are those of the independent
+places,
+
+.. math:: D_r - D_r^2 / \textstyle\sum_q D_q = V_r,
+
+with the stated variance V of a cell; the smoother puts the sum back in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import OracleNoise, TreeNoise
+from tacit.errors import NoInterval, SettingError
+
+FloatArray = NDArray[np.float64]
+
+_LARGEST_SHARE: Final = 0.9
+_ROUNDS: Final = 12
+_SLACK: Final = 1e-6
+_UNKNOWN: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Unbiased counts (times x places), their exposures, and what of their noise's variance is known.
+
+    ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
+    ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
+    of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the
+    third cumulant of the noise, in parts of its variance. ``seen`` is 1 where a count was taken, next to 0 where it is
+    missing, which is not a count of 0. ``tree`` is the one that counts were fused in, where sums were measured too: the
+    variances are then those of the leaves' own measurements.
+    """
+
+    exposures: FloatArray
+    counts: FloatArray
+    unit_errors: FloatArray
+    slopes: FloatArray
+    is_shared: bool
+    cancels: bool
+    error_skew: float = 0.0
+    seen: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
+    tree: TreeNoise | None = None
+
+    def until(self, n_times: int) -> Measured:
+        """The same up to a time."""
+        return replace(
+            self,
+            exposures=self.exposures[:n_times],
+            counts=self.counts[:n_times],
+            unit_errors=self.unit_errors[:n_times],
+            slopes=self.slopes[:n_times],
+            seen=self.seen[:n_times],
+        )
+
+    def errors(self, shares: FloatArray) -> FloatArray:
+        """The variance of the noise of every count."""
+        units = self.unit_errors + self.slopes * np.clip(shares, 0.0, 1.0)
+        if self.cancels:
+            units = independent_variances(units)
+        return np.asarray(self.exposures[:, None] * units, np.float64)
+
+    def errors_of_sums(self, shares: FloatArray) -> FloatArray:
+        """The variances of independent noise that sums over all time would err by as much as they do."""
+        errors = self.errors(shares)
+        if self.tree is None:
+            return errors
+        return np.asarray(errors * (self.tree.fusion.variance(self.exposures) / errors[:, 0].sum()), np.float64)
+
+
+def measured(estimate: Estimate) -> Measured:
+    """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
+
+    Values that are not a number are missing: next to nothing is known of them. Variances of other noise than a
+    frequency oracle's are taken cell by cell; that cells of a tree hang together is left out.
+    """
+    is_missing = np.isnan(estimate.values)
+    if is_missing.any():
+        return _without(measured(replace(estimate, values=np.where(is_missing, 0.0, estimate.values))), is_missing)
+    values, totals = np.asarray(estimate.values, np.float64), estimate.totals
+    n_times, n_places = estimate.domain.shape
+    is_shared = totals is not None and totals.shape == (n_times, 1)
+    if totals is not None and not is_shared:
+        raise SettingError(
+            "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
+            "and errors of their periods hang together. Use project, or raw."
+        )
+    noise = estimate.noise
+    if is_shared and isinstance(noise, OracleNoise) and noise.private == ("place",):
+        assert totals is not None
+        p, q = float(noise.law.p), float(noise.law.q)
+        unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
+        exposures = totals[:, 0].astype(np.float64)
+        errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)
+        counts = _added_up(values, exposures, 1.0)
+        return Measured(exposures, counts, errors, slopes, True, _adds_up(values, exposures), _skew(p, q, n_places))
+    try:
+        variances = np.square(noise.standard_errors())
+    except NoInterval:
+        raise SettingError(
+            "smoothing needs unbiased estimates whose noise is known; "
+            f"got steps={', '.join(estimate.steps) or 'none'}. Smooth before clipping or shrinking."
+        ) from None
+    exposures = np.ones(n_times) if not is_shared or totals is None else totals[:, 0].astype(np.float64)
+    units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
+    counts = _added_up(values, exposures, np.maximum(units, 1e-12)) if is_shared else values
+    cancels = is_shared and _adds_up(values, exposures)
+    return Measured(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
+
+
+def _without(known: Measured, is_missing: NDArray[np.bool_]) -> Measured:
+    """The same where some counts were not taken; what is missing of a total is dealt out among those."""
+    units = np.where(is_missing, _UNKNOWN, known.unit_errors)
+    counts = np.where(is_missing, 0.0, known.counts)
+    if known.is_shared:
+        counts = _added_up(counts, known.exposures, units)
+    seen = np.where(is_missing, 1 / _UNKNOWN, 1.0)
+    return replace(known, counts=counts, unit_errors=units, cancels=False, seen=seen)
+
+
+def independent_variances(variances: FloatArray) -> FloatArray:
+    """The variances of independent numbers that have these once their sum is known, row by row."""
+    found = np.asarray(variances, np.float64)
+    for _ in range(_ROUNDS):
+        total = np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+        found = variances / (1 - np.minimum(found / total, _LARGEST_SHARE))
+    return found
+
+
+def _skew(p: float, q: float, n_places: int) -> float:
+    """The third cumulant of (supports - expected) / (p - q) over its variance, for a cell of average share."""
+    share = 1 / n_places
+    second = share * p * (1 - p) + (1 - share) * q * (1 - q)
+    third = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
+    return third / (p - q) / second
+
+
+def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
+    return bool((np.abs(values.sum(axis=1) - totals) <= _SLACK * (1 + totals)).all())
+
+
+def _added_up(values: FloatArray, totals: FloatArray, units: FloatArray | float) -> FloatArray:
+    """Make each row add up to its total: what is missing is dealt out as the noise is."""
+    weights = np.broadcast_to(np.asarray(units, np.float64), values.shape)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(values + weights * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)

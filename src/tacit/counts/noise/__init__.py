@@ -1,0 +1,33 @@
+"""Noise models: what is known about the error of an estimate, for any question.
+
+Variance belongs to the question, not to the cell: cells may be correlated, and a sum of cells can be known better
+than each. A noise model therefore answers for *weights*, an array of the estimate's shape. Every
+member can be written to plain data; :mod:`tacit.release.noise_kinds` reads it back, so that a release can be asked
+anything in another process.
+"""
+
+from __future__ import annotations
+
+from tacit.counts.noise.factorization import FactorizationNoise
+from tacit.counts.noise.image import LinearImage, errors_of_questions, intervals_of_questions
+from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
+from tacit.counts.noise.oracle import OracleNoise
+from tacit.counts.noise.sampled_tree import SampledTreeNoise
+from tacit.counts.noise.tree import TreeNoise
+from tacit.counts.noise.unstated import Unstated
+
+__all__ = [
+    "FactorizationNoise",
+    "FloatArray",
+    "Grouping",
+    "IntArray",
+    "LinearImage",
+    "Noise",
+    "OracleNoise",
+    "Orientation",
+    "SampledTreeNoise",
+    "TreeNoise",
+    "Unstated",
+    "errors_of_questions",
+    "intervals_of_questions",
+]

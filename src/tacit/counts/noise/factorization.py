@@ -1,0 +1,135 @@
+"""The noise of counts that run on: differences of published running totals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._base.fields import shape_of
+from tacit._base.validation import check_share
+from tacit.counts.continual_noise import StreamLaw, stream_law_from_dict
+from tacit.counts.noise.image import LinearImage, errors_of_questions, intervals_of_questions
+from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.variance_gamma import quantile_factors
+from tacit.errors import SettingError
+
+_QUESTIONS_AT_ONCE: Final = 64
+_ONE_NODE: Final = 2.0
+_SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FactorizationNoise:
+    """One stream for each place, independent of the others, all by the same law of their totals.
+
+    Bins of one place hang together: the error of a range is that of two totals, whatever its length. Intervals of
+    single questions have the law's own variance and kurtosis; those of all cells at once are the widest that a kurtosis
+    within the law's bound can give.
+    """
+
+    law: StreamLaw
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        if not (0 < self.shape[0] <= self.law.horizon and self.shape[1] > 0):
+            raise SettingError(f"a stream has 1 to {self.law.horizon} bins; got shape={self.shape}.")
+
+    def variance(self, weights: FloatArray) -> float:
+        return self._moments(weights)[0]
+
+    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
+        check_share(level=level)
+        variance, cumulant = self._moments(weights)
+        is_whole = bool((np.asarray(weights) % 1 == 0).all())
+        reach = float(self._reach(np.array([variance]), np.array([cumulant]), level, is_whole=is_whole)[0])
+        if np.min(weights) < 0:
+            return value - reach, value + reach
+        return max(value - reach, 0.0), max(value + reach, 0.0)
+
+    def standard_errors(self) -> FloatArray:
+        return np.sqrt(np.broadcast_to(self._bin_moments()[0][:, None], self.shape))
+
+    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        check_share(level=level)
+        return _limits(values, self._widest_reach(*self._bin_moments(), level)[:, None])
+
+    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+        return LinearImage(self, time_groups, place_groups, shape)
+
+    def image_errors(self, image: Grouping) -> FloatArray:
+        moments = self._image_moments(image)
+        return errors_of_questions(self, image) if moments is None else np.sqrt(moments[0])
+
+    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        check_share(level=level)
+        moments = self._image_moments(image)
+        if moments is None:
+            return intervals_of_questions(self, values, image, level)
+        return _limits(values, self._widest_reach(*moments, level))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "factorization", "law": self.law.to_dict(), "shape": list(self.shape)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FactorizationNoise:
+        return cls(stream_law_from_dict(content["law"]), shape_of(content))
+
+    def _moments(self, weights: FloatArray) -> tuple[float, float]:
+        """The variance and the fourth cumulant of a question; places that are asked alike are asked once."""
+        if np.shape(weights) != self.shape:
+            raise SettingError(f"weights must have shape {self.shape}; got shape={np.shape(weights)}.")
+        questions, n_times = np.unique(np.asarray(weights, np.float64), axis=1, return_counts=True)
+        variance = cumulant = 0.0
+        for first in range(0, len(n_times), _QUESTIONS_AT_ONCE):
+            some = slice(first, first + _QUESTIONS_AT_ONCE)
+            squares = np.square(self.law.loads(questions[:, some]))
+            variance += float(squares.sum(axis=0) @ n_times[some])
+            cumulant += float(np.square(squares).sum(axis=0) @ n_times[some])
+        return variance, cumulant * self.law.excess_kurtosis
+
+    def _bin_moments(self) -> tuple[FloatArray, FloatArray]:
+        bins = np.arange(self.shape[0])
+        return self.law.range_variances(bins, bins + 1), self.law.range_cumulants(bins, bins + 1)
+
+    def _image_moments(self, image: Grouping) -> tuple[FloatArray, FloatArray] | None:
+        """The moments of sums of cells, if every group of bins is a range of its own."""
+        groups = image.time_groups
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
+        runs = groups[edges[:-1]]
+        if np.unique(runs).size < runs.size:
+            return None
+        n_places = np.bincount(image.place_groups, minlength=image.shape[1])
+        variances, cumulants = np.zeros(image.shape[0]), np.zeros(image.shape[0])
+        variances[runs] = self.law.range_variances(edges[:-1], edges[1:])
+        cumulants[runs] = self.law.range_cumulants(edges[:-1], edges[1:])
+        return variances[:, None] * n_places, cumulants[:, None] * n_places
+
+    def _widest_reach(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
+        shares = _SHARES if self.law.excess_kurtosis else (0.0,)
+        widest: FloatArray = np.max([self._reach(variances, share * cumulants, level) for share in shares], axis=0)
+        return widest
+
+    def _reach(
+        self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
+    ) -> FloatArray:
+        is_whole = is_whole and self.law.grid == 1
+        if is_whole or self.law.is_grainy:
+            # spread the noise over a unit, U: a continuous law, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
+            variances, cumulants = variances + 1 / 12, cumulants - 1 / 120
+        squares = np.square(variances)
+        kurtosis = np.divide(cumulants, squares, out=np.zeros_like(squares), where=squares > 0)
+        reach = quantile_factors(kurtosis, level) * np.sqrt(variances)
+        if is_whole:
+            return np.ceil(reach - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
+        if self.law.is_grainy:
+            return reach + 0.5
+        # one node outweighs the others: the error is near a whole number
+        return np.where(kurtosis > _ONE_NODE, np.ceil(reach), reach)
+
+
+def _limits(values: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Counts are never below zero, so cutting limits there loses nothing."""
+    return np.maximum(values - reach, 0.0), np.maximum(values + reach, 0.0)

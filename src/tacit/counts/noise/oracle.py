@@ -1,0 +1,251 @@
+"""The noise of a frequency oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._base.fields import numbers, shape_of, texts, whole_numbers
+from tacit._base.limits import MOST_REPORTS
+from tacit._base.packing import pack_array
+from tacit._base.validation import check_share
+from tacit.counts.noise.image import LinearImage
+from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
+from tacit.counts.oracle_distributions import SupportLaw, TwoCoins, law_from_dict
+from tacit.counts.two_binomials import count_limits, normal_quantile
+from tacit.domain import sum_groups
+
+_FEW_REPORTS: Final = 256
+
+
+@dataclass(frozen=True, eq=False)
+class OracleNoise:
+    r"""The noise of a frequency oracle: reports of each public bin, independent of one another.
+
+    .. math:: \mathrm{Var} = \sum_t \sum_u n_{tu} V_u(w_t)
+
+    with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
+    every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
+    be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips, or of numbers of
+    two laws, the interval is exact (:mod:`tacit.counts.two_binomials`, :mod:`tacit.counts.two_laws`); other questions
+    have the normal one, or Chebyshev's where reports are few.
+    """
+
+    law: SupportLaw
+    reports: IntArray
+    shape: tuple[int, int]
+    private: tuple[str, ...] = ("place",)
+    counts: FloatArray | None = None
+
+    @property
+    def orientation(self) -> Orientation:
+        return Orientation(self.private, self.shape)
+
+    @cached_property
+    def _gap(self) -> float:
+        return float(self.law.p - self.law.q)
+
+    @cached_property
+    def _cell_variances(self) -> FloatArray:
+        p, q = float(self.law.p), float(self.law.q)
+        variances = np.repeat(self.reports[:, None] * (q * (1 - q)), self.law.n_cells, axis=1)
+        if self.counts is not None:
+            variances = variances + self.counts * (p * (1 - p) - q * (1 - q))
+        return variances / self._gap**2
+
+    def variance(self, weights: FloatArray) -> float:
+        questions, which = np.unique(self.orientation.rows(weights), axis=0, return_inverse=True)
+        which = which.ravel()
+        n_reports = np.bincount(which, weights=self.reports, minlength=len(questions))
+        total = 0.0
+        for number, question in enumerate(questions):
+            if not question.any():
+                continue
+            per_report = self.law.variances(question)
+            if self.counts is None:
+                total += float(n_reports[number] * per_report[0])
+            else:
+                total += float(self.counts[which == number].sum(axis=0) @ per_report)
+        return total
+
+    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
+        check_share(level=level)
+        rows = self.orientation.rows(weights)
+        asked = self.reports * rows.any(axis=1)
+        if not np.isin(rows, (0.0, 1.0)).all():
+            reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+            return value - reach, value + reach
+        limits = self._limits_by_coins(value, rows, level) or self._limits_by_laws(value, rows, level)
+        if limits is not None:
+            return limits
+        reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+        largest = float(asked.sum())
+        return min(max(value - reach, 0.0), largest), min(max(value + reach, 0.0), largest)
+
+    def standard_errors(self) -> FloatArray:
+        variances: FloatArray = self.orientation.cells(self._cell_variances)
+        return np.sqrt(variances)
+
+    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        check_share(level=level)
+        reports = self.orientation.cells(np.repeat(self.reports[:, None], self.law.n_cells, axis=1))
+        one = self.law.coins(1)
+        assert one is not None
+        return self._limits(values, reports.astype(np.float64), reports, reports, one, level)
+
+    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+        public, private = self.orientation.groups(time_groups, place_groups, shape)
+        if not np.array_equal(private, np.arange(self.law.n_cells)):
+            return LinearImage(self, time_groups, place_groups, shape)
+        # sums over public bins alone are again reports through the same coins
+        n_public = Orientation(self.private, shape).rows(np.empty(shape)).shape[0]
+        reports = sum_groups(self.reports, public, n_groups=n_public)
+        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
+        return OracleNoise(self.law, reports, shape, self.private, counts)
+
+    def image_errors(self, image: Grouping) -> FloatArray:
+        """Standard errors of sums of our cells."""
+        public, private, target = self._image_groups(image)
+        n_public, n_private = target.rows(np.empty(image.shape)).shape
+        reports = sum_groups(self.reports, public, n_groups=n_public)
+        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
+        variances = np.empty((n_public, n_private))
+        for group in range(n_private):
+            per_report = self.law.variances((private == group).astype(np.float64))
+            variances[:, group] = reports * per_report[0] if counts is None else counts @ per_report
+        cells: FloatArray = target.cells(variances)
+        return np.sqrt(cells)
+
+    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        """Limits for sums of our cells, all at once."""
+        public, private, target = self._image_groups(image)
+        rows = target.rows(values)
+        reports = sum_groups(self.reports, public, n_groups=len(rows))
+        errors = target.rows(self.image_errors(image))
+        lower, upper = np.empty(rows.shape), np.empty(rows.shape)
+        for group in range(rows.shape[1]):
+            size = int(np.count_nonzero(private == group))
+            coins, laws = self.law.coins(size), self.law.sum_laws(size)
+            if coins is not None:
+                supports = (reports * size).astype(np.float64)
+                lower[:, group], upper[:, group] = self._limits(
+                    rows[:, group], supports, reports * coins.flips, reports, coins, level
+                )
+            elif size == self.law.n_cells and laws is not None:
+                lower[:, group] = upper[:, group] = reports  # as many cells are named whatever is true
+            elif laws is not None:
+                lower[:, group], upper[:, group] = laws.limits(
+                    self._supports(rows[:, group], reports * size), reports, level=level
+                )
+            else:
+                worst = reports * self.law.variances((private == group).astype(np.float64)).max()
+                reach = self._reach(errors[:, group] ** 2, worst, reports, level)
+                lower[:, group] = np.clip(rows[:, group] - reach, 0.0, reports)
+                upper[:, group] = np.clip(rows[:, group] + reach, 0.0, reports)
+        return target.cells(lower), target.cells(upper)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "oracle",
+            "law": self.law.to_dict(),
+            "shape": list(self.shape),
+            "private": list(self.private),
+            "reports": pack_array(self.reports),
+            "counts": None if self.counts is None else pack_array(self.counts),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
+        law, shape, private = law_from_dict(content["law"]), shape_of(content), texts(content, "private")
+        rows = Orientation.of_file(private, shape).n_rows
+        if law.n_cells * rows != math.prod(shape):
+            raise ValueError("cells")
+        reports = whole_numbers(content, "reports", shape=(rows,))
+        if reports.sum(dtype=np.float64) > MOST_REPORTS:
+            raise ValueError("reports")
+        is_known = content["counts"] is not None
+        counts = numbers(content, "counts", shape=(rows, law.n_cells), least=0) if is_known else None
+        return cls(law, reports, shape, private, counts)
+
+    def _worst_variance(self, rows: FloatArray) -> float:
+        """The variance of a question if every report were of the cell that errs most."""
+        questions, which = np.unique(rows, axis=0, return_inverse=True)
+        n_reports = np.bincount(which.ravel(), weights=self.reports, minlength=len(questions))
+        return float(
+            sum(n * self.law.variances(question).max() for n, question in zip(n_reports, questions, strict=True))
+        )
+
+    def _reach(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
+        """How far an answer without a coin law may be from the truth.
+
+        Of many reports, by the normal law. Of few, by Chebyshev's inequality with the largest variance there can be:
+        wide, but it covers what it says.
+        """
+        return np.where(
+            np.asarray(n_reports) < _FEW_REPORTS,
+            np.sqrt(np.asarray(worst) / (1 - level)),
+            normal_quantile(level) * np.sqrt(variance),
+        )
+
+    def _image_groups(self, image: Grouping) -> tuple[IntArray, IntArray, Orientation]:
+        public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
+        return public, private, Orientation(self.private, image.shape)
+
+    def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
+        """Exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
+        sizes = np.unique(rows.sum(axis=1))
+        sizes = sizes[sizes > 0]
+        coins = [self.law.coins(int(size)) for size in sizes]
+        if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
+            return None
+        one = coins[0]
+        assert one is not None
+        asked = self.reports * rows.any(axis=1)
+        supports = np.array([float((rows * self.reports[:, None]).sum())])
+        # each coin's flips for a report are in proportion to the cells it sums, or one for any number of them
+        flips = supports.astype(np.int64) if one.flips == sizes[0] else np.array([asked.sum()])
+        lower, upper = self._limits(np.array([value]), supports, flips, np.array([asked.sum()]), one, level)
+        return float(lower[0]), float(upper[0])
+
+    def _limits_by_laws(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
+        """Exact limits of a sum of as many cells in every public bin, where a report's share in it has a known law.
+
+        Public bins asked about in full are known, and set aside.
+        """
+        sizes = rows.sum(axis=1).astype(np.int64)
+        is_full = sizes == self.law.n_cells
+        known = int(self.reports[is_full].sum())
+        partial = np.unique(sizes[~is_full & (sizes > 0)])
+        laws = [self.law.sum_laws(int(size)) for size in partial] or [self.law.sum_laws(self.law.n_cells)]
+        if len(laws) > 1 or laws[0] is None:
+            return None
+        if not len(partial):
+            return float(known), float(known)
+        reports = np.array([self.reports[sizes == partial[0]].sum()])
+        lower, upper = laws[0].limits(
+            self._supports(np.array([value - known]), reports * partial[0]), reports, level=level
+        )
+        return known + float(lower[0]), known + float(upper[0])
+
+    def _supports(self, values: FloatArray, pairs: Any) -> IntArray:
+        """How often cells were supported, from estimates; ``pairs`` counts the (report, cell) pairs in each sum."""
+        supports: IntArray = np.rint(values * self._gap + pairs * float(self.law.q)).astype(np.int64)
+        return supports
+
+    def _limits(
+        self,
+        values: FloatArray,
+        supports: FloatArray,
+        flips: IntArray,
+        largest: IntArray,
+        coins: TwoCoins,
+        level: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected of no truth."""
+        heads = self._supports(values, supports)
+        return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)

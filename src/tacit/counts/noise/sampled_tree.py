@@ -1,0 +1,250 @@
+r"""The noise of a tree whose reports each answered for one level, fused by least squares.
+
+Every report picks level l with probability :math:`\alpha_l`, whatever its value. A node's count is estimated by
+
+.. math:: \hat y_{lv} = \frac{1}{\alpha_l} \Bigl( \frac{C_{lv} - n_l q_l}{p_l - q_l} - n_l s_{lv} \Bigr) + N s_{lv}
+
+from the supports C of the :math:`n_l` reports that picked the level, with the node's share s of the leaves, and leaves
+by least squares from all nodes and the public number N of reports (:mod:`tacit.counts.tree_least_squares`). Reports
+remain independent, and any question is a sum of weights w on nodes, so its variance is exact: a report of true leaf u
+adds
+
+.. math:: \sum_l \frac{V_{lu}(w_l) + (w_l(u) - c_l)^2}{\alpha_l} - \Bigl(\sum_l (w_l(u) - c_l)\Bigr)^2,
+          \qquad c_l = \sum_v w_{lv} s_{lv},
+
+with the oracle's variance V for the node above u and that node's weight :math:`w_l(u)`. The least squares weigh levels
+as if events were spread evenly over the leaves; they stay unbiased, and their variance exact, where events are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._base.fields import numbers, shape_of, texts, whole_numbers
+from tacit._base.packing import pack_array
+from tacit._base.validation import check_share
+from tacit.counts.noise.image import LinearImage
+from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
+from tacit.counts.oracle_distributions import SupportLaw, law_from_dict
+from tacit.counts.tree_least_squares import TreeFusion
+from tacit.counts.two_binomials import normal_quantile
+from tacit.domain import sum_groups
+from tacit.domain.hierarchy import Hierarchy
+from tacit.randomness.bernoulli import COIN
+
+FEW_REPORTS: Final = 512
+"""Below so many reports nothing is trusted that was estimated from them."""
+_SQUARED_STEPS: Final = 9
+"""An error of less variance than so many squared steps of a single report is not taken for normal."""
+MOST_LISTED: Final = 256
+"""Up to so many leaves, the error of each is computed from the estimated counts; beyond, as if they were even."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledTreeNoise:
+    """The noise of fused leaves, one tree for each public bin.
+
+    ``laws`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public numbers of
+    reports of the public bins, ``counts`` (public bins x leaves) estimated counts, projected onto what counts can be:
+    they stand in for the truth. Intervals are normal; where the variance is that of a few steps of single reports,
+    Chebyshev's; of few reports, Chebyshev's with the largest variance there can be. The errors of all leaves of a tree
+    of more than ``MOST_LISTED`` are those of evenly spread events.
+    """
+
+    hierarchy: Hierarchy
+    laws: tuple[SupportLaw, ...]
+    chances: tuple[int, ...]
+    reports: IntArray
+    shape: tuple[int, int]
+    private: tuple[str, ...]
+    counts: FloatArray
+
+    @property
+    def orientation(self) -> Orientation:
+        return Orientation(self.private, self.shape)
+
+    @cached_property
+    def fusion(self) -> TreeFusion:
+        """The least squares that made the leaves; its variances are those of one report."""
+        return TreeFusion(self.hierarchy, level_variances(self.laws, self.chances))
+
+    def variance(self, weights: FloatArray) -> float:
+        return sum(float(self.counts[which].sum(axis=0) @ self.per_report(q)) for q, which in self._questions(weights))
+
+    def per_report(self, leaf_weights: FloatArray) -> FloatArray:
+        """For every true leaf, the variance that one report adds to a question."""
+        return self._asked(leaf_weights)[0]
+
+    def _asked(self, leaf_weights: FloatArray) -> tuple[FloatArray, float]:
+        """The variances that one report adds to a question, and the largest step it can take the answer."""
+        nodes = self.fusion.node_weights(leaf_weights)
+        squares, means = np.zeros(self.hierarchy.n_leaves), np.zeros(self.hierarchy.n_leaves)
+        step = 0.0
+        for level, (law, chance) in enumerate(zip(self.laws, self.chances, strict=True), 1):
+            own, sizes = nodes[self.hierarchy.level_slice(level)], np.diff(self.hierarchy.boundaries[level])
+            centred = own - float(own @ sizes) / self.hierarchy.n_leaves
+            squares += np.repeat((law.variances(own) + centred**2) * (COIN / chance), sizes)
+            means += np.repeat(centred, sizes)
+            step = max(step, float(np.abs(own).max()) * _step(law, chance))
+        return np.maximum(squares - means**2, 0.0), step  # what rounding leaves below zero
+
+    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
+        check_share(level=level)
+        rows = self.orientation.rows(weights)
+        asked = int(self.reports[rows.any(axis=1)].sum())
+        variance = worst = step = 0.0
+        for question, which in self._questions(weights):
+            per_report, largest = self._asked(question)
+            variance += float(self.counts[which].sum(axis=0) @ per_report)
+            worst += float(self.reports[which].sum() * per_report.max())
+            step = max(step, largest)
+        reach = float(_reach(variance, worst, step, asked, level))
+        if not np.isin(rows, (0.0, 1.0)).all():
+            return value - reach, value + reach
+        return min(max(value - reach, 0.0), float(asked)), min(max(value + reach, 0.0), float(asked))
+
+    def standard_errors(self) -> FloatArray:
+        errors: FloatArray = self.orientation.cells(np.sqrt(self._of_leaves[0]))
+        return errors
+
+    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        check_share(level=level)
+        lower, upper = _limits(self.orientation.rows(values), self.reports, *self._of_leaves, level)
+        return self.orientation.cells(lower), self.orientation.cells(upper)
+
+    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+        public, private = self.orientation.groups(time_groups, place_groups, shape)
+        if not np.array_equal(private, np.arange(self.hierarchy.n_leaves)):
+            return LinearImage(self, time_groups, place_groups, shape)
+        # trees of several public bins, added up, are the tree of all their reports
+        reports, counts = self._of_public(public, Orientation(self.private, shape).rows(np.empty(shape)).shape[0])
+        return SampledTreeNoise(self.hierarchy, self.laws, self.chances, reports, shape, self.private, counts)
+
+    def image_errors(self, image: Grouping) -> FloatArray:
+        _, variances, _, _ = self._of_image(image)
+        errors: FloatArray = Orientation(self.private, image.shape).cells(np.sqrt(variances))
+        return errors
+
+    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        target = Orientation(self.private, image.shape)
+        lower, upper = _limits(target.rows(values), *self._of_image(image), level)
+        return target.cells(lower), target.cells(upper)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "sampled tree",
+            "hierarchy": self.hierarchy.to_dict(),
+            "laws": [law.to_dict() for law in self.laws],
+            "chances": [hex(chance) for chance in self.chances],
+            "shape": list(self.shape),
+            "private": list(self.private),
+            "reports": pack_array(self.reports),
+            "counts": pack_array(self.counts),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> SampledTreeNoise:
+        read = cls(
+            Hierarchy.from_dict(content["hierarchy"]),
+            tuple(law_from_dict(law) for law in content["laws"]),
+            tuple(int(chance, 16) for chance in content["chances"]),
+            whole_numbers(content, "reports"),
+            shape_of(content),
+            texts(content, "private"),
+            numbers(content, "counts", least=0),
+        )
+        n_leaves = read.hierarchy.n_leaves
+        if (
+            tuple(law.n_cells for law in read.laws) != read.hierarchy.level_sizes[1:]
+            or len(read.chances) != len(read.laws)
+            or min(read.chances) < 1
+            or read.counts.shape != (len(read.reports), n_leaves)
+            or Orientation.of_file(read.private, read.shape).n_rows * n_leaves != math.prod(read.shape)
+            or read.orientation.n_rows != len(read.counts)
+        ):
+            raise ValueError("the parts of the tree do not fit")
+        return read
+
+    def _questions(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The distinct questions about leaves, and which public bins ask them."""
+        questions, which = np.unique(self.orientation.rows(weights), axis=0, return_inverse=True)
+        for number, question in enumerate(questions):
+            if question.any():
+                yield question, which.ravel() == number
+
+    def _of_public(self, groups: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
+        """Reports and counts of groups of public bins."""
+        return sum_groups(self.reports, groups, n_groups=n_groups), sum_groups(self.counts, groups, n_groups=n_groups)
+
+    @cached_property
+    def _of_leaves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """For every public bin and leaf, the variance of its count, the largest it can be for any truth, and steps."""
+        n_leaves = self.hierarchy.n_leaves
+        if n_leaves > MOST_LISTED:
+            even = self.reports[:, None] * self.fusion.node_variances[-n_leaves:]
+            return even, np.full(even.shape, np.inf), np.full(n_leaves, _step(self.laws[-1], self.chances[-1]))
+        return self._of_groups(np.arange(n_leaves), n_leaves, self.reports, self.counts)
+
+    def _of_image(self, image: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The reports of each group of public bins, and the same of groups of leaves."""
+        public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
+        n_public, n_private = Orientation(self.private, image.shape).rows(np.empty(image.shape)).shape
+        reports, counts = self._of_public(public, n_public)
+        return reports, *self._of_groups(private, n_private, reports, counts)
+
+    def _of_groups(
+        self, groups: IntArray, n_groups: int, reports: IntArray, counts: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        variances, worst = np.empty((len(reports), n_groups)), np.empty((len(reports), n_groups))
+        steps = np.empty(n_groups)
+        for group in range(n_groups):
+            per_report, steps[group] = self._asked((groups == group).astype(np.float64))
+            variances[:, group], worst[:, group] = counts @ per_report, reports * per_report.max()
+        return variances, worst, steps
+
+
+def level_variances(laws: Sequence[SupportLaw], chances: Sequence[int]) -> list[float]:
+    r"""The variances of nodes, root first, that one report leaves where events are spread evenly.
+
+    .. math:: \sigma_l^2 = \frac{1}{\alpha_l} \Bigl(a_l + \frac{1 - \alpha_l}{k_l}\Bigr)
+
+    with half the oracle's variance a for the difference of two nodes: what all nodes share, the public total corrects.
+    """
+    variances = [0.0]
+    for law, chance in zip(laws, chances, strict=True):
+        share = chance / COIN
+        variances.append((error_of_differences(law) + (1 - share) / law.n_cells) / share)
+    return variances
+
+
+def error_of_differences(law: SupportLaw) -> float:
+    """Half the variance that a report adds to the difference of two cells, on average over cells and truths."""
+    p, q, k = float(law.p), float(law.q), law.n_cells
+    single = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / k
+    return (k * single - float(law.variances(np.ones(k)).mean()) / k) / (k - 1)
+
+
+def _step(law: SupportLaw, chance: int) -> float:
+    """How far a report that supports a node, or does not, takes the node's count."""
+    return COIN / chance / float(law.p - law.q)
+
+
+def _reach(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:
+    """How far an answer may be from the truth."""
+    by_chebyshev = np.sqrt(np.where(np.asarray(n_reports) < FEW_REPORTS, worst, variances) / (1 - level))
+    is_normal = (np.asarray(n_reports) >= FEW_REPORTS) & (np.asarray(variances) >= _SQUARED_STEPS * np.square(steps))
+    return np.where(is_normal, normal_quantile(level) * np.sqrt(variances), by_chebyshev)
+
+
+def _limits(
+    values: FloatArray, reports: IntArray, variances: FloatArray, worst: FloatArray, steps: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    largest = reports[:, None].astype(np.float64)
+    reach = _reach(variances, worst, steps, largest, level)
+    return np.clip(values - reach, 0.0, largest), np.clip(values + reach, 0.0, largest)

@@ -1,0 +1,83 @@
+"""What a law is, and what all laws share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.two_laws import TwoLaws
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoCoins:
+    """A sum of cells, seen as coin flips: ``flips`` for each report, heads with probability ``inside`` for one flip of
+    each report whose true cell is in the sum, and ``outside`` for all other flips."""
+
+    inside: Fraction
+    outside: Fraction
+    flips: int
+
+
+class SupportLaw(Protocol):
+    """The joint law of the supports of one report, given its true cell."""
+
+    @property
+    def n_cells(self) -> int: ...
+
+    @property
+    def p(self) -> Fraction:
+        """P(the true cell is supported)."""
+
+    @property
+    def q(self) -> Fraction:
+        """P(another cell is supported)."""
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether the variance of a question depends on where the true cells are."""
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        """For every true cell, the variance one report adds to the question."""
+
+    def coins(self, n_summed: int) -> TwoCoins | None:
+        """A sum of ``n_summed`` cells as coin flips, where it is exactly that."""
+
+    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+        """How many of ``n_summed`` cells a report supports, if its true cell is one of them and if it is not.
+
+        None where that hangs on more than this, or is not known.
+        """
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Law:
+    """What all laws share: a kind, and plain data made of their fields."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        # whole numbers beyond 2**53 do not survive every JSON reader
+        fields = asdict(self)  # type: ignore[call-overload]
+        return {"kind": self.kind} | {n: hex(v) if v >= 1 << 53 else v for n, v in fields.items()}
+
+
+def spread(law: SupportLaw, square: FloatArray, mean: FloatArray) -> FloatArray:
+    """The variance from a mean square and a mean; what rounding leaves below zero is zero."""
+    variance: FloatArray = np.maximum(square - mean**2, 0.0)
+    return variance / float(law.p - law.q) ** 2
+
+
+def single_cell(law: SupportLaw, n_summed: int) -> TwoCoins | None:
+    """The coins of one cell; a sum of several is not a number of coin flips."""
+    return TwoCoins(law.p, law.q, 1) if n_summed == 1 else None

@@ -1,0 +1,41 @@
+"""Independent bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from tacit.counts.oracle_distributions.law import FloatArray, Law, TwoCoins
+from tacit.randomness.bernoulli import COIN
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryLaw(Law):
+    """Independent bits: the true cell's is one with probability ones / 2**64, any other's with zeros / 2**64."""
+
+    kind: ClassVar[str] = "unary"
+    n_cells: int
+    ones: int
+    zeros: int
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.ones, COIN)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self.zeros, COIN)
+
+    @property
+    def needs_counts(self) -> bool:
+        return self.ones + self.zeros != COIN
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        p, q = float(self.p), float(self.q)
+        squares = weights**2
+        bits: FloatArray = squares.sum() * q * (1 - q) + squares * (p * (1 - p) - q * (1 - q))
+        return bits / float(self.p - self.q) ** 2
+
+    def coins(self, n_summed: int) -> TwoCoins | None:
+        return TwoCoins(self.p, self.q, n_summed)

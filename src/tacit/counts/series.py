@@ -1,0 +1,104 @@
+"""Series: answers in time order, all that a forecaster may see.
+
+A series holds unbiased counts with the variance of their noise, the public totals where there are any, and the
+calendar. It is made of an estimate, of a frame of the user's, or of exact counts (laboratory only).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.validation import check_at_least
+from tacit.counts.estimate import Estimate
+from tacit.counts.measured import Measured, measured
+from tacit.domain import Domain
+from tacit.errors import SettingError
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Counts per time bin and place, how noisy they are, and where they come from.
+
+    ``measured`` has the counts, their exposures (public totals, or ones) and what is known of their noise.
+    ``total_variances`` is the variance of the noise of each bin's total: 0 where totals are public. Bins that are
+    ``missing`` were not counted: their zeros say nothing. ``origin`` names the release (its checksum) or is empty.
+    """
+
+    domain: Domain
+    measured: Measured
+    total_variances: FloatArray
+    missing: NDArray[np.bool_]
+    is_simulation: bool = False
+    origin: str = ""
+
+    @classmethod
+    def of(cls, estimate: Estimate, *, missing: NDArray[np.bool_] | None = None, origin: str = "") -> Series:
+        """The series of an unbiased estimate; ``missing`` marks bins without data."""
+        known = measured(estimate)
+        n_times, n_places = estimate.domain.shape
+        variances = np.zeros(n_times)
+        if not known.is_shared:
+            groups = np.arange(n_times), np.zeros(n_places, np.int64)
+            variances = np.square(estimate.noise.coarsen(*groups, (n_times, 1)).standard_errors()[:, 0])
+        is_missing = np.zeros(n_times, bool) if missing is None else np.asarray(missing, bool)
+        return cls(estimate.domain, known, variances, is_missing, estimate.provenance.is_simulation, origin)
+
+    @classmethod
+    def exact(cls, domain: Domain, counts: NDArray[np.int64], *, missing: NDArray[np.bool_] | None = None) -> Series:
+        """The series of true counts: for the laboratory, and for data that are public anyway."""
+        values = np.asarray(counts, np.float64)
+        if values.shape != domain.shape:
+            raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={values.shape}.")
+        none = np.zeros((1, values.shape[1]))
+        known = Measured(values.sum(axis=1), values, none, none, is_shared=True, cancels=True)
+        is_missing = np.zeros(len(values), bool) if missing is None else np.asarray(missing, bool)
+        return cls(domain, known, np.zeros(len(values)), is_missing)
+
+    def __len__(self) -> int:
+        return self.domain.shape[0]
+
+    def __repr__(self) -> str:
+        label = ", simulation" if self.is_simulation else ""
+        n_times, n_places = self.domain.shape
+        return f"Series({n_times} x {n_places} counts{label})"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return self.domain.place.cells
+
+    @property
+    def values(self) -> FloatArray:
+        """Unbiased counts, times x places; noise may make them negative."""
+        return self.measured.counts
+
+    @property
+    def variances(self) -> FloatArray:
+        """The variance of the noise of each count, at the long-run share of its place."""
+        weights = self.measured.exposures
+        share = self.values.sum(axis=0) / max(float(weights.sum()), 1.0)
+        return self.measured.errors(np.broadcast_to(np.maximum(share, 0.0), self.values.shape))
+
+    @property
+    def has_public_totals(self) -> bool:
+        return self.measured.is_shared
+
+    @property
+    def totals(self) -> FloatArray:
+        """The number of events of each bin in all places: public, or as noisy as ``total_variances`` says."""
+        return self.measured.exposures if self.has_public_totals else self.values.sum(axis=1)
+
+    def until(self, n_times: int) -> Series:
+        """What was known once ``n_times`` bins had passed."""
+        check_at_least(1, n_times=n_times)
+        return replace(
+            self,
+            domain=replace(self.domain, time=self.domain.time.with_end(n_times)),
+            measured=self.measured.until(n_times),
+            total_variances=self.total_variances[:n_times],
+            missing=self.missing[:n_times],
+        )

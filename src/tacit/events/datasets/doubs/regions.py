@@ -1,0 +1,116 @@
+"""The 17 regions of the paper, in its order: how many interventions fall in each, and where it lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tacit.events.datasets._elementary import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region of Doubs.
+
+    ``stations`` are towns with a fire station, the main one first. ``centre`` (latitude, longitude) and
+    ``radius_km`` are a disc well inside the region, rounded from the outlines of IGN Admin Express 2018:
+    the public list of towns has no coordinates, so simulated towns are scattered in that disc.
+    """
+
+    name: str
+    weight: float
+    stations: tuple[str, ...]
+    main_town_at: tuple[float, float]
+    centre: tuple[float, float]
+    radius_km: float
+
+    @property
+    def main_town(self) -> str:
+        return self.stations[0]
+
+    @property
+    def spread_km(self) -> float:
+        """How far from the middle of a town its interventions may lie; small regions have small towns."""
+        return 0.2 + 0.1 * self.radius_km
+
+
+# The weight is thousands of inhabitants, save for the two cities, whose shares are set below.
+REGIONS: Final = (
+    Region("CA du Grand Besançon", 0.0, ("Besançon", "Saint-Vit", "Saône"), (47.24, 6.02), (47.254, 6.020), 8.0),
+    Region(
+        "CA Pays de Montbéliard Agglomération",
+        0.0,
+        ("Montbéliard", "Audincourt", "Valentigney", "Pont-de-Roide-Vermondans"),
+        (47.51, 6.80),
+        (47.451, 6.779),
+        9.0,
+    ),
+    Region("CC Altitude 800", 6.3, ("Levier", "Goux-les-Usiers"), (46.96, 6.12), (46.957, 6.151), 3.8),
+    Region("CC de Montbenoit", 7.6, ("Gilley", "Arc-sous-Cicon"), (47.05, 6.48), (47.008, 6.421), 5.4),
+    Region(
+        "CC des Deux Vallées Vertes",
+        16.3,
+        ("L'Isle-sur-le-Doubs", "Rougemont", "Pays-de-Clerval"),
+        (47.44, 6.58),
+        (47.431, 6.533),
+        6.5,
+    ),
+    Region(
+        "CC des Lacs et Montagnes du Haut-Doubs",
+        15.7,
+        ("Jougne", "Mouthe", "Labergement-Sainte-Marie"),
+        (46.76, 6.40),
+        (46.773, 6.325),
+        5.5,
+    ),
+    Region(
+        "CC des Portes du Haut-Doubs",
+        25.9,
+        ("Valdahon", "Orchamps-Vennes", "Pierrefontaine-les-Varans"),
+        (47.15, 6.34),
+        (47.168, 6.457),
+        10.0,
+    ),
+    Region("CC du Doubs Baumois", 16.2, ("Baume-les-Dames", "Roulans"), (47.35, 6.36), (47.322, 6.317), 6.5),
+    Region("CC du Grand Pontarlier", 27.0, ("Pontarlier",), (46.91, 6.36), (46.907, 6.328), 4.3),
+    Region("CC du Pays d'Héricourt", 1.0, ("Aibre",), (47.55, 6.695), (47.552, 6.693), 0.7),
+    Region("CC du Pays de Maîche", 18.7, ("Maîche", "Saint-Hippolyte"), (47.25, 6.80), (47.271, 6.841), 7.5),
+    Region("CC du Pays de Sancey-Belleherbe", 5.5, ("Sancey", "Belleherbe"), (47.30, 6.58), (47.313, 6.615), 4.8),
+    Region(
+        "CC du Plateau de Frasne et du Val de Drugeon (CFD)",
+        5.9,
+        ("Frasne",),
+        (46.86, 6.16),
+        (46.865, 6.177),
+        5.0,
+    ),
+    Region("CC du Plateau de Russey", 6.5, ("Le Russey",), (47.16, 6.73), (47.159, 6.716), 5.0),
+    Region("CC du Val de Morteau", 20.5, ("Morteau", "Villers-le-Lac"), (47.06, 6.60), (47.037, 6.591), 4.7),
+    Region("CC du Val Marnaysien", 7.0, ("Recologne",), (47.27, 5.83), (47.238, 5.783), 3.9),
+    Region("CC Loue-Lison", 25.3, ("Ornans", "Quingey", "Amancey"), (47.11, 6.14), (47.076, 6.073), 9.5),
+)
+N_REGIONS: Final = len(REGIONS)
+
+# The department's two cities call more often than their inhabitants alone would.
+BESANCON_SHARE: Final = 0.39
+MONTBELIARD_SHARE: Final = 0.26
+
+
+def base_shares() -> Floats:
+    """The long-run share of each region in all interventions."""
+    weights = np.array([region.weight for region in REGIONS])
+    shares = (1.0 - BESANCON_SHARE - MONTBELIARD_SHARE) * weights / math.fsum(weights)
+    shares[:2] = BESANCON_SHARE, MONTBELIARD_SHARE
+    return shares
+
+
+def index_of(main_town: str) -> int:
+    """The region with this main town.
+
+    >>> index_of("Pontarlier")
+    8
+    """
+    return [region.main_town for region in REGIONS].index(main_town)

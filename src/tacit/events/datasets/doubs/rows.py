@@ -1,0 +1,131 @@
+"""One row per intervention: its minute, its town as somebody might have typed it, a point and a station."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.events.datasets._draws import Draws, Integers
+from tacit.events.datasets._elementary import Floats, cos_turns, sin_turns
+from tacit.events.datasets.doubs.calendar import Booleans, Calendar
+from tacit.events.datasets.doubs.regions import REGIONS, Region
+from tacit.events.datasets.doubs.towns import (
+    KM_PER_DEGREE_EAST,
+    KM_PER_DEGREE_NORTH,
+    Town,
+    station_places,
+    town_place,
+    towns_by_region,
+)
+
+Columns = dict[str, NDArray[Any]]
+
+COLUMNS: Final = ("ID", "SDate", "Station", "Town", "Location")
+ID_PREFIX: Final = "SYN"
+
+# Interventions by hour of the day, in percent; a storm breaks in the afternoon.
+HOURS: Final = (
+    2.4, 2.0, 1.8, 1.6, 1.5, 1.7, 2.3, 3.4, 4.6, 5.5, 6.0, 6.1,
+    5.6, 5.4, 5.6, 5.7, 5.9, 6.3, 6.4, 5.9, 5.0, 4.2, 3.6, 2.9,
+)  # fmt: skip
+STORM_HOURS: Final = (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 5, 9, 13, 16, 16, 14, 11, 8, 6, 4, 3)
+
+FORMER_NAME_SHARE: Final = 0.15  # of the rows of towns that have one
+PLAIN_SPELLING_SHARE: Final = 0.02  # typed in capitals without accents
+
+
+def make_rows(calendar: Calendar, ordinary: Integers, storms: Integers, *, seed: int) -> Columns:
+    """Lay the counts out as rows in the order of time, under the paper's column names."""
+    draws = Draws.seeded(seed, "doubs rows")
+    day, region, is_storm = _events(ordinary, storms)
+    minute = _minutes(calendar, day, is_storm, draws)
+    order = np.argsort(minute, kind="stable")
+    minute, region = minute[order], region[order]
+    n_rows = len(minute)
+    town_names = np.empty(n_rows, dtype=object)
+    station_names = np.empty(n_rows, dtype=object)
+    locations = np.empty(n_rows, dtype=object)
+    for index, (described, towns) in enumerate(zip(REGIONS, towns_by_region(), strict=True)):
+        rows = np.flatnonzero(region == index)
+        town = draws.choices(len(rows), np.array([t.population for t in towns], dtype=np.float64))
+        north, east = _points(described, towns, town, draws)
+        town_names[rows] = _typed_names(towns, town, draws)
+        station_names[rows] = _nearest_stations(described, towns, north, east)
+        locations[rows] = _written_locations(described, north, east)
+    started = calendar.days[0].astype("datetime64[s]") + (60 * minute).astype("timedelta64[s]")
+    ids = np.array([f"{ID_PREFIX}{row:06d}" for row in range(1, n_rows + 1)], dtype=object)
+    return dict(zip(COLUMNS, (ids, started, station_names, town_names, locations), strict=True))
+
+
+def _events(ordinary: Integers, storms: Integers) -> tuple[Integers, Integers, Booleans]:
+    """Day, region and kind of every intervention: the ordinary ones, then those of storms."""
+    parts = []
+    for counts in (ordinary, storms):
+        day, region = np.nonzero(counts)
+        times = counts[day, region]
+        parts.append((np.repeat(day, times), np.repeat(region, times)))
+    (day, region), (storm_day, storm_region) = parts
+    is_storm = np.arange(len(day) + len(storm_day)) >= len(day)
+    return np.concatenate([day, storm_day]), np.concatenate([region, storm_region]), is_storm
+
+
+def _minutes(calendar: Calendar, day: Integers, is_storm: Booleans, draws: Draws) -> Integers:
+    """Minutes of the wall clock since the first midnight."""
+    weights = np.array([HOURS, STORM_HOURS], dtype=np.float64)
+    hour = draws.categories(weights, is_storm.astype(np.int64))
+    # two o'clock does not exist on the night the clocks go forward
+    hour += calendar.is_clock_forward[day] & (hour == 2)
+    return (day * 24 + hour) * 60 + draws.integers(len(day), below=60)
+
+
+def _points(region: Region, towns: Sequence[Town], town: Integers, draws: Draws) -> tuple[Floats, Floats]:
+    """Kilometres north and east of the region's centre: near the town, evenly over a small disc."""
+    places = np.array([town_place(region, t) for t in towns])
+    reach = region.spread_km * np.sqrt(draws.uniforms(len(town)))
+    turn = draws.uniforms(len(town))
+    return places[town, 0] + reach * cos_turns(turn), places[town, 1] + reach * sin_turns(turn)
+
+
+def _typed_names(towns: Sequence[Town], town: Integers, draws: Draws) -> NDArray[Any]:
+    """Town names, some of them former or plainly typed: whoever counts the rows has to recognize them."""
+    spellings: list[str] = []
+    first: list[int] = []
+    for t in towns:
+        first.append(len(spellings))
+        spellings += [t.name, plain_spelling(t.name), *t.former_names]
+    n_former = np.array([len(t.former_names) for t in towns])[town]
+    is_former = (draws.uniforms(len(town)) < FORMER_NAME_SHARE) & (n_former > 0)
+    former = np.floor(draws.uniforms(len(town)) * n_former).astype(np.int64)
+    is_plain = draws.uniforms(len(town)) < PLAIN_SPELLING_SHARE
+    chosen = np.where(is_former, 2 + former, is_plain.astype(np.int64))
+    typed: NDArray[Any] = np.array(spellings, dtype=object)[np.array(first)[town] + chosen]
+    return typed
+
+
+def plain_spelling(name: str) -> str:
+    """The name as an old terminal had it.
+
+    >>> plain_spelling("L'Isle-sur-le-Doubs"), plain_spelling("Étalans"), plain_spelling("Saint-Vit")
+    ("L'ISLE SUR LE DOUBS", 'ETALANS', 'ST VIT')
+    """
+    letters = unicodedata.normalize("NFD", name.replace("Saint-", "St-").replace("Sainte-", "Ste-"))
+    return "".join(c for c in letters if not unicodedata.combining(c)).replace("-", " ").upper()
+
+
+def _nearest_stations(region: Region, towns: Sequence[Town], north: Floats, east: Floats) -> NDArray[Any]:
+    names, places = zip(*station_places(region, towns), strict=True)
+    distances = np.stack([np.square(north - y) + np.square(east - x) for y, x in places])
+    nearest: NDArray[Any] = np.array(names, dtype=object)[np.argmin(distances, axis=0)]
+    return nearest
+
+
+def _written_locations(region: Region, north: Floats, east: Floats) -> list[str]:
+    """Latitude and longitude with four digits, as in the paper's ``(47.2380, 6.0243)``."""
+    latitude = np.rint((region.centre[0] + north / KM_PER_DEGREE_NORTH) * 10_000).astype(np.int64)
+    longitude = np.rint((region.centre[1] + east / KM_PER_DEGREE_EAST) * 10_000).astype(np.int64)
+    parts = (latitude // 10_000, latitude % 10_000, longitude // 10_000, longitude % 10_000)
+    return [f"({a}.{b:04d}, {c}.{d:04d})" for a, b, c, d in zip(*(p.tolist() for p in parts), strict=True)]

@@ -1,0 +1,208 @@
+"""Interventions per day that fit the paper's Table 2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tacit.events.datasets._draws import Draws, Integers
+from tacit.events.datasets._elementary import Floats, cos_turns, exp, log
+from tacit.events.datasets.doubs.calendar import PAPER_TABLE_2, Calendar, YearFigures
+from tacit.events.datasets.doubs.shares import autoregression, bell
+from tacit.events.datasets.doubs.storms import YearOfStorms, split, storms_of_year
+
+# Relative effects (in log expected count).
+SEASON_EFFECT: Final = 0.075
+WEEK_EFFECTS: Final = (0.011, -0.033, -0.0275, -0.022, 0.0385, 0.077, -0.044)
+HOLIDAY_EFFECT: Final = 0.06
+NIGHT_EFFECTS: Final = {(1, 1): 0.35, (7, 13): 0.22, (7, 14): 0.22, (12, 31): 0.12, (6, 21): 0.12}
+WEATHER_MEMORY: Final = 0.7
+QUIET_WEATHER: Final = 0.05
+
+# The step from 2008 to 2009 is kept sharp.
+STEP_YEAR: Final = 2009
+# Up to this year the brigade also removed the nests of wasps: a broad peak every summer.
+LAST_NEST_YEAR: Final = 2011
+NEST_PEAK_DAY: Final = 215
+NEST_SEASON_DAYS: Final = 24.0
+
+LARGEST_NEST_EFFECT: Final = 4.0  # in ordinary days of the department
+LARGEST_WEATHER_EFFECT: Final = 0.35
+BISECTION_STEPS: Final = 30
+# Any other day stays this far below the maximum of its year.
+BELOW_MAXIMUM: Final = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class DailyTotals:
+    """Interventions per day: the ordinary ones in total, those of storms by region."""
+
+    ordinary: Integers
+    storms: Integers
+
+    @property
+    def all(self) -> Integers:
+        totals: Integers = self.ordinary + self.storms.sum(axis=1)
+        return totals
+
+
+@dataclass(frozen=True, slots=True)
+class _Year:
+    """What one year is made of, before the strength of its weather (or nests) is known."""
+
+    figures: YearFigures
+    rate: Floats
+    weather: Floats
+    nests: Floats
+    noise: Floats
+    storms: YearOfStorms
+    order: Integers
+
+    @property
+    def has_nests(self) -> bool:
+        return self.figures.year <= LAST_NEST_YEAR
+
+
+def daily_totals(calendar: Calendar, *, seed: int) -> DailyTotals:
+    """Draw all days, a year at a time, each as lively as its standard deviation asks."""
+    weather = autoregression(Draws.seeded(seed, "doubs weather").normals(calendar.n_days), memory=WEATHER_MEMORY)
+    rate = level(calendar) * exp(seasonal_effects(calendar))
+    parts = []
+    for figures in PAPER_TABLE_2:
+        days = calendar.where(figures.year)
+        draws = Draws.seeded(seed, f"doubs days of {figures.year}")
+        n_days = days.stop - days.start
+        parts.append(
+            _fit_deviation(
+                _Year(
+                    figures=figures,
+                    rate=rate[days],
+                    weather=weather[days],
+                    nests=bell((calendar.day_of_year[days] - NEST_PEAK_DAY) / NEST_SEASON_DAYS),
+                    noise=draws.normals(n_days),
+                    storms=storms_of_year(calendar, figures, draws),
+                    order=draws.permutation(n_days),
+                )
+            )
+        )
+    return DailyTotals(
+        ordinary=np.concatenate([part.ordinary for part in parts]),
+        storms=np.concatenate([part.storms for part in parts]),
+    )
+
+
+def level(calendar: Calendar) -> Floats:
+    """The expected count of an average day: lines between the means of the years, on a log scale."""
+    position = np.arange(calendar.n_days, dtype=np.float64)
+    value = np.empty(calendar.n_days)
+    for is_era, in_era in (
+        (calendar.year < STEP_YEAR, [f for f in PAPER_TABLE_2 if f.year < STEP_YEAR]),
+        (calendar.year >= STEP_YEAR, [f for f in PAPER_TABLE_2 if f.year >= STEP_YEAR]),
+    ):
+        years = [calendar.where(figures.year) for figures in in_era]
+        middles = [(days.start + days.stop - 1) / 2 for days in years]
+        means = [f.total / (days.stop - days.start) for f, days in zip(in_era, years, strict=True)]
+        value[is_era] = _lines_through(np.array(middles), log(np.array(means)), position[is_era])
+    return exp(value)
+
+
+def _lines_through(knots: Floats, heights: Floats, at: Floats) -> Floats:
+    """Straight lines between the knots, flat beyond them (np.interp is not the same bits everywhere)."""
+    after = np.clip(np.searchsorted(knots, at), 1, len(knots) - 1)
+    fraction = np.clip((at - knots[after - 1]) / (knots[after] - knots[after - 1]), 0.0, 1.0)
+    return heights[after - 1] * (1.0 - fraction) + heights[after] * fraction
+
+
+def seasonal_effects(calendar: Calendar) -> Floats:
+    """Season, week, public holidays and the nights the department celebrates."""
+    day = calendar.day_of_year.astype(np.float64)
+    effects = SEASON_EFFECT * cos_turns((day - 190.0) / 365.25)
+    effects += 0.35 * SEASON_EFFECT * cos_turns((day - 15.0) * 2.0 / 365.25)
+    effects += np.array(WEEK_EFFECTS)[calendar.weekday]
+    effects += HOLIDAY_EFFECT * calendar.is_public_holiday
+    for (month, day_of_month), effect in NIGHT_EFFECTS.items():
+        effects += effect * calendar.is_date(month, day_of_month)
+    return effects
+
+
+def _fit_deviation(year: _Year) -> DailyTotals:
+    """Find by bisection how strong weather (or nests) must be for the year's standard deviation."""
+    low, high = 0.0, LARGEST_NEST_EFFECT if year.has_nests else LARGEST_WEATHER_EFFECT
+    for _ in range(BISECTION_STEPS):
+        middle = (low + high) / 2
+        if deviation(_draw_year(year, middle).all) < year.figures.deviation:
+            low = middle
+        else:
+            high = middle
+    return _draw_year(year, (low + high) / 2)
+
+
+def deviation(totals: Integers) -> float:
+    """The standard deviation (n - 1) of whole numbers, from exact sums."""
+    n, total = len(totals), int(totals.sum())
+    squares = int((totals * totals).sum())
+    return math.sqrt((n * squares - total * total) / (n * (n - 1)))
+
+
+def _draw_year(year: _Year, strength: float) -> DailyTotals:
+    expected = _expected(year, strength)
+    ordinary = np.maximum(0, np.rint(expected + np.sqrt(expected) * year.noise)).astype(np.int64)
+    ordinary[year.storms.great_day] = round(float(expected[year.storms.great_day]))
+    storms = _place_great_storm(year, ordinary)
+    _keep_below_maximum(year, ordinary, storms)
+    _reach_minimum(year, ordinary, storms)
+    _reach_total(year, ordinary, storms)
+    return DailyTotals(ordinary, storms)
+
+
+def _expected(year: _Year, strength: float) -> Floats:
+    """Ordinary interventions expected per day, scaled so that the year adds up once the storms are in."""
+    weather = QUIET_WEATHER if year.has_nests else strength
+    expected = year.rate * exp(weather * year.weather)
+    if year.has_nests:
+        expected = expected + strength * year.figures.mean * year.nests
+    great = max(0.0, year.figures.maximum - float(expected[year.storms.great_day]))
+    of_storms = int(year.storms.small.sum()) + great * (1.0 + year.storms.aftermath)
+    return expected * ((year.figures.total - of_storms) / math.fsum(expected))
+
+
+def _place_great_storm(year: _Year, ordinary: Integers) -> Integers:
+    """Fill the day of the great storm up to the maximum of the year, and add its aftermath."""
+    day, storms = year.storms.great_day, year.storms.small.copy()
+    storms[day] = 0
+    size = year.figures.maximum - int(ordinary[day])
+    storms[day] = split(size, year.storms.great_shares)
+    storms[day + 1] += split(int(size * year.storms.aftermath), year.storms.great_shares)
+    return storms
+
+
+def _keep_below_maximum(year: _Year, ordinary: Integers, storms: Integers) -> None:
+    """Lower every other day to below the maximum: its ordinary part first, then its storm."""
+    highest = int(year.figures.maximum * BELOW_MAXIMUM)
+    is_other = np.arange(len(ordinary)) != year.storms.great_day
+    np.minimum(ordinary, highest, out=ordinary, where=is_other)
+    of_storms = storms.sum(axis=1)
+    room = highest - ordinary
+    for day in np.flatnonzero(is_other & (of_storms > room)):
+        storms[day] = storms[day] * room[day] // of_storms[day]
+
+
+def _reach_minimum(year: _Year, ordinary: Integers, storms: Integers) -> None:
+    """Raise days below the minimum of the year to it, and lower the quietest day to it."""
+    totals = ordinary + storms.sum(axis=1)
+    ordinary += np.maximum(0, year.figures.minimum - totals)
+    totals = ordinary + storms.sum(axis=1)
+    quietest = int(np.argmin(totals))
+    ordinary[quietest] -= int(totals[quietest]) - year.figures.minimum
+
+
+def _reach_total(year: _Year, ordinary: Integers, storms: Integers) -> None:
+    """Add or remove one intervention on days in random order until the year adds up."""
+    while missing := year.figures.total - int(ordinary.sum() + storms.sum()):
+        step = 1 if missing > 0 else -1
+        totals = ordinary + storms.sum(axis=1)
+        is_free = (ordinary > 0) & (totals > year.figures.minimum + 1) & (totals < year.figures.maximum - 2)
+        ordinary[year.order[is_free[year.order]][: abs(missing)]] += step

@@ -1,0 +1,235 @@
+"""The explicit table of a curator's mechanisms, and the way from a plan to the code that honours it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tacit._base.validation import check_at_least
+from tacit.domain import Domain, Hierarchy
+from tacit.errors import PlanError, SettingError
+from tacit.mechanisms.central.tree import NoisyTree
+from tacit.mechanisms.central.tree_design import best_tree
+from tacit.plan import CENTRAL, Plan
+from tacit.privacy.cost import Cost
+
+_SLACK: Final = 1e-9
+_CALENDAR: Final = ("year", "month", "week", "day")
+
+
+@dataclass(frozen=True, slots=True)
+class CentralEntry:
+    """A mechanism by name: how a plan's integers become its tree, and which integers a new plan gets."""
+
+    name: str
+    aliases: tuple[str, ...]
+    from_plan: Callable[[Plan], NoisyTree]
+    integers: Callable[[Domain, Cost, int], Mapping[str, int]]
+
+
+def _flat(plan: Plan) -> NoisyTree:
+    tree = Hierarchy.of_levels([], plan.domain.shape[0])
+    return NoisyTree(tree, _root_free(tree, [1]), _cost(plan), sensitivity=plan.most)
+
+
+def _tree(plan: Plan) -> NoisyTree:
+    integers = dict(plan.thresholds)
+    height = len(integers) // 2
+    fan_outs = [integers[f"fan-out {level}"] for level in range(1, height + 1)]
+    shares = [integers[f"share {level}"] for level in range(1, height + 1)]
+    tree = Hierarchy.of_fan_outs(fan_outs, plan.domain.shape[0])
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), sensitivity=plan.most)
+
+
+def _calendar_tree(plan: Plan) -> NoisyTree:
+    integers = dict(plan.thresholds)
+    axis = plan.domain.time
+    steps = [step for step in _CALENDAR if f"share {step}" in integers and step != axis.step]
+    tree = Hierarchy.of_time(axis, steps)
+    shares = [integers[f"share {step}"] for step in (*steps, axis.step)]
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), sensitivity=plan.most)
+
+
+def _place_tree(plan: Plan) -> NoisyTree:
+    integers = dict(plan.thresholds)
+    axis = plan.domain.place
+    levels = [level for level in reversed(_place_levels(plan.domain)) if f"share {level}" in integers]
+    tree, order = Hierarchy.of_places(axis, levels[:-1])
+    shares = [integers[f"share {level}"] for level in levels]
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), axis="place", order=order, sensitivity=plan.most)
+
+
+def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
+    """Parts of the budget for all levels: none for the root, unless the root is all there is."""
+    if tree.n_levels == 1:
+        return (1,)
+    if len(shares) != tree.n_levels - 1:
+        raise PlanError("the plan's tree has another number of levels than its shares. Make it again with: tacit plan")
+    return (0, *shares)
+
+
+def _cost(plan: Plan) -> Cost:
+    return Cost.zcdp(plan.rho) if plan.rho else Cost.pure(plan.epsilon)
+
+
+def _designed(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+    """The tree of least error over all ranges, as a plan carries it."""
+    design = best_tree(domain.shape[0], cost=cost, sensitivity=sensitivity)
+    levels = enumerate(zip(design.fan_outs, design.shares, strict=True), 1)
+    return {
+        name: number
+        for level, (fan_out, share) in levels
+        for name, number in ((f"fan-out {level}", fan_out), (f"share {level}", share))
+    }
+
+
+def _calendar(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+    """Years and months, where there are several and they cut time up differently."""
+    steps, n_above = [], 1
+    for step in ("year", "month"):
+        n_here = _n_periods(domain, step)
+        if n_above < n_here < domain.shape[0]:
+            steps.append(step)
+            n_above = n_here
+    return {f"share {step}": 1 for step in (*steps, domain.time.step)}
+
+
+def _n_periods(domain: Domain, step: str) -> int:
+    """How many longer periods there are; none if bins do not nest in them, as weeks in months."""
+    try:
+        axis, _ = domain.time.coarsen(step)
+    except SettingError:
+        return 0
+    return axis.n_bins or 0
+
+
+def _places(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+    levels = _place_levels(domain)
+    if len(levels) < 2:
+        raise SettingError(
+            "a tree of places needs places in larger places; this table has one level only. "
+            "Give a table with regions, or use a flat table of counts."
+        )
+    return {f"share {level}": 1 for level in levels}
+
+
+def _place_levels(domain: Domain) -> list[str]:
+    """The level that is counted and the larger ones, finest first, each with more than one place."""
+    axis = domain.place
+    if axis.gazetteer is None:
+        return [axis.level]
+    names = axis.gazetteer.levels
+    larger = [level for level in names[names.index(axis.level) + 1 :] if axis.coarsen(level)[0].n_cells > 1]
+    return [axis.level, *larger]
+
+
+CENTRAL_MECHANISMS: Final[Mapping[str, CentralEntry]] = {
+    "flat": CentralEntry("flat", ("laplace", "gaussian", "central flat", "flat counts"), _flat, lambda *_: {}),
+    "tree": CentralEntry("tree", ("time tree", "central tree", "hierarchy"), _tree, _designed),
+    "calendar tree": CentralEntry("calendar tree", ("calendar",), _calendar_tree, _calendar),
+    "place tree": CentralEntry("place tree", ("tree of places",), _place_tree, _places),
+}
+
+
+def central_mechanism_named(name: str) -> CentralEntry:
+    """Find a curator's mechanism by its name or another name of the field, in any case."""
+    wanted = name.strip().lower().replace("_", " ")
+    for entry in CENTRAL_MECHANISMS.values():
+        if wanted == entry.name or wanted in entry.aliases:
+            return entry
+    raise SettingError(f"mechanism must be one of {', '.join(CENTRAL_MECHANISMS)}; got mechanism={name}.")
+
+
+def central_mechanism_of(plan: Plan) -> NoisyTree:
+    """Make the mechanism a curator's plan agrees on, and verify that it costs what the plan states and no more."""
+    if not plan.is_central:
+        raise PlanError(
+            "this plan is for devices that randomize, not for a curator who counts. "
+            "Use tacit randomize, or make a plan with: tacit plan --trust curator"
+        )
+    if plan.mechanism not in CENTRAL_MECHANISMS:
+        raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
+    try:
+        mechanism = CENTRAL_MECHANISMS[plan.mechanism].from_plan(plan)
+    except (KeyError, SettingError):
+        raise PlanError("the plan's integers do not fit its mechanism. Make it again with: tacit plan") from None
+    if plan.rho and not mechanism.cost.epsilon_at(plan.delta) <= plan.epsilon * (1 + _SLACK):
+        raise PlanError(
+            f"the plan states epsilon {plan.epsilon!r} at delta {plan.delta!r}, but its rho {plan.rho!r} amounts to "
+            f"{mechanism.cost.epsilon_at(plan.delta)!r}. Do not use it; make it again with: tacit plan"
+        )
+    return mechanism
+
+
+def central_plan_for(
+    domain: Domain,
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    delta: float | None = None,
+    mechanism: str = "tree",
+    fan_outs: Sequence[int] | None = None,
+    unit: str = "event",
+    most: int = 1,
+    name: str = "counts",
+) -> Plan:
+    """Agree on a curator's mechanism: by epsilon alone, by epsilon and delta, or by rho and delta (Gaussian noise).
+
+    ``fan_outs`` makes the tree by hand, root first, every level with the same part of the budget.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south"]))
+    >>> plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    >>> plan.mechanism, plan.unit, plan.neighbors
+    ('flat', 'event', 'add or remove')
+    """
+    if (epsilon is None) == (rho is None):
+        raise SettingError("give either epsilon or rho, not both and not neither. epsilon=1 is usual.")
+    if rho is not None and delta is None:
+        raise SettingError("rho needs a delta at which its epsilon is stated. delta=1e-6 is usual.")
+    entry = central_mechanism_named(mechanism)
+    if fan_outs is not None and entry.name != "tree":
+        raise SettingError(f"fan_outs belong to the mechanism tree; got mechanism={mechanism}.")
+    if rho is not None:
+        cost = Cost.zcdp(rho)
+    else:
+        assert epsilon is not None
+        cost = Cost.pure(epsilon) if delta is None else Cost.approximate(epsilon, delta)
+    if fan_outs is None:
+        integers = entry.integers(domain, cost, most)
+    else:
+        _check_fan_outs(fan_outs, domain.shape[0])
+        integers = {f"fan-out {level}": fan_out for level, fan_out in enumerate(fan_outs, 1)}
+        integers |= {f"share {level}": 1 for level in range(1, len(fan_outs) + 1)}
+    plan = Plan(
+        domain,
+        entry.name,
+        epsilon if epsilon is not None else cost.epsilon_at(delta or 0.0),
+        tuple(sorted(integers.items())),
+        private=("time", "place"),
+        unit=unit,
+        neighbors=CENTRAL,
+        name=name,
+        most=most,
+        rho=cost.rho,
+        delta=delta or 0.0,
+    )
+    central_mechanism_of(plan)
+    return plan
+
+
+def _check_fan_outs(fan_outs: Sequence[int], n_bins: int) -> None:
+    check_at_least(2, **{f"fan_outs[{level}]": fan_out for level, fan_out in enumerate(fan_outs)})
+    product, given = math.prod(fan_outs), list(fan_outs)
+    if product < n_bins:
+        raise SettingError(
+            f"the product of fan_outs must be at least the number of periods, {n_bins}; got fan_outs={given} with "
+            f"product {product}. Add a level or widen one."
+        )
+    if len(given) > 1 and math.prod(given[1:]) >= n_bins:
+        raise SettingError(
+            f"fan_outs must have no level to spare; got fan_outs={given}, of which {given[1:]} alone reach all "
+            f"{n_bins} periods. Leave out the first."
+        )

@@ -1,0 +1,103 @@
+r"""Noise on the nodes of a tree, then least squares: any range is known almost as well as a single count.
+
+Adding up noisy counts adds up their noise. If sums of many periods get noise of their own, a long range is made of few
+noisy numbers; but every level of sums is paid for by all. A flat table of counts is the tree that has leaves only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.validation import check_at_least, check_one_of
+from tacit.counts.estimate import Estimate
+from tacit.counts.fuse import fuse
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import ExactTally
+from tacit.domain import Hierarchy
+from tacit.errors import SettingError
+from tacit.mechanisms.central.mechanism import check_release, input_digest_of
+from tacit.plan import Plan
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Spend
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTree:
+    r"""Whole-number noise on every measured node of a tree over one axis, one tree for each bin of the other.
+
+    .. math:: y_v = x_v + Z_v, \qquad Z_v \sim \mathrm{DLap}\Bigl(\frac{\epsilon_l}{m}\Bigr) \ \text{or} \
+              \mathrm{DGauss}\Bigl(\frac{m^2}{2\rho_l}\Bigr), \qquad \epsilon_l = \epsilon\,\frac{s_l}{\sum_j s_j}
+
+    for the nodes v of level l, whose part of the budget is ``shares[l]`` (root first, 0 for a level that is not
+    measured), where one unit changes counts by at most m, the ``sensitivity``. The leaves are the least-squares fit.
+
+    Privacy:   exactly the cost, for adding or removing one unit: an event lies in one node of each level of one tree,
+               so the levels' costs add up and the trees' do not.
+    Error:     :class:`~tacit.counts.tree_least_squares.TreeFusion` has the exact variance of any question.
+    Cost:      O(nodes), one to two keystream words each.
+    Reference: Hay2010; Qardaji2013.
+    """
+
+    hierarchy: Hierarchy
+    shares: tuple[int, ...]
+    cost: Cost
+    axis: str = "time"
+    order: NDArray[np.int64] | None = None
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        check_one_of(("time", "place"), axis=self.axis)
+        check_at_least(1, sensitivity=self.sensitivity)
+        check_at_least(0, **{f"shares[{level}]": share for level, share in enumerate(self.shares)})
+        if len(self.shares) != self.hierarchy.n_levels or not self.shares[-1]:
+            raise SettingError(
+                f"shares must name a part of the budget for each of {self.hierarchy.n_levels} levels, root first, and "
+                f"some for the leaves; got shares={self.shares}."
+            )
+        if bool(self.cost.epsilon) == bool(self.cost.rho):
+            raise SettingError(f"cost must be pure or zCDP, not both and not nothing; got {self.cost}.")
+
+    @property
+    def laws(self) -> tuple[NodeLaw | None, ...]:
+        """The law of the noise of every level, root first; none where nothing is measured."""
+        parts = [Fraction(share, sum(self.shares)) for share in self.shares]
+        return tuple(self._law(part) if part else None for part in parts)
+
+    def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
+        """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
+        nodes = self.noisy_nodes(counts, plan, spend=spend)
+        provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior, spend.ledger_heads)
+        return fuse(
+            self.hierarchy,
+            nodes,
+            self.laws,
+            domain=plan.domain,
+            axis=self.axis,
+            order=self.order,
+            provenance=provenance,
+        )
+
+    def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> NDArray[np.int64]:
+        """The sums of all nodes, root first, with their noise: all that a release is made of. Not to be published."""
+        check_release(self, counts, plan, spend)
+        leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
+        leaves = leaves if self.order is None else leaves[self.order]
+        nodes = self.hierarchy.sum_leaves(leaves)
+        randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
+        for level, law in enumerate(self.laws):
+            here = nodes[self.hierarchy.level_slice(level)]
+            if law is None:
+                here[...] = 0  # what is not measured is not known to anyone downstream
+            else:
+                here += law.draw(here.size, randomness=randomness).reshape(here.shape)
+        return nodes
+
+    def _law(self, part: Fraction) -> NodeLaw:
+        if self.cost.epsilon:
+            return DiscreteLaplace(Fraction(self.cost.epsilon) * part / self.sensitivity)
+        return DiscreteGaussian(self.sensitivity**2 / (2 * Fraction(self.cost.rho) * part))

@@ -1,0 +1,201 @@
+"""The counter: counts in, bin by bin; running totals with noise out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.continual_noise import IntArray, StreamLaw
+from tacit.domain import Domain
+from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
+from tacit.mechanisms.continual.engine import Engine, Memory, engine_of
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.picker import pick
+from tacit.mechanisms.continual.stream import Stream, identity_of
+from tacit.privacy.cost import Cost
+from tacit.privacy.epsilon import LARGEST_EPSILON
+from tacit.privacy.guarantee import USUAL_DELTA
+from tacit.privacy.spend import Spend
+from tacit.privacy.unit import Unit
+
+Counts = int | Sequence[int] | NDArray[Any]
+Rows = Sequence[Sequence[int]] | NDArray[Any]
+
+LARGEST_COUNT: Final = 1_000_000_000
+"""What a bin of one place counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
+on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
+_LARGEST_TOTAL: Final = 1 << 61
+_BINS_AT_ONCE: Final = 4096
+_EVENT: Final = Unit("event")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterState:
+    """What a counter knows after some bins. **Guard it like the events**: it holds true sums, and noise that undoes
+    the protection of what was published."""
+
+    identity: str
+    position: int
+    memory: Memory = field(repr=False)
+
+
+class Counter:
+    """Publishes the running total of every place after every bin.
+
+    ``step`` and ``steps`` are functions: they take a state and give a new one, and nothing is drawn twice or changed
+    behind the back. Noise follows from the key and the number of a node, so that the same counts after the same state
+    give the same totals, also in another process.
+
+    >>> from tacit.domain import PlaceAxis, TimeAxis
+    >>> from tacit.privacy.cost import Cost
+    >>> domain = Domain(TimeAxis.between("2018-01-01", None), PlaceAxis.of(["North", "South"]))
+    >>> counter = Counter.start(Spend.simulation(Cost.pure(1.0), seed=7), domain, horizon=365)
+    >>> state, totals = counter.step(counter.begin(), [12, 5])
+    >>> state.position, totals.shape, totals.dtype
+    (1, (2,), dtype('int64'))
+    """
+
+    def __init__(self, stream: Stream, key: bytes) -> None:
+        if identity_of(key, stream.law, stream.domain) != stream.identity:
+            raise PlanMismatch("the key is that of another counter. Use the state that belongs to this history.")
+        self.stream: Final = stream
+        self._key: Final = key
+        self._engine: Final[Engine] = engine_of(stream.law, NodeDraws(key, stream.n_places))
+
+    @classmethod
+    def start(
+        cls,
+        spend: Spend,
+        domain: Domain,
+        *,
+        horizon: int | None = None,
+        reacts: bool = True,
+        unit: Unit = _EVENT,
+        law: StreamLaw | None = None,
+        place: bytes = b"",
+    ) -> Counter:
+        """A new counter for what was spent. Its key is drawn from the spend's randomness.
+
+        ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The law of least
+        predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to what is
+        published, which allows noise that is drawn ahead. ``place`` is the spend's ``input_digest``: the counter's
+        file, where the spend is bound to one (:func:`tacit.mechanisms.continual.recording.place_of`).
+        """
+        horizon = domain.time.n_bins if horizon is None else horizon
+        if law is None:
+            law = pick(spend.cost, horizon, reacts=reacts, most=unit.sensitivity)
+        if law.cost != spend.cost:
+            raise SettingError(f"the law must cost what was spent, {spend.cost}; got a law of {law.cost}. Spend that.")
+        if not spend.is_simulation and spend.unit != unit:
+            raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
+        check_statable(law.cost)
+        key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
+        stream = Stream(
+            law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior, spend.ledger_heads
+        )
+        return cls(stream, key)
+
+    def __repr__(self) -> str:
+        label = ", simulation" if self.stream.is_simulation else ""
+        return f"Counter({self.stream.identity}, {self.stream.n_places} places, {self.stream.law.kind}{label})"
+
+    @property
+    def key(self) -> bytes:
+        """What all noise follows from: for the state file, and for nobody's eyes."""
+        return self._key
+
+    def begin(self) -> CounterState:
+        """The state before the first bin."""
+        return CounterState(self.stream.identity, 0, self._engine.start())
+
+    def restored(self, position: int, memory: Memory) -> CounterState:
+        """The state after ``position`` bins with a memory from a file; one that this counter cannot have is refused.
+
+        Arrays have the names and widths of the first memory; totals that still stand have a number, an end and a noise.
+        """
+        first = self._engine.start()
+        fits = memory.keys() == first.keys() and all(
+            part.ndim == first[name].ndim and part.shape[1:] == first[name].shape[1:] for name, part in memory.items()
+        )
+        if fits and "standing" in first:
+            fits = len({len(memory[name]) for name in ("standing", "ends", "noise")}) == 1
+            fits = fits and len(memory["ends"]) > 0 and bool((np.diff(memory["standing"]) > 0).all())
+        if not fits or not 0 <= position <= self.stream.n_bins:
+            raise FormatError("the memory of the counter is not one that it can have. Restore the file from a copy.")
+        return CounterState(self.stream.identity, position, memory)
+
+    def step(self, state: CounterState, counts: Counts) -> tuple[CounterState, IntArray]:
+        """Count one bin: a count for each place, or a number where there is but one.
+
+        Returns the state after it and the published totals of the places, in units of 1/``law.grid``.
+        """
+        row = np.asarray(counts)
+        state, totals = self.steps(state, row.reshape(1, -1) if row.ndim < 2 else row[None])
+        return state, totals[0]
+
+    def steps(
+        self, state: CounterState, counts: NDArray[Any] | Sequence[Sequence[int]]
+    ) -> tuple[CounterState, IntArray]:
+        """Count many bins at once, a row for each: the same totals as one by one, and much faster."""
+        checked = self.check(state, counts)
+        memory, published = state.memory, []
+        for first in range(0, len(checked), _BINS_AT_ONCE):
+            some = checked[first : first + _BINS_AT_ONCE]
+            memory, totals = self._engine.advance(memory, state.position + first, some)
+            if np.abs(totals).max(initial=0) >= _LARGEST_TOTAL:
+                raise DataError("the counts add up to more than 64-bit numbers hold. Nothing was counted.")
+            published.append(totals)
+        if not published:
+            return state, np.empty((0, self.stream.n_places), np.int64)
+        return CounterState(state.identity, state.position + len(checked), memory), np.concatenate(published)
+
+    def check(self, state: CounterState, counts: Rows) -> IntArray:
+        """Refuse counts that cannot be counted next, before anything is drawn. Says where, never what they are."""
+        if state.identity != self.stream.identity:
+            raise PlanMismatch("the state is that of another counter. Use the one that belongs to this counter.")
+        try:
+            rows = np.asarray(counts)
+        except ValueError:  # rows of different lengths
+            rows = np.empty(0)
+        if rows.ndim != 2 or rows.shape[1] != self.stream.n_places:
+            raise DataError(
+                f"every bin must have a count for each of {self.stream.n_places} places; got shape={rows.shape}. "
+                "Nothing was counted."
+            )
+        if state.position + len(rows) > self.stream.n_bins:
+            raise DataError(
+                f"the counter ends after {self.stream.n_bins} bins; {state.position} are counted and {len(rows)} more "
+                "were given. Nothing was counted. Start a new counter for the time after."
+            )
+        return _whole(rows, state.position)
+
+
+def check_statable(cost: Cost) -> None:
+    """Refuse a counter that gives the events away; to be asked before it is paid."""
+    if cost.rho and cost.epsilon_at(USUAL_DELTA) > LARGEST_EPSILON:
+        raise SettingError(
+            f"rho must amount to an epsilon of at most {LARGEST_EPSILON:g} at delta {USUAL_DELTA:g}; got {cost}. "
+            "Above that a count gives the events away. Spend less."
+        )
+
+
+def _whole(rows: NDArray[Any], position: int) -> IntArray:
+    if rows.dtype.kind not in "iuf":
+        try:
+            rows = rows.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError("counts must be numbers; some are not. Nothing was counted.") from None
+    with np.errstate(invalid="ignore"):
+        bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))  # written so that NaN fails too
+    if bad.any():
+        bins, places = np.nonzero(bad)
+        raise DataError(
+            f"counts must be whole numbers of 0 or more; {bad.sum()} of {bad.size} are not, the first in bin "
+            f"{position + bins[0]}, place {places[0]}. Nothing was counted."
+        )
+    counts: IntArray = np.minimum(rows, LARGEST_COUNT).astype(np.int64)
+    return counts

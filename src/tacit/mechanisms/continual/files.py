@@ -1,0 +1,264 @@
+"""A counter on disk: a private state and a public history that agree after any interruption.
+
+The new state is written first, whole, with the totals it publishes; then they are appended to the history. So there are
+three moments to be interrupted at, and what the next start finds tells them apart:
+
+* before the state is in its place: the bins were not counted; giving them again draws the same noise;
+* after it, before all lines are in the history: the missing ones are completed from the state;
+* after that: all is done.
+
+Noise is never drawn for two different counts of a bin. A state older than its history is refused; and the ledger that
+the counter was paid from notes the counts of every bin before they are counted, so that two counters which go on from
+one state, in copies of both files, cannot count differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from tacit._base.files import check_writable, write_new
+from tacit.counts.continual_noise import IntArray
+from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
+from tacit.mechanisms.continual.counter import Counter, Rows
+from tacit.mechanisms.continual.history import History
+from tacit.mechanisms.continual.history_file import Labels, append, head_of, lines_of, read_text
+from tacit.mechanisms.continual.recording import record
+from tacit.mechanisms.continual.state_file import SavedState, read_state, write_state
+from tacit.mechanisms.continual.stream import Stream
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.spend import Spend
+
+_BINS_A_RECORD: Final = 4096
+
+
+class CounterFiles:
+    """The two files of a counter, opened by one process at a time.
+
+    Every change is on the disk when the call returns. Between calls others may add: each call reads what is there.
+    ``ledger`` is the one that the counter was paid from; only a simulation is made and goes on without.
+    """
+
+    def __init__(self, state: str | Path, history: str | Path | None = None, *, ledger: Ledger | None = None) -> None:
+        self.ledger: Final = ledger
+        self.state_path: Final = Path(state)
+        self.history_path: Final = Path(history) if history is not None else default_history(self.state_path)
+        if self.state_path == self.history_path:
+            raise SettingError("the private state and the public history must be two files. Name another history.")
+        self._labels: Labels | None = None
+        self._seen: tuple[SavedState, int, int] | None = None
+
+    def __repr__(self) -> str:
+        return f"CounterFiles({str(self.state_path)!r}, {str(self.history_path)!r})"
+
+    def create(self, counter: Counter, *, spend: Spend) -> None:
+        """Write a new counter and finish its spend; refuse to overwrite another.
+
+        The key is wiped from the ledger as soon as the state is on the disk: no second counter can be made of it. What
+        an interrupted start left of this one is completed.
+        """
+        self._check_ledger(counter.stream)
+        for path in (self.state_path, self.history_path):
+            check_writable(path)
+        if self.state_path.exists():
+            found = read_state(self.state_path).counter.stream.identity
+            if found != counter.stream.identity:
+                raise SettingError(f"{self.state_path} holds another counter. Choose another name.")
+        elif self.history_path.exists():
+            raise SettingError(f"{self.history_path} exists already. Choose another name.")
+        else:
+            write_state(
+                self.state_path, SavedState(counter, counter.begin(), _nothing(counter.stream), spend.identifier)
+            )
+        self.complete()
+
+    def complete(self) -> Stream:
+        """Finish what an interrupted start left: the spend first, then the head of the history."""
+        saved = read_state(self.state_path)
+        ledger = self._check_ledger(saved.counter.stream, saved.ledger_heads)
+        if ledger is not None:
+            ledger.note_bins(saved.spend, {})
+        with self._opened():
+            return saved.counter.stream
+
+    @property
+    def spend(self) -> str:
+        """The ledger's name for what was paid."""
+        return read_state(self.state_path).spend
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the history was begun: its head is whole."""
+        try:
+            return read_text(self.history_path).history.stream == self.stream()
+        except FormatError:
+            return False
+
+    def history(self) -> History:
+        """What was published, completed first if an interruption left it short."""
+        with self._opened():
+            return read_text(self.history_path).history
+
+    def stream(self) -> Stream:
+        """What everyone may know of the counter."""
+        return read_state(self.state_path).counter.stream
+
+    def check_turn(self, first: int) -> None:
+        """Refuse a bin that is not the next to be counted."""
+        with self._opened() as (saved, _, _):
+            _check_turn(saved.counter.stream, first, saved.state.position)
+
+    def add(self, counts: Rows, *, first: int | None = None, days: Mapping[str, bytes] | None = None) -> IntArray:
+        """Count the next bins, a row each, and publish: returns their totals, which are on the disk by then.
+
+        ``first`` is the number of the first of these bins. Give it where the same counts might be given twice: bins
+        that are counted already are refused, and so are gaps. ``days`` are digests of the events under the ledger's
+        key (:class:`tacit.events.DayDigest`), by which it knows them under any name; without, the numbers stand for
+        them.
+        """
+        with self._opened() as (saved, n_bytes, check):
+            counter, state = saved.counter, saved.state
+            if first is not None:
+                _check_turn(counter.stream, first, state.position)
+            rows = counter.check(state, counts)
+            ledger = self._check_ledger(counter.stream, saved.ledger_heads)
+            published = [_nothing(counter.stream)]
+            for start in range(0, len(rows), _BINS_A_RECORD):
+                position, some = state.position, rows[start : start + _BINS_A_RECORD]
+                state, totals = counter.steps(state, some)
+                if ledger is not None:
+                    record(ledger, saved.spend, counter.stream, position, some, days)
+                lines, check = lines_of(self._labels_of(counter.stream), position, totals, check)
+                saved = SavedState(counter, state, totals, saved.spend, () if ledger is None else (ledger.head,))
+                self._seen = None  # until both files are known to be written
+                write_state(self.state_path, saved)
+                append(self.history_path, lines, at=n_bytes)
+                n_bytes += len(lines)
+                published.append(totals)
+            self._seen = (saved, n_bytes, check)
+            return np.concatenate(published)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[SavedState, int, int]]:
+        """State and history, completed and found to agree, with nobody else at work on them."""
+        saved = read_state(self.state_path)
+        if not self.history_path.exists():
+            if saved.state.position:
+                raise FormatError(f"there is no history at {self.history_path}. Restore it; nothing was counted.")
+            write_new(self.history_path, head_of(saved.counter.stream))
+        with _alone(self.history_path):
+            saved = read_state(self.state_path)  # it may have moved on while waiting
+            yield self._agreed(saved)
+
+    def _agreed(self, saved: SavedState) -> tuple[SavedState, int, int]:
+        if self._seen is not None:
+            last, n_bytes, check = self._seen
+            is_same = last.counter.stream.identity == saved.counter.stream.identity
+            if is_same and last.state.position == saved.state.position and n_bytes == self.history_path.stat().st_size:
+                return replace(saved, counter=last.counter), n_bytes, check
+        if saved.state.position == 0:
+            self._restore_head(saved.counter.stream)
+        text = read_text(self.history_path)
+        stream, position, latest = saved.counter.stream, saved.state.position, saved.latest
+        if text.history.stream != stream:
+            raise PlanMismatch(
+                f"{self.history_path} is the history of counter {text.history.stream.identity}, {self.state_path} the "
+                f"state of {stream.identity}. Put files of the same counter together; nothing was counted."
+            )
+        n_bins = text.history.n_bins
+        # what is not whole at the end is the state's own only if the state tells what it should be
+        if n_bins + text.is_torn > position:
+            text.refuse_damage(self.history_path)
+            raise FormatError(
+                f"{self.state_path} is older than {self.history_path}: it knows {position} of at least "
+                f"{n_bins + text.is_torn} published bins. "
+                "Going on from it would draw the same noise for other counts and undo its protection. Restore the "
+                "newest state; nothing was counted."
+            )
+        n_known = min(n_bins - (position - len(latest)), len(latest))
+        if n_known < 0:
+            text.refuse_damage(self.history_path)
+            raise FormatError(
+                f"{self.history_path} has lost records: {n_bins} of {position} bins are there. "
+                "Restore it from a copy; nothing was counted."
+            )
+        if not np.array_equal(text.history.totals[n_bins - n_known :], latest[:n_known]):
+            raise FormatError(
+                f"{self.history_path} and {self.state_path} tell different totals for the same bins. "
+                "Restore the files of one and the same counter; nothing was counted."
+            )
+        lines, check = lines_of(self._labels_of(stream), n_bins, latest[n_known:], text.check)
+        if lines or text.is_torn:
+            append(self.history_path, lines, at=text.n_bytes)
+        return saved, text.n_bytes + len(lines), check
+
+    def _check_ledger(self, stream: Stream, heads: tuple[str, ...] = ()) -> Ledger | None:
+        """The ledger that paid, which holds these heads and the counter's own; none for a simulation."""
+        if stream.is_simulation:
+            return None
+        if self.ledger is None:
+            raise SettingError(
+                "a counter must tell the ledger that it was paid from what it counts. Give that ledger; "
+                "nothing was counted."
+            )
+        self.ledger.verify([*stream.ledger_heads, *heads])
+        return self.ledger
+
+    def _restore_head(self, stream: Stream) -> None:
+        """Complete a head that was not finished when the counter was started."""
+        head = head_of(stream)
+        found = self.history_path.read_bytes()
+        if len(found) < len(head) and head.startswith(found):
+            append(self.history_path, head, at=0)
+
+    def _labels_of(self, stream: Stream) -> Labels:
+        if self._labels is None:
+            self._labels = Labels(stream)
+        return self._labels
+
+
+def default_history(state: Path) -> Path:
+    """Where the history stands unless it is told: beside the state, with an ending of its own."""
+    return state.with_suffix(".history.csv")
+
+
+def _nothing(stream: Stream) -> IntArray:
+    return np.empty((0, stream.n_places), np.int64)
+
+
+def _check_turn(stream: Stream, first: int, position: int) -> None:
+    if first < position:
+        raise DataError(
+            f"{stream.domain.time.label(first)} is counted already; the next is {_next(stream, position)}. Counting a "
+            "bin twice would change what was published. Nothing was counted."
+        )
+    if first > position:
+        raise DataError(
+            f"{stream.domain.time.label(first)} comes too early; the next to be counted is {_next(stream, position)}. "
+            "Add the bins between, with zeros where nothing happened. Nothing was counted."
+        )
+
+
+def _next(stream: Stream, position: int) -> str:
+    return "none: the counter has ended" if position >= stream.n_bins else stream.domain.time.label(position)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock on the history: whoever else adds waits."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks: its owner must run one process at a time
+        yield
+        return
+    with path.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,159 @@
+"""Totals of trees whose nodes are estimated from all that is measured inside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from tacit.counts.continual_noise import Epochs, FusedTree, IntArray, RefinedTree
+from tacit.counts.continual_noise.refined import SHARE_BITS
+from tacit.mechanisms.continual.engine import Memory, running
+from tacit.mechanisms.continual.node_noise import NodeDraws
+
+
+class RefinedEngine:
+    r"""Remembers, for each level, the true sum of the open node and the estimates of its complete children.
+
+    A node's estimate is computed from noisy sums alone, in whole numbers of the grid, so that it is the same however
+    many bins come at once:
+
+    .. math:: \hat y = \Sigma - \mathrm{round}\bigl(a (\Sigma - y)\bigr), \qquad \Sigma = \sum_c \hat y_c,
+
+    with the share :math:`a = m_l / \Lambda_l` of its own measurement, to twenty binary digits.
+    """
+
+    def __init__(self, law: RefinedTree, draws: NodeDraws, section: int = 0) -> None:
+        self.law: Final = law
+        self._draws: Final = draws
+        self._section: Final = section
+        self._shares: Final = [
+            round((size << SHARE_BITS) / total) for size, total in zip(law.sizes, law.sums, strict=True)
+        ]
+
+    def start(self) -> Memory:
+        empty = np.zeros((self.law.levels, self._draws.n_places), np.int64)
+        return {"open": empty, "estimates": empty}
+
+    def advance(self, memory: Memory, position: int, counts: IntArray) -> tuple[Memory, IntArray]:
+        last = position + len(counts)
+        bins = np.arange(position + 1, last + 1)
+        first_node, last_node = self._nodes_before(np.array([position, last])).tolist()
+        drawn = self._draws.take(self.law.node_noise, self._section, first_node, last_node)
+        true = running(np.zeros(counts.shape[1], np.int64), np.concatenate([counts[:1] * 0, counts]))
+        published = np.zeros(counts.shape, np.int64)
+        opened, estimates = memory["open"].copy(), memory["estimates"].copy()
+        fused = memory["estimates"][:1]
+        for level, size in enumerate(self.law.sizes):
+            first, until = position // size, bins // size
+            done = np.arange((first + 1) * size, last + 1, size)
+            sums = _between(true, done - size - position, done - position, memory["open"][level])
+            nodes = (sums + drawn[self._nodes_before(done - 1) - first_node + level]) * self.law.grid
+            if level:
+                below = self.law.sizes[level - 1]
+                inner = _between(fused, (done - size) // below - position // below, done // below - position // below)
+                nodes = inner - (((inner - nodes) * self._shares[level] + (1 << (SHARE_BITS - 1))) >> SHARE_BITS)
+            # estimates of this level, added up from the start of the open parent on
+            fused = np.cumsum(np.concatenate([memory["estimates"][level : level + 1], nodes]), axis=0)
+            parent = self.law.sizes[level + 1] if level + 1 < self.law.levels else last + 1
+            standing = _between(fused, bins // parent * parent // size - first, until - first)
+            published += standing
+            estimates[level] = standing[-1]
+            opened[level] = true[-1] - true[done[-1] - position] if len(done) else memory["open"][level] + true[-1]
+        return {"open": opened, "estimates": estimates}, published
+
+    def _nodes_before(self, totals: IntArray) -> IntArray:
+        """How many nodes are complete with each total."""
+        nodes: IntArray = sum((totals // size for size in self.law.sizes), np.zeros_like(totals))
+        return nodes
+
+
+class EpochsEngine:
+    """Remembers what finished epochs came to, and the memory of the epoch that runs."""
+
+    def __init__(self, law: Epochs, draws: NodeDraws) -> None:
+        self.law: Final = law
+        self._draws: Final = draws
+
+    def start(self) -> Memory:
+        return {"finished": np.zeros(self._draws.n_places, np.int64), **self._engine(0).start()}
+
+    def advance(self, memory: Memory, position: int, counts: IntArray) -> tuple[Memory, IntArray]:
+        finished = memory["finished"]
+        inner: Memory = {name: part for name, part in memory.items() if name != "finished"}
+        published = []
+        done = 0
+        while done < len(counts):
+            epoch = self.law.epoch_of(position + done)
+            start, stop = self.law.starts[epoch], self.law.starts[epoch + 1]
+            part = counts[done : done + stop - position - done]
+            inner, totals = self._engine(epoch).advance(inner, position + done - start, part)
+            published.append(totals + finished)
+            done += len(part)
+            if position + done == stop:
+                finished, inner = published[-1][-1], self._engine(epoch + 1).start()
+        return {"finished": finished, **inner}, np.concatenate(published)
+
+    def _engine(self, epoch: int) -> RefinedEngine:
+        # after the last epoch nothing comes: its engine stands for the one that never starts
+        epoch = min(epoch, len(self.law.trees) - 1)
+        return RefinedEngine(self.law.trees[epoch], self._draws, section=epoch)
+
+
+class FusedEngine:
+    """Remembers the true total; the noise of all totals is computed from the key when it is first needed.
+
+    It is computed in whole numbers of one over the tree's denominator, and rounded to the grid once: the sum of the
+    true total and this noise is the rounded least-squares total exactly.
+    """
+
+    def __init__(self, law: FusedTree, draws: NodeDraws) -> None:
+        self.law: Final = law
+        self._draws: Final = draws
+        self._path: IntArray | None = None
+
+    def start(self) -> Memory:
+        return {"total": np.zeros(self._draws.n_places, np.int64)}
+
+    def advance(self, memory: Memory, position: int, counts: IntArray) -> tuple[Memory, IntArray]:
+        if self._path is None:
+            self._path = self._noise()
+        totals = running(memory["total"], counts)
+        return {"total": totals[-1]}, totals * self.law.grid + self._path[position : position + len(counts)]
+
+    def _noise(self) -> IntArray:
+        """The noise of every total."""
+        law, n_places = self.law, self._draws.n_places
+        n_top = -(-law.horizon // law.sizes[-1])
+        up: list[IntArray] = []
+        below = 1
+        for level, size in enumerate(law.sizes):
+            n_nodes = n_top * (law.sizes[-1] // size)
+            own = self._draws.take(law.node_noise, level, 0, n_nodes) * (size * below)
+            if level:
+                own += law.sums[level - 1] * _children(up[-1], law.fan_outs[level - 1], n_places).sum(axis=1)
+            up.append(own)
+            below *= law.sums[level]
+        down, scale = up[-1], 1
+        for level in range(law.levels - 2, -1, -1):
+            fan_out = law.fan_outs[level]
+            # from numerators over the sums of the levels below to ones over all of them
+            above_unit, scale = scale * math.prod(law.sums[level + 1 :]), scale * fan_out
+            mine = _children(up[level], fan_out, n_places)
+            shared = down - mine.sum(axis=1) * above_unit
+            down = (mine * (above_unit * fan_out) + shared[:, None, :]).reshape(-1, n_places)
+        units, rest = np.divmod(np.cumsum(down, axis=0)[: law.horizon], law.denominator)
+        path: IntArray = units * law.grid + (rest * law.grid + law.denominator // 2) // law.denominator
+        return path
+
+
+def _children(nodes: IntArray, fan_out: int, n_places: int) -> IntArray:
+    return nodes.reshape(-1, fan_out, n_places)
+
+
+def _between(running_sums: IntArray, since: IntArray, until: IntArray, carried: IntArray | int = 0) -> IntArray:
+    """What was added between two rows of running sums; from before the first row on if ``since`` is negative."""
+    earlier = np.where((since >= 0)[:, None], running_sums[np.maximum(since, 0)], -np.asarray(carried))
+    between: IntArray = running_sums[until] - earlier
+    return between

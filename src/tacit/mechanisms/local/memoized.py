@@ -1,0 +1,364 @@
+r"""Longitudinal RAPPOR: a permanent noisy answer, remembered on the device, and fresh noise around it in every report.
+
+A device that answers a one-time question every day gives itself away: averaging removes the noise. Here it draws a
+noisy copy of its bits once for every value and remembers it (:mod:`tacit.mechanisms.local.memo`); each report is that
+copy seen through fresh coins. All reports about one value together tell no more than the copy does.
+
+**Two epsilons**, both for replacing the value by another. Of the h bits that a value sets, another value lacks at most
+h', and sets as many others, so 2 h' bits speak about the difference: h' of them most by a one, h' most by a zero. With
+the chance :math:`\varphi = f/2` that a permanent bit is flipped,
+
+.. math:: \epsilon_\infty = 2 h' \ln\frac{1-\varphi}{\varphi}, \qquad
+          \epsilon_1 = h' \ln\frac{q^*(1-p^*)}{p^*(1-q^*)}, \qquad
+          q^* = (1-\varphi) q + \varphi p, \quad p^* = \varphi q + (1-\varphi) p.
+
+One-hot bits have h' = h = 1: a pair of bits, so both formulas hold as they stand. Erlingsson2014 states them with h,
+for two values whose Bloom bits do not overlap; we state them for the cells at hand, h' <= h, so that epsilon is exactly
+the largest log-ratio of the channel. The numbers of the literature, for (f, q, p, h):
+
+>>> for f, q, p, h in ((0, 0.75, 0.5, 1), (0.5, 0.75, 0.5, 2), (0.75, 0.75, 0.5, 2), (0.2, 0.75, 0.25, 1)):
+...     n_bits = None if h == 1 else 32
+...     rappor = LongitudinalRappor.from_parameters(f=f, q=q, p=p, n_cells=10, hashes=h, n_bits=n_bits)
+...     print(f"{rappor.epsilon_infinity:.3f} {rappor.epsilon_1:.3f}")
+inf 1.099
+4.394 1.074
+2.043 0.534
+4.394 1.695
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.kernels import unary_kernels
+from tacit._base.validation import check_at_least, check_share
+from tacit.counts.estimate import Estimate
+from tacit.counts.oracle_distributions.longitudinal import LongitudinalLaw
+from tacit.counts.tally import Tally
+from tacit.domain import Domain
+from tacit.errors import FormatError, SettingError
+from tacit.mechanisms.local.bloom import CellEstimate, bloom_positions, design_of, largest_difference, solve_bits
+from tacit.mechanisms.local.cells import checked_cells
+from tacit.mechanisms.local.supports import estimate_supports
+from tacit.plan import Plan
+from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, log_of_ratio, logistic_threshold
+from tacit.randomness import Randomness
+from tacit.randomness.bernoulli import COIN, bernoulli_bits
+
+LARGEST_LISTED_CHANNEL: Final = 12
+LARGEST_LISTED_REPORTS: Final = 10_000
+BYTES_AT_ONCE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LongitudinalRappor:
+    r"""Flip every bit by a permanent coin, remember the result, and send it through instantaneous coins.
+
+    .. math:: \varphi = \frac{\text{permanent}}{2^{64}} = \frac f2, \quad q = \frac{\text{ones}}{2^{64}}, \quad
+              p = \frac{\text{zeros}}{2^{64}}, \qquad \hat n_v = \frac{C_v - N p^*}{q^* - p^*}
+
+    Bits are one-hot, one for each cell, or with ``n_bits`` those of a Bloom filter of so many bits, ``hashes`` of them
+    for each cell (:mod:`tacit.mechanisms.local.bloom`), whose counts are found by least squares.
+
+    Privacy:   epsilon_1 (also ``epsilon``) for replacing the value, for one report; epsilon_infinity for any number of
+               reports about one value with remembered permanent bits. A value that changes spends epsilon_infinity
+               again, and *that* it changed is not hidden.
+    Error:     variance (N p*(1-p*) + n_v (q*(1-q*) - p*(1-p*))) / (q*-p*)^2 for a one-hot cell of n_v among N reports
+               of different devices; reports of one device are correlated, so count each device once in a public bin.
+    Cost:      one bit for each cell, or n_bits, a report; O(bits) to randomize and to tally; the memo keeps one such
+               row for every value the device has held.
+    Reference: Erlingsson2014.
+
+    >>> rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
+    >>> rappor.epsilon_infinity, rappor.epsilon_1, [round(rappor.epsilon_after(t), 2) for t in (2, 7, 30)]
+    (4.0, 1.0, [1.91, 3.87, 4.0])
+    """
+
+    n_cells: int
+    permanent: int
+    ones: int
+    zeros: int
+    hashes: int = 1
+    n_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        check_at_least(2, n_cells=self.n_cells)
+        check_at_least(0, permanent=self.permanent, zeros=self.zeros)
+        check_at_least(1, hashes=self.hashes)
+        if not (2 * self.permanent < COIN and self.zeros < self.ones <= COIN):
+            raise SettingError(
+                "thresholds must satisfy permanent < 2**63 and zeros < ones <= 2**64, so that true bits are likelier. "
+                "Make the encoding from f, q, p or from two epsilons."
+            )
+        if self.permanent == 0 and (self.zeros == 0 or self.ones == COIN):
+            raise SettingError(
+                "f must be above 0 where q=1 or p=0; got f=0, which sends true bits unprotected. Choose a larger f."
+            )
+        if self.n_bits is None and self.hashes != 1:
+            raise SettingError(
+                f"hashes must be 1 for one-hot bits; got hashes={self.hashes}. Give n_bits for a Bloom filter."
+            )
+        if self.n_bits is not None and not largest_difference(self.n_cells, self.n_bits, self.hashes):
+            raise SettingError(
+                f"n_bits must tell some cells apart; got n_bits={self.n_bits}, where all cells set the same bits."
+            )
+
+    @classmethod
+    def from_parameters(
+        cls, *, f: float, q: float, p: float, n_cells: int, hashes: int = 1, n_bits: int | None = None
+    ) -> LongitudinalRappor:
+        """Make the encoding from the letters of the literature.
+
+        ``f`` is the share of permanent bits replaced by a fair coin; a permanent one is sent as a one with chance
+        ``q``, a permanent zero with chance ``p``. With f = 0 nothing bounds what many reports tell.
+        """
+        if f != 0:
+            check_share(f=f)
+        check_share(open_ends=False, q=q, p=p)
+        # the decimals the user wrote, each rounded towards more noise
+        half, one, zero = (Fraction(repr(float(x))) for x in (f, q, p))
+        return cls(n_cells, math.ceil(half / 2 * COIN), math.floor(one * COIN), math.ceil(zero * COIN), hashes, n_bits)
+
+    @classmethod
+    def from_epsilons(
+        cls, *, epsilon_infinity: float, epsilon_1: float, n_cells: int, hashes: int = 1, n_bits: int | None = None
+    ) -> LongitudinalRappor:
+        """Make the encoding whose coins are symmetric (p = 1 - q), from its two epsilons.
+
+        >>> LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=0.5, n_cells=100).law.needs_counts
+        False
+        """
+        check_epsilon(epsilon_infinity)
+        check_epsilon(epsilon_1)
+        if not epsilon_1 <= epsilon_infinity:
+            raise SettingError(
+                f"epsilon_1 must be at most epsilon_infinity; got epsilon_1={epsilon_1} and "
+                f"epsilon_infinity={epsilon_infinity}. One report cannot tell more than all of them."
+            )
+        n_differing = 2 * (1 if n_bits is None else largest_difference(n_cells, n_bits, hashes))
+        check_at_least(2, n_differing=n_differing)
+        permanent = logistic_threshold(_part(epsilon_infinity, n_differing))
+        wanted = logistic_threshold(_part(epsilon_1, n_differing))
+        # p* = phi + (1 - 2 phi) p must reach its threshold
+        zeros = math.ceil(Fraction(wanted - permanent, COIN - 2 * permanent) * COIN) if 2 * permanent < COIN else 0
+        if not 2 * zeros < COIN or not 2 * permanent < COIN:
+            raise SettingError(f"epsilon_1 must leave something to measure; got epsilon_1={epsilon_1}.")
+        return cls(n_cells, permanent, COIN - zeros, zeros, hashes, n_bits)
+
+    @classmethod
+    def from_epsilon(cls, *, epsilon: float, n_cells: int) -> LongitudinalRappor:
+        """Make the encoding of this epsilon for one report, and of twice that for any number of reports.
+
+        >>> LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=17).epsilon_infinity
+        2.0
+        """
+        check_epsilon(epsilon)
+        return cls.from_epsilons(epsilon_infinity=min(2 * epsilon, LARGEST_EPSILON), epsilon_1=epsilon, n_cells=n_cells)
+
+    @classmethod
+    def from_thresholds(cls, thresholds: Mapping[str, int], n_cells: int) -> LongitudinalRappor:
+        """Make the encoding a plan agrees on."""
+        bloom = {name: thresholds[name] for name in ("hashes", "n_bits") if "n_bits" in thresholds}
+        return cls(n_cells, thresholds["permanent"], thresholds["ones"], thresholds["zeros"], **bloom)
+
+    def thresholds(self) -> dict[str, int]:
+        coins = {"permanent": self.permanent, "ones": self.ones, "zeros": self.zeros}
+        return coins if self.n_bits is None else coins | {"hashes": self.hashes, "n_bits": self.n_bits}
+
+    @property
+    def n_statistics(self) -> int:
+        """The number of bits in a report."""
+        return self.n_cells if self.n_bits is None else self.n_bits
+
+    @property
+    def report_bytes(self) -> int:
+        return -(-self.n_statistics // 8)
+
+    @property
+    def n_differing(self) -> int:
+        """The h' of the formulas: how many bits of a value another value may lack."""
+        return 1 if self.n_bits is None else largest_difference(self.n_cells, self.n_bits, self.hashes)
+
+    @property
+    def q_star(self) -> Fraction:
+        """P(a bit of the first report is one), for a bit that is truly one."""
+        return self._coins.p
+
+    @property
+    def p_star(self) -> Fraction:
+        """P(a bit of the first report is one), for a bit that is truly zero."""
+        return self._coins.q
+
+    @property
+    def law(self) -> LongitudinalLaw:
+        """How the bits of a one-hot report hang together."""
+        if self.n_bits is not None:
+            raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
+        return self._coins
+
+    @property
+    def epsilon(self) -> float:
+        return self.epsilon_1
+
+    @property
+    def epsilon_1(self) -> float:
+        """What one report may tell."""
+        return self.epsilon_after(1)
+
+    @property
+    def epsilon_infinity(self) -> float:
+        """What all reports about one value may tell, however many: what the permanent bits tell."""
+        if self.permanent == 0:
+            return math.inf
+        return log_of_ratio(Fraction(COIN - self.permanent, self.permanent) ** (2 * self.n_differing))
+
+    def epsilon_after(self, n_reports: int) -> float:
+        """What ``n_reports`` reports about one value may tell, with the same permanent bits; it nears epsilon_infinity.
+
+        The likelihood ratio of a bit grows with its number of ones, so the most telling reports have each bit always
+        one or always zero.
+        """
+        check_at_least(1, n_reports=n_reports)
+        if n_reports > LARGEST_LISTED_REPORTS:
+            return self.epsilon_infinity
+        flip = Fraction(self.permanent, COIN)
+        one, zero = (Fraction(threshold, COIN) for threshold in (self.ones, self.zeros))
+
+        def odds(likely: Fraction, unlikely: Fraction) -> Fraction:
+            return ((1 - flip) * likely + flip * unlikely) / (flip * likely + (1 - flip) * unlikely)
+
+        always_one = odds(one**n_reports, zero**n_reports)
+        always_zero = odds((1 - zero) ** n_reports, (1 - one) ** n_reports)
+        return log_of_ratio((always_one * always_zero) ** self.n_differing)
+
+    def channel(self) -> list[list[Fraction]]:
+        """P(first report | cell), row by cell, column by the report's bits read as a little-endian number."""
+        return self._listed(self.q_star, self.p_star)
+
+    def permanent_channel(self) -> list[list[Fraction]]:
+        """P(permanent bits | cell), in the same form: what all reports together can reveal."""
+        flip = Fraction(self.permanent, COIN)
+        return self._listed(1 - flip, flip)
+
+    def permanent_bits(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
+        """Draw new permanent bits, one packed row for each cell. Private: a device keeps them and never sends them."""
+        cells = checked_cells(cells, self.n_cells)
+        rows = self._coin_rows(cells.size, self.permanent, randomness)
+        positions = cells[:, None] if self.n_bits is None else self._positions[cells]
+        for bits in positions.T:
+            rows[np.arange(cells.size), bits >> 3] ^= np.uint8(1) << (bits & 7).astype(np.uint8)
+        return rows
+
+    def instantaneous(self, permanent: NDArray[np.uint8], *, randomness: Randomness) -> NDArray[np.uint8]:
+        """Make reports of rows of permanent bits: one fresh report for each row."""
+        for_ones = self._coin_rows(len(permanent), self.ones, randomness)
+        for_zeros = self._coin_rows(len(permanent), self.zeros, randomness)
+        reports: NDArray[np.uint8] = for_zeros ^ ((for_ones ^ for_zeros) & permanent)
+        return reports
+
+    def randomize(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
+        """Make first reports: permanent bits are drawn for each cell, used once and forgotten.
+
+        A device that will report again must remember them: use :class:`tacit.mechanisms.local.memo.DeviceMemo`.
+        """
+        cells = checked_cells(cells, self.n_cells)
+        reports = np.empty((cells.size, self.report_bytes), np.uint8)
+        n_at_once = max(1, BYTES_AT_ONCE // self.report_bytes)
+        for first in range(0, cells.size, n_at_once):
+            permanent = self.permanent_bits(cells[first : first + n_at_once], randomness=randomness)
+            reports[first : first + n_at_once] = self.instantaneous(permanent, randomness=randomness)
+        return reports
+
+    def statistics(self, reports: NDArray[np.uint8], run_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        self._check_reports(reports)
+        counts = np.zeros((len(run_lengths), self.n_statistics), np.int64)
+        starts = np.concatenate(([0], np.cumsum(run_lengths)))
+        kernels = unary_kernels(len(reports) * self.n_statistics)
+        kernels.count_grouped(np.ascontiguousarray(reports), starts, self.n_statistics, counts)
+        return counts
+
+    def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
+        """Estimate counts of one-hot cells without bias; each public bin holds at most one report of a device."""
+        return estimate_supports(self.law, tally, plan, domain)
+
+    def estimate_cells(
+        self, bit_counts: NDArray[np.int64], n_reports: int, *, candidates: Sequence[int] | None = None
+    ) -> CellEstimate:
+        """Estimate the counts of cells, without bias, from how often each bit was one in ``n_reports`` reports.
+
+        With ``candidates`` only these cells are solved for, as if no other had been reported. The covariance is exact
+        given the true counts of bits; where q + p is not 1 estimated ones, between 0 and n_reports, stand in.
+        """
+        cells = np.arange(self.n_cells) if candidates is None else np.asarray(candidates, np.int64)
+        p, q = float(self.q_star), float(self.p_star)
+        gap = float(self.q_star - self.p_star)
+        bits: NDArray[np.float64] = (np.asarray(bit_counts, np.float64) - n_reports * q) / gap
+        truth = np.clip(bits, 0, n_reports)
+        variances = (truth * (p * (1 - p)) + (n_reports - truth) * (q * (1 - q))) / gap**2
+        design = design_of(self._positions[checked_cells(cells, self.n_cells)], self.n_statistics)
+        values, covariance = solve_bits(design, bits, variances)
+        return CellEstimate(cells, values, covariance)
+
+    @property
+    def _coins(self) -> LongitudinalLaw:
+        return LongitudinalLaw(self.n_cells, self.permanent, self.ones, self.zeros)
+
+    @property
+    def _positions(self) -> NDArray[np.int64]:
+        """The bits each cell sets, row by cell."""
+        if self.n_bits is None:
+            return np.arange(self.n_cells)[:, None]
+        return bloom_positions(self.n_cells, self.n_bits, self.hashes)
+
+    def _coin_rows(self, n_rows: int, threshold: int, randomness: Randomness) -> NDArray[np.uint8]:
+        """Packed rows of coins; bits beyond the last are zero."""
+        n_bytes = n_rows * self.report_bytes
+        words = bernoulli_bits(n_bytes * 8, threshold, randomness)
+        rows = words.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, self.report_bytes).copy()
+        rows[:, -1] &= np.uint8(0xFF >> -self.n_statistics % 8)
+        return rows
+
+    def _listed(self, one: Fraction, zero: Fraction) -> list[list[Fraction]]:
+        if self.n_statistics > LARGEST_LISTED_CHANNEL:
+            raise SettingError(
+                f"a report must have at most {LARGEST_LISTED_CHANNEL} bits to list all reports; "
+                f"got n_bits={self.n_statistics}. Ask for epsilon, which is exact for any number of bits."
+            )
+        rows = []
+        for bits_of_cell in self._positions.tolist():
+            chances = [one if j in bits_of_cell else zero for j in range(self.n_statistics)]
+            rows.append(
+                [
+                    math.prod(
+                        (c if bit else 1 - c for c, bit in zip(chances, reversed(bits), strict=True)), start=Fraction(1)
+                    )
+                    for bits in product((0, 1), repeat=self.n_statistics)
+                ]
+            )
+        return rows
+
+    def _check_reports(self, reports: NDArray[np.uint8]) -> None:
+        if reports.ndim != 2 or reports.shape[1] != self.report_bytes:
+            raise FormatError(
+                f"reports must have {self.report_bytes} bytes each. Ask for them again; nothing was counted."
+            )
+        wrong = np.flatnonzero(reports[:, -1] & np.uint8(~(0xFF >> -self.n_statistics % 8) & 0xFF))
+        if wrong.size:
+            raise FormatError(
+                f"bits beyond the last of {self.n_statistics} must be zero; in {wrong.size} of {len(reports)} reports "
+                f"they are not, the first at position {wrong[0]}. Ask for them again; nothing was counted."
+            )
+
+
+def _part(epsilon: float, n_parts: int) -> float:
+    """The largest float whose ``n_parts`` together do not exceed epsilon."""
+    part = epsilon / n_parts
+    return part if Fraction(part) * n_parts <= Fraction(epsilon) else math.nextafter(part, 0)

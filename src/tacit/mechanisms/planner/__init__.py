@@ -1,0 +1,48 @@
+"""The planner: how much every mechanism would err, before anything is collected.
+
+* :mod:`~tacit.mechanisms.planner.oracles`: which randomizer says most about the counts of so many cells
+* :mod:`~tacit.mechanisms.planner.situation`, :mod:`~tacit.mechanisms.planner.questions`: what is counted and may be
+  spent, what will be asked
+* :mod:`~tacit.mechanisms.planner.local`, :mod:`~tacit.mechanisms.planner.central`: the mechanisms and fan-outs there
+  are, and their errors
+* :mod:`~tacit.mechanisms.planner.comparison`: all of them side by side; :mod:`~tacit.mechanisms.planner.words` says
+  what it comes to
+* :mod:`~tacit.mechanisms.planner.inverse`: from a target error to epsilon, or to the number of events
+* :mod:`~tacit.mechanisms.planner.crossing`: when a hierarchy beats flat counts
+"""
+
+from __future__ import annotations
+
+from tacit.mechanisms.planner.central import GAUSSIAN, LAPLACE
+from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
+from tacit.mechanisms.planner.contender import Contender
+from tacit.mechanisms.planner.crossing import crossings, thesis_error, thesis_rule
+from tacit.mechanisms.planner.inverse import Target, least_epsilon, least_events
+from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
+from tacit.mechanisms.planner.questions import Question
+from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Situation
+from tacit.mechanisms.registry import TIE
+
+__all__ = [
+    "CURATOR",
+    "GAUSSIAN",
+    "LAPLACE",
+    "NOBODY",
+    "TIE",
+    "Candidate",
+    "Choice",
+    "Comparison",
+    "Contender",
+    "Prediction",
+    "Question",
+    "Situation",
+    "Target",
+    "choose",
+    "compare",
+    "compare_oracles",
+    "crossings",
+    "least_epsilon",
+    "least_events",
+    "thesis_error",
+    "thesis_rule",
+]

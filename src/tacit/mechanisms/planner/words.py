@@ -1,0 +1,114 @@
+"""A comparison in sentences: the best one, what is best for a single kind of question, and where nothing can work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tacit._base.rounding import epsilon_at_most, whole
+from tacit.mechanisms.planner.comparison import Comparison
+from tacit.mechanisms.planner.inverse import Target, excess, least_epsilon, least_events, nearest
+from tacit.mechanisms.planner.questions import Question
+
+WORTHWHILE: Final = Target(0.1, is_relative=True)
+"""What an error should at most be where nothing works as it is."""
+
+_CLEARLY_BETTER: Final = 0.98
+
+
+def error_text(error: float) -> str:
+    """An error for people: three digits, or whole.
+
+    >>> error_text(1.3571), error_text(36.97), error_text(12345.6)
+    ('1.36', '37.0', '12,346')
+    """
+    digits = 2 if error < 10 else 1 if error < 100 else 0
+    return f"{error:,.{digits}f}"
+
+
+def share_text(share: float) -> str:
+    """A share of the answer in percent, two digits.
+
+    >>> share_text(0.00042), share_text(0.1234), share_text(25.0)
+    ('0.042%', '12%', '2,500%')
+    """
+    percentage = 100 * share
+    return f"{percentage:,.0f}%" if percentage >= 10 else f"{percentage:.2g}%"
+
+
+def verdict(compared: Comparison) -> list[str]:
+    """What a comparison comes to."""
+    hopeless = compared.hopeless
+    said = []
+    if set(hopeless) != set(compared.questions):
+        said += [_best(compared), *_specialists(compared)]
+    return said + [_nothing_works(compared, question) for question in hopeless]
+
+
+def choice_words(compared: Comparison) -> str:
+    """Why a plan has the mechanism that it has."""
+    best, situation = compared.best_for_plan, compared.situation
+    errors = ""
+    if situation.is_central:  # what devices' reports err by depends on how many there will be
+        errors = f": by {listed([error_text(error) for error in best.errors])} events"
+    kinds = listed([str(question) for question in compared.questions])
+    among = f"{len(compared.predictions)} mechanisms and fan-outs"
+    return f"For {kinds}, {best.contender} errs least of {among} that were compared{errors}."
+
+
+def listed(words: list[str]) -> str:
+    """Words with commas, and an "and" before the last.
+
+    >>> listed(["points"]), listed(["points", "totals"]), listed(["1", "2", "3"])
+    ('points', 'points and totals', '1, 2 and 3')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _best(compared: Comparison) -> str:
+    best = compared.best
+    kinds, shares = [], []
+    for question, error in zip(compared.questions, best.errors, strict=True):
+        if question not in compared.hopeless:
+            kinds.append(str(question))
+            shares.append(share_text(error / compared.situation.expected(question)))
+    size = best.contender.report_bytes
+    report = "" if size is None else f", with reports of {size:,} byte{'' if size == 1 else 's'}"
+    errors = f"it errs by {listed(shares)} of the answer" + (f"s to {listed(kinds)}" if len(shares) > 1 else "")
+    which = "these questions together" if len(compared.questions) > 1 else str(compared.questions[0])
+    return f"Best for {which}: {best.contender}{report}; {errors}."
+
+
+def _specialists(compared: Comparison) -> list[str]:
+    """Those that err clearly less than the best overall for one kind of question."""
+    said = []
+    for question, error in zip(compared.questions, compared.best.errors, strict=True):
+        least = compared.least_error(question)
+        if least < _CLEARLY_BETTER * error and question not in compared.hopeless:
+            said.append(f"For {question} alone: {compared.best_for(question).contender}, {error_text(least)}.")
+    return said
+
+
+def _nothing_works(compared: Comparison, question: Question) -> str:
+    situation = compared.situation
+    error, answer = (error_text(value) for value in (compared.least_error(question), situation.expected(question)))
+    remedies = []
+    if situation.epsilon is not None:
+        epsilon = least_epsilon(situation, [question], WORTHWHILE)
+        # beyond that a remedy would protect nobody
+        remedies += [] if epsilon is None else [f"epsilon {epsilon_at_most(epsilon)}"]
+    remedies.append(f"{whole(least_events(situation, [question], WORTHWHILE))} events in all")
+    return (
+        f"Nothing can answer {question}: the least error is {error}, and the answer itself is about {answer}. "
+        f"An error of {WORTHWHILE} takes {' or '.join(remedies)}; or ask for longer ranges."
+    )
+
+
+def reached(compared: Comparison, target: Target) -> str:
+    """Whether a target is met, and what it takes."""
+    best = nearest(compared, target)
+    if excess(best, compared, target) <= 1:
+        return f"{best.contender} errs by at most {target} for all of these questions."
+    needed = least_epsilon(compared.situation, compared.questions, target) if compared.situation.epsilon else None
+    takes = f"It takes epsilon {epsilon_at_most(needed)}." if needed is not None else ""
+    return f"Nothing errs by at most {target} for all of these questions. {takes}".rstrip()

@@ -1,0 +1,262 @@
+"""The explicit table of mechanisms, and the way from a plan to the code that honours it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from tacit.domain import Domain
+from tacit.errors import PlanError, SettingError
+from tacit.mechanisms.local.hadamard import HadamardResponse
+from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.unary import UnaryEncoding
+from tacit.plan import Plan
+from tacit.privacy.epsilon import check_epsilon
+
+TIE: Final = 1e-3
+"""Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
+_SLACK: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """An entry of the table: a name, the field's names for it, and how to make it.
+
+    Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is
+    made for devices that report again and again, and errs more than it must where each event is reported once. One that
+    ``is_tree`` answers for nodes of a tree over the values, so that ranges err less and single values more.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    kind: type[LocalRandomizer]
+    from_epsilon: Callable[[float, int], LocalRandomizer]
+    from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
+    is_repeated: bool = False
+    is_tree: bool = False
+
+
+def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
+    return UnaryEncoding(n_cells=n_cells, ones=thresholds["ones"], zeros=thresholds["zeros"])
+
+
+def _hashing_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
+    return LocalHashing(n_cells=n_cells, bits=thresholds["bits"], keep=thresholds["keep"])
+
+
+MECHANISMS: Final[Mapping[str, Mechanism]] = {
+    "unary": Mechanism(
+        name="unary",
+        aliases=("rappor", "one-time rappor", "sue", "symmetric unary encoding", "basic rappor"),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.symmetric(epsilon=epsilon, n_cells=k),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "optimized unary": Mechanism(
+        name="optimized unary",
+        aliases=("oue", "optimized unary encoding"),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.optimized(epsilon=epsilon, n_cells=k),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "tuned unary": Mechanism(
+        name="tuned unary",
+        aliases=("tuned unary encoding",),
+        kind=UnaryEncoding,
+        from_epsilon=lambda epsilon, k: UnaryEncoding.tuned(epsilon=epsilon, n_cells=k),
+        from_thresholds=_unary_from_thresholds,
+    ),
+    "response": Mechanism(
+        name="response",
+        aliases=(
+            "grr",
+            "randomized response",
+            "generalized randomized response",
+            "k-ary randomized response",
+            "krr",
+            "k-rr",
+            "direct encoding",
+        ),
+        kind=RandomizedResponse,
+        from_epsilon=lambda epsilon, k: RandomizedResponse.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: RandomizedResponse(n_cells=k, keep=t["keep"]),
+    ),
+    "subset": Mechanism(
+        name="subset",
+        aliases=("ss", "subset selection"),
+        kind=SubsetSelection,
+        from_epsilon=lambda epsilon, k: SubsetSelection.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: SubsetSelection(n_cells=k, size=t["size"], include=t["include"]),
+    ),
+    "hadamard": Mechanism(
+        name="hadamard",
+        aliases=("hr", "hadamard response"),
+        kind=HadamardResponse,
+        from_epsilon=lambda epsilon, k: HadamardResponse.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=lambda t, k: HadamardResponse(n_cells=k, keep=t["keep"]),
+    ),
+    "hashing": Mechanism(
+        name="hashing",
+        aliases=("olh", "local hashing", "optimized local hashing"),
+        kind=LocalHashing,
+        from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=_hashing_from_thresholds,
+    ),
+    "longitudinal": Mechanism(
+        name="longitudinal",
+        aliases=("longitudinal rappor", "memoized rappor", "l-sue"),
+        kind=LongitudinalRappor,
+        from_epsilon=lambda epsilon, k: LongitudinalRappor.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=LongitudinalRappor.from_thresholds,
+        is_repeated=True,
+    ),
+    "binary hashing": Mechanism(
+        name="binary hashing",
+        aliases=("blh", "binary local hashing"),
+        kind=LocalHashing,
+        from_epsilon=lambda epsilon, k: LocalHashing.from_epsilon(epsilon=epsilon, n_cells=k, binary=True),
+        from_thresholds=_hashing_from_thresholds,
+    ),
+    "hierarchical": Mechanism(
+        name="hierarchical",
+        aliases=("hh", "hierarchical histogram", "hierarchical histograms"),
+        kind=HierarchicalHistogram,
+        from_epsilon=lambda epsilon, k: HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=HierarchicalHistogram.from_thresholds,
+        is_tree=True,
+    ),
+}
+
+
+def mechanism_named(name: str) -> Mechanism:
+    """Find a mechanism by its name or an acronym of the field, in any case.
+
+    >>> mechanism_named("SUE").name
+    'unary'
+    """
+    wanted = name.strip().lower().replace("_", " ")
+    for entry in MECHANISMS.values():
+        if wanted == entry.name or wanted in entry.aliases:
+            return entry
+    raise SettingError(f"mechanism must be one of {', '.join(MECHANISMS)}; got mechanism={name}.")
+
+
+def mechanism_of(plan: Plan) -> LocalRandomizer:
+    """Make the mechanism a plan agrees on, and verify that its thresholds give its epsilon and no more."""
+    if plan.is_central:
+        raise PlanError(
+            "this plan is for a curator who counts, not for devices that randomize. "
+            "Use tacit count, or make a plan with: tacit plan"
+        )
+    if plan.mechanism not in MECHANISMS:
+        raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
+    try:
+        mechanism = MECHANISMS[plan.mechanism].from_thresholds(dict(plan.thresholds), plan.n_private)
+    except (KeyError, SettingError):
+        raise PlanError("the plan's thresholds do not fit its mechanism. Make it again with: tacit plan") from None
+    if not plan.epsilon * (1 - _SLACK) <= mechanism.epsilon <= plan.epsilon:
+        raise PlanError(
+            f"the plan states epsilon {plan.epsilon!r}, but its thresholds give {mechanism.epsilon!r}. "
+            "Do not use it; make it again with: tacit plan"
+        )
+    return mechanism
+
+
+def mean_variance(oracle: FrequencyOracle) -> float:
+    r"""The variance that one report adds to the count of a cell, on average over all cells, whatever the data.
+
+    .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k\,\frac{1-p-q}{p-q}
+    """
+    p, q = float(oracle.law.p), float(oracle.law.q)
+    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
+
+
+def oracles_by_error(
+    n_cells: int, epsilon: float, *, most_bytes: int | None = None
+) -> list[tuple[str, FrequencyOracle]]:
+    """The frequency oracles by mean variance, equal ones by the length of a report; the best comes first.
+
+    Those made for devices that report again and again, and trees, which err more on single cells, are not among them.
+    ``most_bytes`` leaves those out whose reports are longer.
+
+    >>> oracles_by_error(17, 2.2)[0][0], oracles_by_error(3, 2.0)[0][0]
+    ('subset', 'response')
+    """
+    made = [
+        (entry.name, cast(FrequencyOracle, entry.from_epsilon(epsilon, n_cells)))
+        for entry in MECHANISMS.values()
+        if not entry.is_repeated and not entry.is_tree
+    ]
+    measured = [
+        (mean_variance(one), name, one) for name, one in made if most_bytes is None or one.report_bytes <= most_bytes
+    ]
+    # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them
+    left = sorted(measured, key=lambda one: float(f"{one[0]:.9g}"))
+    ranked: list[tuple[str, FrequencyOracle]] = []
+    while left:
+        ties = [one for one in left if one[0] <= left[0][0] * (1 + TIE)]
+        ranked += [(name, oracle) for _, name, oracle in sorted(ties, key=lambda one: one[2].report_bytes)]
+        left = left[len(ties) :]
+    return ranked
+
+
+def plan_for(
+    domain: Domain,
+    *,
+    epsilon: float | None = None,
+    f: float | None = None,
+    mechanism: str | None = None,
+    private: tuple[str, ...] = ("place",),
+    name: str = "counts",
+) -> Plan:
+    """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
+
+    Left out, the mechanism is the one that errs least (:func:`oracles_by_error`), as with ``tacit plan``; with f it is
+    RAPPOR, ``unary``.
+
+    >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
+    >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan_for(domain, epsilon=2.0).mechanism
+    'response'
+    >>> plan = plan_for(domain, f=0.5)
+    >>> plan.mechanism, round(plan.epsilon, 4), dict(plan.thresholds)["zeros"] == 2**62
+    ('unary', 2.1972, True)
+    """
+    if (epsilon is None) == (f is None):
+        raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
+    named = None if mechanism is None else mechanism_named(mechanism)
+    n_cells = Plan(domain, "any", 1.0, (), private=private).n_private
+    if n_cells < 2:
+        raise SettingError(
+            f"a report needs at least two values to hide among; this domain has {n_cells} {' x '.join(private)}. "
+            "Count finer places or a longer time."
+        )
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    if named is None:
+        named = MECHANISMS["unary" if epsilon is None else oracles_by_error(n_cells, epsilon)[0][0]]
+    entry = named
+    if f is not None:
+        if entry.name != "unary":
+            raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")
+        randomizer: LocalRandomizer = UnaryEncoding.rappor(f=f, n_cells=n_cells)
+    else:
+        assert epsilon is not None
+        randomizer = entry.from_epsilon(epsilon, n_cells)
+    stated = randomizer.epsilon if epsilon is None else float(epsilon)
+    thresholds = tuple(sorted(randomizer.thresholds().items()))
+    plan = Plan(domain, entry.name, stated, thresholds, private=private, name=name)
+    try:
+        mechanism_of(plan)
+    except PlanError:
+        raise SettingError(
+            f"epsilon must be one that {entry.name} can give exactly for {n_cells} values; got epsilon={epsilon}. "
+            "Choose one between 0.001 and 20, or another mechanism."
+        ) from None
+    return plan

@@ -1,0 +1,49 @@
+"""Charts and maps as functions of releases.
+
+:func:`counts_by` adds a release up and gives every number its limits; the charts take what it returns.
+
+>>> from tacit.pages.figures import counts_by, series_chart
+>>> chart = series_chart(counts_by(release, "month"), place=0)   # doctest: +SKIP
+>>> chart.save("besancon.svg")                                   # doctest: +SKIP
+"""
+
+from tacit.pages.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, largest_belief, standard_error_at
+from tacit.pages.figures.charts import LABORATORY, choices_chart, places_chart, series_chart
+from tacit.pages.figures.counts import Counts, coarser_steps, counts_by, counts_in_all, rows_of, totals_by, truth_by
+from tacit.pages.figures.maps import N_SHADES, UNSURE, TileMap, first_shade, shade_limits, shades, short_names, tile_map
+from tacit.pages.figures.outlines import Outlines, outlines
+from tacit.pages.figures.palette import ON_PAGE, ON_PAPER, Palette
+
+__all__ = [
+    "EPSILONS",
+    "LABORATORY",
+    "N_SHADES",
+    "ON_PAGE",
+    "ON_PAPER",
+    "UNSURE",
+    "Choice",
+    "Counts",
+    "Errors",
+    "Outlines",
+    "Palette",
+    "TileMap",
+    "choices",
+    "choices_chart",
+    "coarser_steps",
+    "counts_by",
+    "counts_in_all",
+    "errors_by",
+    "first_shade",
+    "largest_belief",
+    "outlines",
+    "places_chart",
+    "rows_of",
+    "series_chart",
+    "shade_limits",
+    "shades",
+    "short_names",
+    "standard_error_at",
+    "tile_map",
+    "totals_by",
+    "truth_by",
+]

@@ -1,0 +1,176 @@
+r"""Error against epsilon: what other choices of epsilon would have meant for as many reports.
+
+Where devices randomize, other epsilons are those of basic one-time RAPPOR, whatever made the release: its error is
+known for any question and does not depend on the truth. Where a curator counts they are those of the same noise,
+scaled. A report of RAPPOR carries, for every cell asked about, the variance :math:`q(1-q)/(p-q)^2` with
+:math:`q = 1/(1+e^{\epsilon/2})` and :math:`p = 1-q`, so a count out of N reports has the standard error
+:math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The law of the reports itself computes it here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from tacit.counts.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise, TreeNoise
+from tacit.counts.oracle_distributions import UnaryLaw
+from tacit.privacy.cost import Cost
+from tacit.privacy.epsilon import logistic_threshold
+from tacit.randomness.bernoulli import COIN
+from tacit.release import PrivacyStatement, Release
+
+EPSILONS: Final = (0.4, 0.8, 1.7, 2.2, 4.4, 5.9)
+RAPPOR: Final = "unary"
+_SAME: Final = 0.02
+_DIFFERENT: Final = 1.001
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The standard errors of a place's count in one kind of period: the least and the largest of all counts.
+
+    They differ where numbers of reports do, or where an error depends on the count itself. ``elsewhere`` is the largest
+    one that another epsilon would have meant: RAPPOR's for as many reports, or the same noise scaled, where a curator
+    counted; none if that is not known.
+    """
+
+    step: str
+    smallest: float
+    largest: float
+    elsewhere: Callable[[float], float] | None
+
+    @property
+    def differ(self) -> bool:
+        """Whether one number would hide how much errors differ."""
+        return self.largest > _DIFFERENT * self.smallest
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One epsilon: what it lets an attacker learn, and what it costs in error.
+
+    ``errors`` are the largest standard errors of a place's count, one for each kind of period asked about; empty where
+    they are not known. Choices ``on_line`` were made alike: all of a curator's, and RAPPOR's where devices randomize,
+    which leaves the release itself out if that was made in another way.
+    """
+
+    epsilon: float
+    odds: float
+    largest_belief: float
+    errors: tuple[float, ...]
+    on_line: bool = True
+    is_chosen: bool = False
+
+
+def standard_error_at(epsilon: float, n_reports: float) -> float:
+    """The standard error of a place's count among ``n_reports`` reports of RAPPOR, symmetric unary encoding.
+
+    >>> round(standard_error_at(2 * math.log(3), 100), 3)   # p = 3/4, q = 1/4: 100 * (3/16) / (1/4)
+    8.66
+    """
+    per_report = _rappor_law(epsilon, 1).variances(np.ones(1))[0]
+    return math.sqrt(float(per_report) * n_reports)
+
+
+def largest_belief(epsilon: float, n_values: int) -> float:
+    """The most anyone can believe in one of ``n_values`` values they held equally likely before."""
+    return 1 / (1 + (n_values - 1) * math.exp(-epsilon))
+
+
+def errors_by(release: Release, step: str) -> Errors | None:
+    """The errors of all counts of a release in years, months or days; none if no such period was counted in full.
+
+    The least is of periods counted in full, the largest of all.
+    """
+    estimate = release.unbiased.coarsen(time=step)
+    axis, errors = estimate.domain.time, estimate.noise.standard_errors()
+    is_whole = np.array([not axis.is_partial(bin) for bin in range(len(errors))])
+    if not is_whole.any():
+        return None
+    largest = float(errors.max())
+    return Errors(axis.step, float(errors[is_whole].min()), largest, _elsewhere(estimate.noise, release.statement))
+
+
+def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[float] = EPSILONS) -> list[Choice]:
+    """Other epsilons beside the release as it is: RAPPOR for as many reports, or the curator's own noise.
+
+    Where devices randomized in another way than RAPPOR's, RAPPOR at the same epsilon is among them.
+    """
+    statement, own_errors = release.statement, tuple(own_errors)
+    prior = release.unbiased.provenance.prior
+    on_line = statement.is_central or statement.mechanism == RAPPOR
+
+    def choice(epsilon: float) -> Choice:
+        known = tuple(errors.elsewhere(epsilon) for errors in own_errors if errors.elsewhere is not None)
+        errors = known if len(known) == len(own_errors) else ()
+        total = statement.total_at(epsilon, prior)
+        return Choice(epsilon, math.exp(total), largest_belief(total, statement.n_alternatives), errors)
+
+    own = Choice(
+        statement.epsilon,
+        statement.odds,
+        statement.largest_belief,
+        tuple(errors.largest for errors in own_errors),
+        on_line=on_line,
+        is_chosen=True,
+    )
+    others = [e for e in epsilons if abs(e - statement.epsilon) > _SAME * e]
+    others += [] if on_line else [statement.epsilon]
+    return sorted([own, *map(choice, others)], key=lambda c: (c.epsilon, c.on_line))
+
+
+def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], float] | None:
+    """The largest standard error under another epsilon, if it can be told."""
+    if statement.is_central:
+        return None if _scaled(noise, Fraction(1)) is None else partial(_scaled_error, noise, statement)
+    reports = _rappor_reports(noise)
+    return None if reports is None else partial(standard_error_at, n_reports=reports)
+
+
+def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> float:
+    """The largest standard error of a curator's noise had all its levels had more or less to spend."""
+    if statement.rho:
+        factor = Fraction(Cost.approximate(epsilon, statement.delta).rho) / Fraction(statement.rho)
+    else:
+        factor = Fraction(epsilon) / Fraction(statement.epsilon)
+    scaled = _scaled(noise, factor)
+    assert scaled is not None
+    return float(scaled.standard_errors().max())
+
+
+def _scaled(noise: Noise, factor: Fraction) -> Noise | None:
+    if isinstance(noise, LinearImage):
+        base = _scaled(noise.base, factor)
+        return None if base is None else replace(noise, base=base)
+    if isinstance(noise, TreeNoise):
+        return replace(noise, laws=tuple(law and law.scaled(factor) for law in noise.laws))
+    return None
+
+
+def _rappor_law(epsilon: float, n_cells: int) -> UnaryLaw:
+    flip = logistic_threshold(epsilon / 2)
+    return UnaryLaw(n_cells, COIN - flip, flip)
+
+
+def _rappor_reports(noise: Noise) -> float | None:
+    """As many reports about one cell as would have RAPPOR's largest error, had these reports been RAPPOR's."""
+    rappor = _of_rappor(noise)
+    return None if rappor is None else (float(rappor.standard_errors().max()) / standard_error_at(1.0, 1)) ** 2
+
+
+def _of_rappor(noise: Noise) -> Noise | None:
+    if isinstance(noise, LinearImage):
+        base = _of_rappor(noise.base)
+        return None if base is None else replace(noise, base=base)
+    if isinstance(noise, OracleNoise):
+        return replace(noise, law=_rappor_law(1.0, noise.law.n_cells), counts=None)
+    if isinstance(noise, SampledTreeNoise):
+        law = _rappor_law(1.0, noise.hierarchy.n_leaves)
+        return OracleNoise(law, noise.reports, noise.shape, noise.private)
+    return None

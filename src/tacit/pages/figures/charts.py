@@ -1,0 +1,239 @@
+"""Charts as functions of counts: each returns an Altair chart that is complete in itself.
+
+The rows stand in named data sets (``series``, ``places``, ``choices``), and ``picked`` holds the period under the
+reader's pointer or cursor, so that a page can exchange them without drawing the chart again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tacit._base.extras import require
+from tacit.pages.figures.accuracy import Choice
+from tacit.pages.figures.counts import Counts, rows_of
+from tacit.pages.figures.palette import ON_PAPER, Palette
+
+if TYPE_CHECKING:
+    import altair
+
+MOST_PLACES: Final = 40
+LABORATORY: Final = "LABORATORY – not for publication"
+_ROW_HEIGHT: Final = 30
+_NUMBER: Final = ",~f"
+# on a narrow page names give way to bars; outside of a page the container has no size
+_NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
+_ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
+
+
+def series_chart(
+    counts: Counts,
+    place: int,
+    *,
+    truth: Sequence[int] | None = None,
+    height: int = 240,
+    palette: Palette = ON_PAPER,
+) -> altair.LayerChart:
+    """One place through time: a line in the band of its limits; open circles are periods counted in part.
+
+    On the base line squares are counts that are suppressed, and crosses periods without data.
+    """
+    alt = require("altair", extra="pages")
+    columns = counts.period_columns() | counts.series_columns(place)
+    if truth is not None:
+        columns["truth"] = list(truth)
+    rows = rows_of(columns)
+    base = alt.Chart(alt.Data(name="series", values=rows)).encode(
+        x=alt.X(
+            "start:T",
+            title=None,
+            scale=alt.Scale(type="utc"),
+            axis=alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True),
+        )
+    )
+    y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
+    limits = {"strokeDash": [2, 2], "strokeWidth": 0.8, "color": palette.muted, "aria": False}
+    layers = []
+    if not counts.is_exact:
+        layers += [
+            base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2="upper:Q"),
+            base.mark_line(**limits).encode(y=alt.Y("lower:Q", **y)),
+            base.mark_line(**limits).encode(y=alt.Y("upper:Q", **y)),
+        ]
+    layers.append(base.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("shown:Q", **y)))
+    open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
+    is_seen = alt.condition("datum.partial", alt.value(1), alt.value(0))
+    layers.append(base.mark_point(**open_circle).encode(y="shown:Q", opacity=is_seen))
+    mark = {"color": palette.muted, "aria": False}
+    layers += [
+        base.mark_point(shape="square", size=22, strokeWidth=1.2, **mark).encode(**_on_base_line(alt, "suppressed")),
+        base.mark_text(text="×", fontSize=13, **mark).encode(**_on_base_line(alt, "missing")),
+    ]
+    if truth is not None:
+        layers.append(
+            base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
+        )
+    layers += _picked(alt, palette, rows[0])
+    if truth is not None:
+        layers.append(watermark(alt, palette))
+    return finished(alt.layer(*layers), palette, height=height)
+
+
+def places_chart(
+    counts: Counts,
+    period: int,
+    names: Sequence[str],
+    *,
+    truth: Sequence[int] | None = None,
+    most: int = MOST_PLACES,
+    palette: Palette = ON_PAPER,
+) -> altair.LayerChart:
+    """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale.
+
+    A place without a number has a word in its stead.
+    """
+    alt = require("altair", extra="pages")
+    order = np.argsort(-counts.values[period], kind="stable")[:most]
+    columns = {"name": [names[n] for n in order]} | counts.of_places(order).places_columns(period)
+    if truth is not None:
+        columns["truth"] = [truth[n] for n in order]
+    base = alt.Chart(alt.Data(name="places", values=rows_of(columns))).encode(
+        y=alt.Y(
+            "name:N",
+            title=None,
+            sort=alt.EncodingSortField("estimate", op="max", order="descending"),
+            axis=alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), grid=True, gridDash=[1, 3]),
+        )
+    )
+    # counts of places are skewed, and so are their errors: the root gives small ones room
+    x = {"title": None, "scale": alt.Scale(type="sqrt"), "axis": _count_axis(alt)}
+    tooltip = [
+        alt.Tooltip("place:N", title="Place"),
+        alt.Tooltip("estimate:Q", title="Estimate", format=",.0f"),
+        alt.Tooltip("lower:Q", title="From", format=",.0f"),
+        alt.Tooltip("upper:Q", title="To", format=",.0f"),
+    ]
+    unsure = "!datum.reliable"
+    whisker = base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
+        x=alt.X("lower:Q", **x),
+        x2="upper:Q",
+        strokeDash=alt.condition(unsure, alt.value([2, 3]), alt.value([1, 0])),
+    )
+    dot = base.mark_point(size=26, color=palette.accent, strokeWidth=1.6, opacity=1, aria=False).encode(
+        x=alt.X("shown:Q", **x),
+        fill=alt.condition(unsure, alt.value(palette.paper), alt.value(palette.accent)),
+        tooltip=tooltip,
+    )
+    word = base.mark_text(align="left", dx=6, fontStyle="italic", color=palette.muted, aria=False).encode(
+        x=alt.value(0), text=alt.condition("isValid(datum.word)", "word:N", alt.value(""))
+    )
+    layers = [whisker, dot, word]
+    if truth is not None:
+        tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
+        layers += [tick.encode(x=alt.X("truth:Q", **x)), watermark(alt, palette)]
+    return finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
+
+
+def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+    """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release.
+
+    The line is RAPPOR's where devices randomize, and a release made in another way stands beside it; a curator's
+    release lies on the line of its own noise.
+    """
+    alt = require("altair", extra="pages")
+    rows = [
+        {
+            "epsilon": round(c.epsilon, 3),
+            "error": round(c.errors[kind], 2),
+            "chosen": c.is_chosen,
+            "on_line": c.on_line,
+        }
+        for c in choices
+    ]
+    # the line falls to the right: words stand above it, or on its other side
+    line = {c.epsilon: c.errors[kind] for c in choices if c.on_line}
+    own = {c.epsilon: c.errors[kind] for c in choices if c.is_chosen}
+    is_below = any(error < line[epsilon] for epsilon, error in own.items())
+    beside = {"dx": -12, "dy": 12, "align": "right"} if is_below else {"dx": 12, "dy": -8, "align": "left"}
+    base = alt.Chart(alt.Data(name="choices", values=rows)).encode(
+        x=alt.X(
+            "epsilon:Q",
+            title="epsilon (more protection on the left)",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=[epsilon for epsilon in line if epsilon not in own], format=".1f"),
+        ),
+        y=alt.Y(
+            "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=_NUMBER)
+        ),
+        tooltip=[
+            alt.Tooltip("epsilon:Q", title="Epsilon", format=".2f"),
+            alt.Tooltip("error:Q", title="Standard error", format=",.0f"),
+        ],
+    )
+    layers = [
+        base.transform_filter("datum.on_line").mark_line(
+            color=palette.muted, strokeWidth=1.2, interpolate="monotone", aria=False
+        ),
+        base.transform_filter("!datum.chosen").mark_point(color=palette.muted, fill=palette.paper, size=40, aria=False),
+        base.transform_filter("datum.chosen").mark_point(
+            shape="diamond", color=palette.accent, fill=palette.accent, opacity=1, size=150, aria=False
+        ),
+        base.transform_filter("datum.chosen").mark_text(text="this release", fontWeight="bold", aria=False, **beside),
+    ]
+    return finished(alt.layer(*layers), palette, height=220)
+
+
+def finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
+    """The chart as wide as its container, in the colours of a palette."""
+    drawn: altair.LayerChart = chart.properties(
+        width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
+    ).configure(**palette.config())
+    return drawn
+
+
+def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
+    """Where a mark stands for a count of this status; for others it is not seen."""
+    is_seen = alt.condition(f"datum.status === '{status}'", alt.value(1), alt.value(0))
+    return {"y": alt.value(alt.expr("height - 5")), "opacity": is_seen}
+
+
+def _count_axis(alt: Any) -> Any:
+    # ticks spread on a root scale, by the power of ten of the largest count
+    power = "pow(10, floor(log(max(domain('x')[1], 1)) / LN10 + 1e-9))"
+    small = "[0, 1, 2, 5]"  # counts are whole numbers
+    ticks = f"({power} < 10 ? {small} : [0, {power} / 10, {power} / 2, {power}, {power} * 2, {power} * 5])"
+    # where there is no number at all, ticks would lie on top of each other
+    values = alt.expr(f"domain('x')[1] > domain('x')[0] ? {ticks} : []")
+    return alt.Axis(
+        values=values, format=_NUMBER, grid=True, orient="top", domain=False, labelOverlap="greedy", labelFlush=True
+    )
+
+
+def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
+    """The period being read: there is always one, invisible until a page marks it."""
+    base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
+        x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
+    )
+    return [
+        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower:Q", y2="upper:Q"),
+        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="shown:Q"),
+    ]
+
+
+def watermark(alt: Any, palette: Palette) -> Any:
+    """The laboratory's mark across a chart."""
+    return (
+        alt.Chart(alt.Data(values=[{}]))
+        .mark_text(
+            text=LABORATORY,
+            angle=340,
+            opacity=0.28,
+            fontWeight="bold",
+            fontSize=alt.expr("max(12, min(34, width / 20))"),
+            color=palette.ink,
+            aria=False,
+        )
+        .encode(x=alt.value(alt.expr("width / 2")), y=alt.value(alt.expr("height / 2")))
+    )

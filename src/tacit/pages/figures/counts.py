@@ -1,0 +1,310 @@
+"""Counts ready to be drawn: a release added up to one step, with limits, and nothing that a chart must compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import Noise
+from tacit.counts.tally import ExactTally
+from tacit.domain import TimeAxis, sum_groups
+from tacit.errors import SettingError
+from tacit.postprocess import clip
+from tacit.release import Release
+from tacit.release.release import LARGEST_RELATIVE_ERROR
+from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
+
+FloatArray = NDArray[np.float64]
+
+HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
+"""What stands where no number is drawn."""
+_COARSE_STEPS: Final = ("year", "month", "day")
+_ALL_PLACES: Final = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Estimated counts per period and place, with limits for the true ones.
+
+    ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
+    was counted, at an end of the time or because data are missing for ``days_missing`` of their days. ``status`` is
+    what the release's rules say of each count: shown, greyed, suppressed or missing; of the last two no number is
+    drawn, and there need not be any. ``is_exact`` says that the values are public numbers of reports, which carry no
+    noise.
+    """
+
+    step: str
+    periods: tuple[str, ...]
+    starts: tuple[str, ...]
+    is_partial: tuple[bool, ...]
+    places: tuple[str, ...]
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    standard_errors: FloatArray
+    reliable: NDArray[np.bool_]
+    status: NDArray[np.object_]
+    level: float
+    is_exact: bool = False
+    days_missing: tuple[int, ...] = ()
+
+    @property
+    def shown(self) -> FloatArray:
+        """The values drawn: an estimate below zero, or otherwise impossible, is drawn at the nearest limit."""
+        return np.clip(self.values, self.lower, self.upper)
+
+    def last(self, n_periods: int) -> Counts:
+        """Keep the last periods only."""
+        part = slice(max(len(self.periods) - n_periods, 0), None)
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[part]
+                for name in ("periods", "starts", "is_partial", "days_missing", *_ARRAYS)
+            },
+        )
+
+    def of_places(self, numbers: NDArray[np.int64]) -> Counts:
+        """Keep these places only, in this order."""
+        places = tuple(self.places[number] for number in numbers)
+        return replace(self, places=places, **{name: getattr(self, name)[:, numbers] for name in _ARRAYS})
+
+    def period_columns(self) -> dict[str, list[Any]]:
+        """What all series share: where each period stands and what it is called."""
+        return {"start": list(self.starts), "period": list(self.periods), "partial": list(self.is_partial)}
+
+    def series_columns(self, place: int) -> dict[str, list[Any]]:
+        """One place through time."""
+        return self._columns((slice(None), place))
+
+    def places_columns(self, period: int) -> dict[str, list[Any]]:
+        """All places in one period."""
+        return {"place": list(self.places)} | self._columns((period, slice(None)))
+
+    def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
+        is_hidden = self.is_hidden[part].tolist()
+        columns: dict[str, list[Any]] = {
+            name: [None if hide else v for v, hide in zip(rounded(values[part], 1).tolist(), is_hidden, strict=True)]
+            for name, values in (
+                ("estimate", self.values),
+                ("shown", self.shown),
+                ("lower", self.lower),
+                ("upper", self.upper),
+            )
+        }
+        columns["reliable"] = self.reliable[part].tolist()
+        if self.has_rules:
+            columns["status"] = self.status[part].tolist()
+            columns["word"] = [HIDDEN_WORDS.get(status) for status in columns["status"]]
+        return columns
+
+    @property
+    def is_hidden(self) -> NDArray[np.bool_]:
+        """Counts of which no number is drawn."""
+        return np.isin(self.status.astype(str), tuple(HIDDEN_WORDS))
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any count is not simply shown."""
+        return bool((self.status != SHOWN).any())
+
+
+_ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable", "status")
+
+
+def rounded(values: FloatArray, digits: int = 0) -> FloatArray:
+    """Round; zero has no sign.
+
+    >>> rounded(np.array([-0.04, 1.26]), 1).tolist()
+    [0.0, 1.3]
+    """
+    return np.round(values, digits) + 0.0
+
+
+def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Turn columns into the rows a chart takes.
+
+    >>> rows_of({"place": ["north", "south"], "shown": [3, 4]})
+    [{'place': 'north', 'shown': 3}, {'place': 'south', 'shown': 4}]
+    """
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def coarser_steps(axis: TimeAxis) -> Iterator[str]:
+    """The steps a release over this axis can be drawn in, coarsest first, its own last."""
+    for step in _COARSE_STEPS:
+        if step != axis.step:
+            try:
+                axis.coarsen(step)
+            except SettingError:  # a week is no part of a month
+                continue
+            yield step
+    yield axis.step
+
+
+def counts_by(release: Release, step: str) -> Counts:
+    """Add a release up to years, months or days; noise included."""
+    added = _added_up(release, step)
+    estimate, axis = added.unbiased, added.domain.time
+    status = added.statuses()
+    values, lower, upper = _numbers(estimate.values, estimate.noise, release.level)
+    errors = estimate.noise.standard_errors()
+    return Counts(
+        step=axis.step,
+        periods=tuple(axis.labels()),
+        starts=_starts(axis),
+        is_partial=_is_partial(axis, release.rules),
+        places=added.domain.place.cells,
+        values=values,
+        lower=lower,
+        upper=upper,
+        standard_errors=errors,
+        reliable=_reliable(values, errors, status, release.rules),
+        status=status,
+        level=release.level,
+        days_missing=tuple(release.rules.days_missing(axis).tolist()),
+    )
+
+
+def _added_up(release: Release, step: str) -> Release:
+    """A release in longer periods; one that cannot be refined there is refined in the simplest way."""
+    try:
+        return release.coarsen(time=step)
+    except SettingError:
+        return Release.of(
+            release.plan, release.unbiased, by=step, level=release.level, refine=clip, rules=release.rules
+        )
+
+
+def _is_partial(axis: TimeAxis, rules: Rules) -> tuple[bool, ...]:
+    lacks_days = rules.missing_bins(axis, partly=True)
+    return tuple(axis.is_partial(bin) or bool(lacking) for bin, lacking in enumerate(lacks_days))
+
+
+def _numbers(values: FloatArray, noise: Noise, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values and limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
+    known = np.nan_to_num(values)
+    lower, upper = noise.intervals(known, level)
+    is_gone = np.isnan(values)
+    return known, np.where(is_gone, 0.0, lower), np.where(is_gone, 0.0, upper)
+
+
+def counts_in_all(release: Release) -> Counts:
+    """Add a release up over its whole time. Where the number of reports per place is public, that is the answer."""
+    estimate, axis = release.unbiased, release.domain.time
+    n_times, n_places = release.domain.shape
+    period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
+    about = {
+        "step": "all",
+        "periods": (period,),
+        "starts": _starts(axis)[:1],
+        "is_partial": (bool(release.rules.missing),),
+        "places": release.domain.place.cells,
+        "level": release.level,
+        "days_missing": (release.rules.n_days_missing,),
+    }
+    if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
+        return _exact(estimate.totals.astype(np.float64), about)
+    no_groups = np.zeros(n_times, np.int64), np.arange(n_places, dtype=np.int64)
+    return _summed(estimate, no_groups, (1, n_places), release, about)
+
+
+def totals_by(release: Release, step: str) -> Counts:
+    """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
+    estimate = release.unbiased.coarsen(time=step)
+    axis, (n_times, n_places) = estimate.domain.time, estimate.domain.shape
+    about = {
+        "step": axis.step,
+        "periods": tuple(axis.labels()),
+        "starts": _starts(axis),
+        "is_partial": _is_partial(axis, release.rules),
+        "places": (_ALL_PLACES,),
+        "level": release.level,
+        "days_missing": tuple(release.rules.days_missing(axis).tolist()),
+    }
+    if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
+        found = _exact(estimate.totals.astype(np.float64), about)
+    else:
+        groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
+        found = _summed(estimate, groups, (n_times, 1), release, about)
+    is_missing = release.rules.missing_bins(axis)[:, None]  # no data, which is not zero
+    return replace(found, status=np.where(is_missing, MISSING, found.status), reliable=found.reliable & ~is_missing)
+
+
+def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[np.int64]:
+    """Add true counts up to the same periods; laboratory only. ``None`` is the whole time."""
+    counts = truth.reveal()
+    if counts.shape != release.domain.shape:
+        raise SettingError(
+            f"truth must have the release's shape {release.domain.shape}; got shape={counts.shape}. "
+            "Count the events over the same periods and places."
+        )
+    if step is None:
+        return np.asarray(counts.sum(axis=0, keepdims=True))
+    axis, groups = release.domain.time.coarsen(step)
+    return sum_groups(counts, groups, n_groups=axis.n_bins)
+
+
+def _summed(
+    estimate: Estimate,
+    groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+    shape: tuple[int, int],
+    release: Release,
+    about: Mapping[str, Any],
+) -> Counts:
+    noise = estimate.noise.coarsen(*groups, shape)
+    values = sum_groups(sum_groups(estimate.values, groups[0], axis=0), groups[1], axis=1)
+    errors = noise.standard_errors()
+    # sums over the whole time, or over all places, are never wholly without data
+    status = release.rules.judged(values, errors)
+    known, lower, upper = _numbers(values, noise, release.level)
+    return Counts(
+        **about,
+        values=known,
+        lower=lower,
+        upper=upper,
+        standard_errors=errors,
+        reliable=_reliable(known, errors, status, release.rules),
+        status=status,
+    )
+
+
+def _reliable(counts: FloatArray, errors: FloatArray, status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
+    """Counts worth a number of their own: neither greyed nor hidden, and of a small relative error.
+
+    What is drawn is unbiased, so its error is judged against the unbiased count, also where a rule found that of the
+    refined count small enough.
+    """
+    is_small: NDArray[np.bool_] = errors <= largest_relative_error(rules) * counts
+    is_shown: NDArray[np.bool_] = np.equal(status.astype(str), SHOWN)
+    return is_small & is_shown
+
+
+def largest_relative_error(rules: Rules) -> float:
+    """The relative error up to which a count is worth a number: that of the release's rules, else the usual one."""
+    asked = rules.largest_relative_error
+    return LARGEST_RELATIVE_ERROR if asked is None else asked
+
+
+def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
+    return Counts(
+        **about,
+        values=values,
+        lower=values,
+        upper=values,
+        standard_errors=np.zeros_like(values),
+        reliable=np.ones(values.shape, bool),
+        status=np.full(values.shape, SHOWN, object),
+        is_exact=True,
+    )
+
+
+def _starts(axis: TimeAxis) -> tuple[str, ...]:
+    # a date alone is read as UTC by JavaScript, a time only with a Z; charts use UTC scales throughout
+    has_times = axis.step not in ("day", "week", "month", "year")
+    return tuple(f"{start}Z" if has_times else str(start)[:10] for start in axis.starts())

@@ -1,0 +1,230 @@
+"""Charts of forecasts: what was counted, the fan of what may come, and how forecasters did in the past.
+
+The rows stand in named data sets (``past``, ``fan``, ``models``, ``leads``), so that a page can exchange them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tacit._base.extras import require
+from tacit.counts.count_law import CountLaw
+from tacit.forecast.backtest import Leaderboard, Score
+from tacit.forecast.forecast import Forecast
+from tacit.pages.figures.charts import finished, watermark
+from tacit.pages.figures.counts import Counts, rounded, rows_of
+from tacit.pages.figures.palette import ON_PAPER, Palette
+from tacit.release.rules import SHOWN
+
+if TYPE_CHECKING:
+    import altair
+
+FEW_BINS: Final = 14
+"""Up to so many bins ahead are drawn one by one, more as bands."""
+_NUMBER: Final = ",~f"
+_DAY_STEPS: Final = ("day", "week", "month", "year")
+_DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
+
+
+def expected_counts(forecast: Forecast, level: float) -> Counts:
+    """A forecast as counts to draw: means, with the limits of one level."""
+    axis = forecast.domain.time
+    return _counts(
+        forecast.counts,
+        level,
+        step=axis.step,
+        periods=tuple(axis.labels()),
+        starts=starts_of(forecast),
+        places=forecast.domain.place.cells,
+    )
+
+
+def expected_in_all(forecast: Forecast, level: float) -> Counts:
+    """The same for the whole horizon together."""
+    axis = forecast.domain.time
+    n_times = forecast.domain.shape[0]
+    period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
+    law = CountLaw(forecast.sums.means[None, :], forecast.sums.variances[None, :])
+    return _counts(
+        law,
+        level,
+        step="all",
+        periods=(period,),
+        starts=starts_of(forecast)[:1],
+        places=forecast.domain.place.cells,
+    )
+
+
+def starts_of(forecast: Forecast) -> tuple[str, ...]:
+    """Where each bin stands on a time scale, read as UTC."""
+    axis = forecast.domain.time
+    return tuple(str(start)[:10] if axis.step in _DAY_STEPS else f"{start}Z" for start in axis.starts())
+
+
+def fan_rows(forecast: Forecast, levels: Sequence[float], place: int | None) -> list[dict[str, Any]]:
+    """What is expected of one place, or of all together: a row for each bin, limits from the outermost level in."""
+    part = slice(None) if place is None else place
+    law = forecast.totals if place is None else forecast.counts
+    means, variances = (values if place is None else values[:, part] for values in (law.means, law.variances))
+    one = CountLaw(means, variances)
+    columns: dict[str, list[Any]] = {"start": list(starts_of(forecast)), "expected": rounded(means, 2).tolist()}
+    for number, level in enumerate(sorted(levels, reverse=True)):
+        lower, upper = one.intervals(level)
+        columns |= {f"lower{number}": lower.tolist(), f"upper{number}": upper.tolist()}
+    return rows_of(columns)
+
+
+def fan_chart(
+    past: Sequence[dict[str, Any]],
+    fan: Sequence[dict[str, Any]],
+    *,
+    height: int = 280,
+    palette: Palette = ON_PAPER,
+) -> altair.LayerChart:
+    """The past as a thin line, the future as its expected counts with two intervals: bars if they are few, else bands.
+
+    ``past`` has rows with ``start`` and ``count`` (none where data are missing), ``fan`` those of :func:`fan_rows` for
+    two levels.
+    """
+    alt = require("altair", extra="pages")
+    x = alt.X(
+        "start:T",
+        title=None,
+        scale=alt.Scale(type="utc"),
+        axis=alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True),
+    )
+    y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
+    before = alt.Chart(alt.Data(name="past", values=list(past))).encode(x=x)
+    after = alt.Chart(alt.Data(name="fan", values=list(fan))).encode(x=x)
+    layers = [before.mark_line(color=palette.muted, strokeWidth=1.2, aria=False).encode(y=alt.Y("count:Q", **y))]
+    if len(fan) <= FEW_BINS:
+        layers += [
+            after.mark_rule(color=palette.accent, strokeWidth=1.5, aria=False).encode(
+                y=alt.Y("lower0:Q", **y), y2="upper0:Q"
+            ),
+            after.mark_rule(color=palette.accent, strokeWidth=6, opacity=0.45, aria=False).encode(
+                y=alt.Y("lower1:Q", **y), y2="upper1:Q"
+            ),
+            after.mark_point(filled=True, size=42, color=palette.accent, opacity=1, aria=False).encode(
+                y=alt.Y("expected:Q", **y)
+            ),
+        ]
+    else:
+        layers += [
+            after.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower0:Q", **y), y2="upper0:Q"),
+            after.mark_area(color=palette.accent, opacity=0.28, aria=False).encode(
+                y=alt.Y("lower1:Q", **y), y2="upper1:Q"
+            ),
+            after.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("expected:Q", **y)),
+        ]
+    layers += _picked(alt, palette, dict(fan[0]))
+    return finished(alt.layer(*layers), palette, height=height)
+
+
+def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+    """The error of every forecaster, best on top, in the interval that two standard errors leave it."""
+    alt = require("altair", extra="pages")
+    rows = [{"model": score.name} | _error_limits(score) for score in board.scores]
+    base = alt.Chart(alt.Data(name="models", values=rows)).encode(
+        y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]))
+    )
+    x = {"title": None, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=_NUMBER)}
+    layers = [
+        base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(x=alt.X("lower:Q", **x), x2="upper:Q"),
+        base.mark_point(filled=True, size=55, color=palette.accent, opacity=1, aria=False).encode(
+            x=alt.X("error:Q", **x),
+            tooltip=[alt.Tooltip("model:N", title="Model"), alt.Tooltip("error:Q", title="Error", format=".3f")],
+        ),
+    ]
+    layers += [watermark(alt, palette)] if board.is_laboratory else []
+    return finished(alt.layer(*layers), palette, height=34 * len(rows))
+
+
+def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+    """The root mean squared error of every forecaster by how far ahead it looks; models differ in dash."""
+    alt = require("altair", extra="pages")
+    rows = [
+        {"model": score.name, "lead": lead + 1, "error": round(math.sqrt(max(mse, 0.0)), 4)}
+        for score in board.scores
+        for lead, mse in enumerate(score.mse_by_lead)
+        if math.isfinite(mse)
+    ]
+    names = [score.name for score in board.scores]
+    dashes = [list(_DASHES[number % len(_DASHES)]) for number in range(len(names))]
+    base = alt.Chart(alt.Data(name="leads", values=rows)).encode(
+        x=alt.X("lead:Q", title="periods ahead", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y("error:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, format=_NUMBER)),
+        strokeDash=alt.StrokeDash(
+            "model:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=dashes),
+            legend=alt.Legend(
+                title=None,
+                orient="top",
+                columns=2,
+                symbolSize=400,
+                labelLimit=220,
+                labelFontSize=12,
+                labelColor=palette.ink,
+                symbolStrokeColor=palette.accent,
+            ),
+        ),
+        strokeWidth=alt.condition(f"datum.model === {names[0]!r}", alt.value(2.4), alt.value(1.3)),
+    )
+    layers = [base.mark_line(color=palette.accent, aria=False)]
+    layers += [watermark(alt, palette)] if board.is_laboratory else []
+    return finished(alt.layer(*layers), palette, height=240)
+
+
+def _error_limits(score: Score) -> dict[str, float]:
+    if score.mae is not None:
+        middle, spread = score.mae.value, 2 * score.mae.error
+        limits = (middle, max(middle - spread, 0.0), middle + spread)
+    else:
+        mse, spread = score.mse.value, 2 * score.mse.error
+        limits = (score.rmse, math.sqrt(max(mse - spread, 0.0)), math.sqrt(max(mse + spread, 0.0)))
+    names = ("error", "lower", "upper")
+    return {
+        name: round(value if math.isfinite(value) else limits[0], 4) for name, value in zip(names, limits, strict=True)
+    }
+
+
+def _counts(
+    law: CountLaw,
+    level: float,
+    *,
+    step: str,
+    periods: tuple[str, ...],
+    starts: tuple[str, ...],
+    places: tuple[str, ...],
+) -> Counts:
+    lower, upper = law.intervals(level)
+    return Counts(
+        step=step,
+        periods=periods,
+        starts=starts,
+        is_partial=(False,) * len(periods),
+        places=places,
+        values=law.means,
+        lower=np.minimum(lower, law.means),
+        upper=np.maximum(upper, law.means),
+        standard_errors=np.sqrt(law.variances),
+        reliable=np.ones(law.means.shape, bool),
+        status=np.full(law.means.shape, SHOWN, object),
+        level=level,
+    )
+
+
+def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
+    """The bin being read: there is always one, invisible until a page marks it."""
+    base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
+        x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
+    )
+    return [
+        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower0:Q", y2="upper0:Q"),
+        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="expected:Q"),
+    ]

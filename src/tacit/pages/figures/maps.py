@@ -1,0 +1,101 @@
+"""Maps of places: where each stands, how dark it is, and what is written on it.
+
+A map here is data: the page draws tiles as buttons and outlines as shapes that can be reached with the keyboard,
+which no chart library offers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domain import PlaceAxis
+from tacit.pages.figures.counts import Counts
+from tacit.release.rules import MISSING, SUPPRESSED
+
+N_SHADES: Final = 6
+UNSURE: Final = -1
+HIDDEN: Final = {SUPPRESSED: -2, MISSING: -3}
+"""What stands for a shade where rules leave a count out, or where there are no data."""
+_NICE: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+_SHORT_WORD: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TileMap:
+    """Places on a grid: (column, row) of each, from 0, and the size of the grid."""
+
+    tiles: tuple[tuple[int, int], ...]
+    n_columns: int
+    n_rows: int
+
+
+def tile_map(axis: PlaceAxis) -> TileMap:
+    """Lay places out by the tiles of their table, or in a near square in their order.
+
+    >>> tile_map(PlaceAxis.of(["a", "b", "c", "d", "e"]))
+    TileMap(tiles=((0, 0), (1, 0), (2, 0), (0, 1), (1, 1)), n_columns=3, n_rows=2)
+    """
+    given = axis.tiles
+    if given is None:
+        n_columns = math.ceil(math.sqrt(axis.n_cells))
+        tiles = tuple((number % n_columns, number // n_columns) for number in range(axis.n_cells))
+    else:
+        left, top = (min(tile[side] for tile in given.values()) for side in (0, 1))
+        tiles = tuple((given[cell][0] - left, given[cell][1] - top) for cell in axis.cells)
+    return TileMap(tiles, max(column for column, _ in tiles) + 1, max(row for _, row in tiles) + 1)
+
+
+def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
+    """Round numbers that part positive counts into about equally many, at most ``N_SHADES`` shades.
+
+    >>> shade_limits(np.array([[12.0, 31.0, 55.0, 118.0, 240.0, 900.0]]))
+    (30, 50, 100, 150, 300)
+    """
+    positive = values[values > 0]
+    if not positive.size:
+        return ()
+    quantiles = np.quantile(positive, np.arange(1, N_SHADES) / N_SHADES)
+    limits = sorted({_nice(quantile) for quantile in quantiles})
+    return tuple(limit for limit in limits if positive.min() < limit <= positive.max())
+
+
+def shades(counts: Counts, period: int, limits: Sequence[int]) -> list[int]:
+    """The shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` where it says little, else :data:`HIDDEN`."""
+    found = np.searchsorted(np.asarray(limits), np.round(counts.shown[period]), side="right") + first_shade(limits)
+    drawn = np.where(counts.reliable[period], found, UNSURE).tolist()
+    return [HIDDEN.get(status, shade) for shade, status in zip(drawn, counts.status[period], strict=True)]
+
+
+def first_shade(limits: Sequence[int]) -> int:
+    """The lightest shade in use: few shades are dark ones, told from blank paper."""
+    return N_SHADES - 1 - len(limits)
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Leave out acronyms and particles at the start, which many names share, as long as the names stay different.
+
+    >>> short_names(["CA du Grand Besançon", "CC du Val de Morteau", "CC Loue-Lison"])
+    ['Grand Besançon', 'Val de Morteau', 'Loue-Lison']
+    """
+    short = [_without_start(name) for name in names]
+    return short if len(set(short)) == len(names) else list(names)
+
+
+def _without_start(name: str) -> str:
+    words = name.split()
+    while len(words) > 1 and len(words[0]) <= _SHORT_WORD and words[0] in (words[0].upper(), words[0].lower()):
+        words = words[1:]
+    return " ".join(words)
+
+
+def _nice(value: float) -> int:
+    power = 10.0 ** math.floor(math.log10(value))
+    candidates = [step * power for step in (*_NICE, 10.0)]
+    nearest: float = min(candidates, key=lambda nice: abs(nice - value))
+    return max(1, round(nearest))

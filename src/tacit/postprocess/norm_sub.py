@@ -1,0 +1,52 @@
+"""Norm-Sub as a step: no count is negative, and they add up to the public number of reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise import Unstated
+from tacit.counts.norm_sub import norm_sub
+from tacit.errors import SettingError
+
+
+def project(estimate: Estimate) -> Estimate:
+    """Move the counts as little as possible so that none is negative and they add up to the public number of reports.
+
+    Biased: cells that hold little are raised, because errors below zero are cut off, and all others pay for it alike.
+    """
+    rows, totals = rows_with_totals(estimate)
+    return replace(
+        estimate,
+        values=cells_of_rows(norm_sub(rows, totals), estimate),
+        noise=Unstated(
+            "projection onto non-negative counts raises small counts and lowers large ones, so no honest interval can "
+            "be stated"
+        ),
+        steps=(*estimate.steps, "project"),
+    )
+
+
+def rows_with_totals(estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The values as rows that each have a public total, and these totals, whichever axis is public."""
+    totals = estimate.totals
+    if totals is None:
+        raise SettingError(
+            "this step needs a public number of reports, which this estimate lacks. Use coherent, clip or raw."
+        )
+    values = estimate.values
+    if totals.size == 1:
+        return values.reshape(1, -1), totals.ravel()
+    if totals.shape == values.shape and 1 not in values.shape:
+        return values.reshape(-1, 1), totals.ravel()
+    return (values if totals.shape[0] > 1 else values.T), totals.ravel()
+
+
+def cells_of_rows(rows: NDArray[np.float64], estimate: Estimate) -> NDArray[np.float64]:
+    """Rows as :func:`rows_with_totals` gave them, laid out over the estimate's domain again."""
+    totals, shape = estimate.totals, estimate.values.shape
+    is_turned = totals is not None and totals.size > 1 and totals.shape[0] == 1
+    return np.ascontiguousarray(rows.T) if is_turned else rows.reshape(shape)

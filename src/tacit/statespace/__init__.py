@@ -1,0 +1,1 @@
+"""One time-series model of counts observed through noise."""

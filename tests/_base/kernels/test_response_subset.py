@@ -1,0 +1,116 @@
+"""Kernels that name one cell or several write the same bytes, and count the same, as their plain NumPy twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacit._base import kernels as _kernels
+from tacit._base.kernels import integers_plain, response_plain, subset_plain
+
+pytest.importorskip("numba")
+
+from tacit._base.kernels import integers, response, subset
+
+SIZES = (0, 1, 63, 64, 65, 1000)
+
+
+def random_words(count: int, seed: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(0, 1 << 64, count, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("lane", [np.uint16, np.uint32])
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("period", [8, 256, 2200])
+def test_scaled_lanes_are_equal(lane, n, period):
+    rng = np.random.default_rng(n + period)
+    lanes = rng.integers(0, np.iinfo(lane).max, n, dtype=lane, endpoint=True)
+    limits = rng.integers(1, 4096, period, dtype=lane, endpoint=True)
+    surplus = rng.integers(0, 1 << 14, period, dtype=lane)  # larger than any true one, so that many are rejected
+    outcomes = []
+    for kernels in (integers, integers_plain):
+        values = np.empty(n, lane)
+        outcomes.append((kernels.scale(lanes, limits, surplus, values).tolist(), values.tolist()))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("n_cells", [2, 17, 256, 257, 65_536, 65_537, 1 << 24, 1 << 31])
+@pytest.mark.parametrize("n", SIZES)
+def test_written_responses_are_equal(n_cells, n):
+    rng = np.random.default_rng(n)
+    cells = rng.integers(0, n_cells, n).astype(np.int32)
+    drawn = rng.integers(0, n_cells, n).astype(np.uint16 if n_cells <= 4096 else np.uint32)
+    coins = random_words(-(-n // 64), seed=n)
+    outcomes = []
+    for kernels in (response, response_plain):
+        out = np.full((n, -(-(n_cells - 1).bit_length() // 8)), 0xAA, np.uint8)
+        kernels.respond(cells, drawn, coins, out)
+        outcomes.append(out.tobytes())
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "number"), [(17, np.uint8), (256, np.uint8), (1000, np.uint16), (70_000, np.uint32)]
+)
+@pytest.mark.parametrize("starts", [[0, 0], [0, 1], [0, 3, 3, 100], [0, 50_000, 50_007], [0, 0, 1_100_000]])
+def test_counted_responses_are_equal(n_cells, number, starts):
+    named = np.random.default_rng(n_cells).integers(0, n_cells, starts[-1]).astype(number)
+    right = np.ones((len(starts) - 1, n_cells), np.int64)
+    counted = right.copy()
+    response_plain.count_grouped(named, np.array(starts), right)
+    response.count_grouped(named, np.array(starts), counted)
+    assert (counted == right).all()
+    for limit in (1, n_cells // 2, n_cells):
+        assert response.count_beyond(named, limit) == response_plain.count_beyond(named, limit)
+
+
+def test_a_run_of_one_cell_overflows_no_partial_sum():
+    counts = np.zeros((1, 3), np.int64)
+    response.count_grouped(np.full(5_000_003, 2, np.uint8), np.array([0, 5_000_003]), counts)
+    assert counts.tolist() == [[0, 0, 5_000_003]]
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "size"), [(2, 1), (3, 2), (8, 3), (17, 1), (17, 5), (17, 16), (63, 31), (64, 20), (65, 20), (300, 90)]
+)
+@pytest.mark.parametrize("n", SIZES)
+def test_written_subsets_are_equal(n_cells, size, n):
+    rng = np.random.default_rng(n + n_cells)
+    cells = rng.integers(0, n_cells, n).astype(np.int32)
+    drawn = rng.integers(0, np.arange(n_cells - size, n_cells), (n, size)).astype(np.uint16)
+    coins = random_words(-(-n // 64), seed=n)
+    outcomes = []
+    for kernels in (subset, subset_plain):
+        out = np.full((n, -(-n_cells // 8)), 0xAA, np.uint8)
+        kernels.write_subsets(cells, n_cells, drawn, coins, out)
+        outcomes.append(out.tobytes())
+        assert kernels.count_wrong(out, n_cells, size) == 0
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("n_cells", [2, 7, 8, 9, 17, 64, 100])
+def test_wrong_subsets_are_counted_alike(n_cells):
+    rows = np.random.default_rng(n_cells).integers(0, 256, (10_000, -(-n_cells // 8)), dtype=np.uint8)
+    for size in (1, n_cells // 2, n_cells - 1):
+        wrong = subset_plain.count_wrong(rows, n_cells, size)
+        assert subset.count_wrong(rows, n_cells, size) == wrong
+        assert wrong > 0
+
+
+def test_wrong_subsets_are_those_of_another_size_or_beyond_the_cells():
+    rows = np.array([[0b0101], [0b0111], [0b0001], [0b1001], [0b1111]], np.uint8)
+    for kernels in (subset, subset_plain):
+        assert [kernels.count_wrong(row[None], 3, 2) for row in rows] == [0, 1, 1, 1, 1]
+        assert kernels.count_wrong(rows, 3, 2) == 4
+
+
+def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch):
+    for choose, plain, compiled in (
+        (_kernels.integer_kernels, integers_plain, integers),
+        (_kernels.response_kernels, response_plain, response),
+        (_kernels.subset_kernels, subset_plain, subset),
+    ):
+        monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
+        assert choose(_kernels.WORTH_LOADING - 1) is plain
+        assert choose(1) is compiled

@@ -1,0 +1,231 @@
+"""Closed forms against explicit matrices."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_matrices import factors, sums
+from tacit.counts.continual_noise import (
+    STREAM_LAWS,
+    BufferedRoot,
+    Epochs,
+    FusedTree,
+    KaryTree,
+    NestedTree,
+    RefinedTree,
+    SmoothTree,
+    stream_law_from_dict,
+)
+from tacit.errors import FormatError, SettingError
+from tacit.privacy.cost import Cost
+
+PURE = Cost.pure(0.7)
+LAWS = [
+    KaryTree.binary(37, PURE),
+    KaryTree.binary(1, PURE),
+    KaryTree(50, PURE, 1, (3, 4)),
+    KaryTree(9, Cost.zcdp(0.3), 2, ()),
+    SmoothTree(34, PURE, zeros=3, ones=4),
+    SmoothTree(30, PURE, zeros=3, ones=4),
+    SmoothTree(20, PURE, zeros=2, ones=5),
+    SmoothTree(7, Cost.zcdp(0.2), zeros=1, ones=7),
+    SmoothTree(14, PURE, zeros=4, ones=2),
+    RefinedTree(37, PURE, (3, 4)),
+    RefinedTree(33, PURE, (2, 2, 2)),
+    RefinedTree(5, Cost.zcdp(0.1), ()),
+    FusedTree(30, PURE, (3, 4)),
+    FusedTree(17, PURE, (2, 2, 2)),
+    Epochs(3, PURE, ((), (2,), (2, 3))),
+    BufferedRoot(
+        40,
+        Cost.zcdp(0.25),
+        decays=((2000, 18), (9000, 17), (40000, 17)),
+        weights=((9000, 18), (20000, 18), (50000, 18)),
+    ),
+]
+NAMES = [f"{law.kind} {number}" for number, law in enumerate(LAWS)]
+
+
+def scale_of(law):
+    return law.variance if isinstance(law, BufferedRoot) else law.node_noise.variance
+
+
+def noise_variances(law, encoder):
+    """The variance of every node: epochs have their own noise each."""
+    if isinstance(law, Epochs):
+        return np.concatenate([np.full(len(factors(tree)[1]), tree.node_noise.variance) for tree in law.trees])
+    return np.full(len(encoder), scale_of(law))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=NAMES)
+def test_decoder_times_encoder_gives_all_sums(law):
+    decoder, encoder = factors(law)
+    assert np.allclose(decoder @ encoder, sums(law.horizon), atol=1e-9)
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law.is_causal], ids=str)
+def test_causal_totals_use_only_nodes_that_are_complete(law):
+    decoder, encoder = factors(law)
+    last_bin = [np.flatnonzero(row).max(initial=0) for row in encoder]
+    if isinstance(law, BufferedRoot):
+        last_bin = range(law.horizon)
+    complete_by = np.array(last_bin)
+    for t, row in enumerate(decoder):
+        assert complete_by[np.abs(row) > 1e-9].max(initial=-1) <= t
+
+
+def test_noise_drawn_ahead_is_not_causal_and_says_so():
+    law = FusedTree(27, PURE, (3, 3))
+    decoder, encoder = factors(law)
+    first_bin = np.array([np.flatnonzero(row).min() for row in encoder])
+    assert (first_bin[np.abs(decoder[0]) > 1e-9] > 0).any()
+    assert not law.is_causal
+    assert "does not react" in FusedTree.__doc__
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if not isinstance(law, BufferedRoot)], ids=str)
+def test_the_noise_of_every_tree_is_scaled_to_its_columns(law):
+    _, encoder = factors(law)
+    blocks = [(law, encoder)]
+    if isinstance(law, Epochs):
+        blocks = [(tree, factors(tree)[1]) for tree in law.trees]
+    for tree, block in blocks:
+        most = max(np.abs(block).sum(axis=0))
+        assert most <= tree.levels
+        noise = tree.node_noise
+        if noise.is_gaussian:
+            worst = (tree.most * block) ** 2
+            assert worst.sum(axis=0).max() / (2 * float(noise.parameter)) <= tree.cost.rho * (1 + 1e-12)
+        else:
+            assert tree.most * most * float(noise.parameter) <= tree.cost.epsilon * (1 + 1e-12)
+
+
+def test_full_trees_waste_nothing():
+    for tree in (KaryTree.binary(64, PURE), SmoothTree(34, PURE, zeros=3, ones=4), KaryTree(60, PURE, 1, (3, 4))):
+        assert max(factors(tree)[1].sum(axis=0)) == tree.levels
+
+
+@pytest.mark.parametrize("law", LAWS, ids=NAMES)
+def test_the_variance_of_every_range_is_that_of_the_matrices(law):
+    decoder, encoder = factors(law)
+    rows = np.concatenate([np.zeros((1, decoder.shape[1])), decoder])
+    pairs = np.array(list(itertools.combinations(range(law.horizon + 1), 2)))
+    exact = ((rows[pairs[:, 1]] - rows[pairs[:, 0]]) ** 2) @ noise_variances(law, encoder)
+    assert np.allclose(law.range_variances(pairs[:, 0], pairs[:, 1]), exact, rtol=1e-9)
+    assert law.range_variances(np.array([1]), np.array([1])).tolist() == pytest.approx([0], abs=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=NAMES)
+def test_the_variance_of_any_question_is_that_of_the_matrices(law):
+    decoder, encoder = factors(law)
+    for n_bins in {1, law.horizon // 2 + 1, law.horizon}:
+        weights = np.random.default_rng(n_bins).normal(size=(n_bins, 3))
+        padded = np.concatenate([weights, np.zeros((1, 3))])
+        on_totals = padded[:-1] - padded[1:]
+        exact = noise_variances(law, encoder) @ (decoder[:n_bins].T @ on_totals) ** 2
+        assert np.allclose((law.loads(weights) ** 2).sum(axis=0), exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=NAMES)
+def test_laws_travel_as_plain_data(law):
+    assert stream_law_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+
+
+def test_a_damaged_law_is_refused():
+    content = LAWS[0].to_dict()
+    for broken in ({**content, "horizon": 2.5}, {**content, "kind": "x"}, {"kind": content["kind"]}, {}):
+        with pytest.raises(FormatError):
+            stream_law_from_dict(broken)
+
+
+def test_ranges_that_run_backward_or_beyond_are_refused():
+    for first, stop in ((3, 2), (-1, 2), (0, 38)):
+        with pytest.raises(SettingError):
+            LAWS[0].range_variances(np.array([first]), np.array([stop]))
+
+
+def test_spans_and_ends_of_nested_trees_are_those_of_a_stack():
+    for tree in (law for law in LAWS if isinstance(law, NestedTree)):
+        totals = np.arange(1, tree.horizon + 1)
+        stack: list[tuple[int, int]] = []
+        stands_until = {}
+        for total, span in zip(totals.tolist(), tree.spans(totals).tolist(), strict=True):
+            while stack and stack[-1][0] > total - span:
+                stands_until[stack.pop()[0]] = total
+            assert (stack[-1][0] if stack else 0) == total - span
+            stack.append((total, span))
+        for total, end in zip(totals.tolist(), tree.ends(totals).tolist(), strict=True):
+            assert stands_until.get(total, tree.horizon + 1) == min(end, tree.horizon + 1)
+
+
+def test_the_slack_of_a_buffered_root_is_in_its_noise():
+    law = LAWS[-1]
+    _, encoder = factors(law)
+    ideal = (encoder[:, 0] ** 2).sum() * law.grid**2 / (2 * law.cost.rho)
+    assert 1 < float(law.node_noise.parameter) / ideal < 1.001
+
+
+@pytest.mark.parametrize("law", STREAM_LAWS.values(), ids=STREAM_LAWS)
+def test_every_law_promises_privacy_error_cost_and_names_its_reference(law):
+    promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", law.__doc__, re.MULTILINE)
+    assert promises == ["Privacy", "Error", "Cost", "Reference"]
+
+
+@pytest.mark.parametrize("zeros", range(1, 6))
+@pytest.mark.parametrize("ones", range(1, 7))
+def test_labels_of_any_zeros_and_ones_make_a_factorization(zeros, ones):
+    tree = SmoothTree(math.comb(zeros + ones, zeros) - 1, PURE, zeros=zeros, ones=ones)
+    decoder, encoder = factors(tree)
+    assert np.array_equal(decoder @ encoder, sums(tree.horizon))
+    assert encoder.sum(axis=0).max() <= zeros
+    assert np.array_equal(decoder, np.tril(decoder))
+    starts = np.zeros(tree.horizon, np.int64)
+    assert np.array_equal(tree.node_counts(starts, np.arange(1, tree.horizon + 1)), decoder.sum(axis=1))
+
+
+@given(st.lists(st.integers(2, 6), max_size=4), st.integers(1, 150))
+def test_trees_of_any_fan_outs_make_a_factorization(fan_outs, horizon):
+    tree = KaryTree(horizon, PURE, 1, tuple(fan_outs))
+    decoder, encoder = factors(tree)
+    assert np.array_equal(decoder @ encoder, sums(horizon))
+    assert encoder.sum(axis=0).max() <= tree.levels
+
+
+def test_noise_beyond_64_bits_is_refused_before_it_is_drawn():
+    for kind in (RefinedTree, FusedTree):
+        with pytest.raises(SettingError, match="64-bit"):
+            kind(100, Cost.pure(1e-6), (16, 16, 16), 1000)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"decays": ((9000, 17), (2000, 18), (40000, 17))},
+        {"weights": ((9000, 18), (20000, 18))},
+        {"weights": ((9000, 15), (20000, 18), (50000, 18))},
+        {"weights": ((65535, 16), (65535, 16), (65535, 16))},
+        {"decays": ((0, 18), (9000, 17), (40000, 17))},
+        {"decays": (), "weights": ()},
+        {"guard_bits": 21},
+        {"grid_bits": -1},
+        {"cost": PURE},
+    ],
+)
+def test_exponentials_that_are_not_in_order_or_grow_are_refused(changed):
+    with pytest.raises(SettingError):
+        replace(LAWS[-1], **changed)
+
+
+def test_labels_too_few_or_too_long_are_refused():
+    for zeros, ones in ((2, 3), (0, 5), (2, 10_000)):
+        with pytest.raises(SettingError):
+            SmoothTree(10, PURE, zeros=zeros, ones=ones)

@@ -1,0 +1,110 @@
+"""The noise of counts that run on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from stream_matrices import factors
+from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
+from tacit.counts.noise import FactorizationNoise, Grouping, errors_of_questions, intervals_of_questions
+from tacit.errors import FormatError, SettingError
+from tacit.mechanisms.continual.engine import engine_of
+from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.tuning import tune
+from tacit.privacy.cost import Cost
+from tacit.release.noise_kinds import noise_from_dict
+
+N_BINS = 60
+LAWS = [
+    KaryTree.binary(N_BINS, Cost.pure(1.0)),
+    SmoothTree(N_BINS, Cost.pure(6.0), zeros=2, ones=10),
+    RefinedTree(N_BINS, Cost.pure(1.0), (4, 4)),
+    FusedTree(N_BINS, Cost.pure(0.5), (4, 4)),
+    Epochs(4, Cost.pure(1.0), ((), (2,), (4,), (4,))),
+    tune(N_BINS, Cost.zcdp(0.5)),
+    KaryTree(N_BINS, Cost.zcdp(0.5), 1, ()),
+]
+
+
+def name(law):
+    return law.kind
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name)
+def test_any_question_has_the_variance_of_its_places_together(law):
+    weights = np.random.default_rng(1).normal(size=(N_BINS, 4))
+    weights[:, 2] = weights[:, 1]
+    apart = [FactorizationNoise(law, (N_BINS, 1)).variance(weights[:, place : place + 1]) for place in range(4)]
+    assert FactorizationNoise(law, (N_BINS, 4)).variance(weights) == pytest.approx(sum(apart))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name)
+def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(law):
+    noise = FactorizationNoise(law, (N_BINS, 3))
+    fine = Grouping(np.arange(N_BINS), np.arange(3), (N_BINS, 3))
+    assert np.allclose(noise.standard_errors(), errors_of_questions(noise, fine))
+    weeks = Grouping(np.arange(N_BINS) // 7, np.array([0, 1, 0]), (9, 2))
+    scattered = Grouping(np.arange(N_BINS) % 3, np.array([0, 1, 0]), (3, 2))
+    for image in (weeks, scattered):
+        assert np.allclose(noise.image_errors(image), errors_of_questions(noise, image))
+        coarse = noise.coarsen(image.time_groups, image.place_groups, image.shape)
+        assert np.allclose(coarse.standard_errors(), noise.image_errors(image))
+    values = np.full(weeks.shape, 500.0)
+    lower, upper = noise.image_intervals(values, weeks, 0.9)
+    asked_lower, asked_upper = intervals_of_questions(noise, values, weeks, 0.9)
+    assert (lower <= asked_lower + 1e-9).all()
+    assert (upper >= asked_upper - 1e-9).all()
+    assert (upper - lower <= 1.12 * (asked_upper - asked_lower) + 2).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name)
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_intervals_cover_what_they_say(law, level):
+    """40,000 streams: shares err by at most 0.0125 with a false failure below 1e-5 for each."""
+    n_streams = 40_000
+    engine = engine_of(law, NodeDraws(bytes(range(32)), n_streams))
+    noise = engine.advance(engine.start(), 0, np.zeros((N_BINS, n_streams), np.int64))[1] / law.grid
+    model = FactorizationNoise(law, (N_BINS, 1))
+    for first, stop in ((0, 1), (0, 37), (13, 14), (20, 55)):
+        errors = noise[stop - 1] - (noise[first - 1] if first else 0)
+        weights = np.zeros((N_BINS, 1))
+        weights[first:stop] = 1
+        lower, upper = model.interval(1e6, weights, level)
+        share = ((errors + 1e6 >= lower) & (errors + 1e6 <= upper)).mean()
+        assert lower + upper == pytest.approx(2e6)
+        assert share >= level - 0.0125
+        if law.grid > 1 and stop > first + 1:  # single nodes err by few distinct amounts
+            assert share <= level + 0.03
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name)
+def test_the_model_travels_and_answers_alike(law):
+    noise = FactorizationNoise(law, (N_BINS, 2))
+    again = noise_from_dict(json.loads(json.dumps(noise.to_dict())))
+    weights = np.random.default_rng(4).integers(0, 2, (N_BINS, 2)).astype(float)
+    assert again.interval(10.0, weights, 0.95) == noise.interval(10.0, weights, 0.95)
+    assert again.variance(weights) == noise.variance(weights)
+
+
+def test_a_question_of_another_shape_and_a_damaged_model_are_refused():
+    noise = FactorizationNoise(LAWS[0], (N_BINS, 2))
+    with pytest.raises(SettingError):
+        noise.variance(np.ones((N_BINS, 3)))
+    with pytest.raises(SettingError):
+        FactorizationNoise(LAWS[0], (N_BINS + 1, 2))
+    content = noise.to_dict()
+    for broken in ({**content, "law": {}}, {**content, "shape": [1]}, {"kind": "factorization"}):
+        with pytest.raises(FormatError):
+            noise_from_dict(broken)
+
+
+def test_a_range_of_a_long_stream_errs_as_two_totals_not_as_its_bins():
+    law = KaryTree.binary(N_BINS, Cost.pure(1.0))
+    decoder, _ = factors(law)
+    weights = np.zeros((N_BINS, 1))
+    weights[10:50] = 1
+    exact = ((decoder[49] - decoder[9]) ** 2).sum() * law.node_noise.variance
+    assert FactorizationNoise(law, (N_BINS, 1)).variance(weights) == pytest.approx(exact)

@@ -1,0 +1,218 @@
+"""Noise on trees: exactly the stated cost, unbiased leaves, and errors that are what they are said to be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from small_worlds import days_and_places
+from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.tally import ExactTally
+from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis
+from tacit.errors import PlanError, SettingError
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
+from tacit.mechanisms.central.tree import NoisyTree
+from tacit.plan import Plan
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger, Spend
+
+
+def doubs(level: str = "region", last: str = "2018-03-31") -> Domain:
+    places = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"), level=level)
+    return Domain(TimeAxis.between("2017-12-01", last), places)
+
+
+def released(plan: Plan, counts: np.ndarray, seed: int = 1):
+    mechanism = central_mechanism_of(plan)
+    return mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+
+
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+@pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.1, "delta": 1e-6}])
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_levels_cost_exactly_what_the_plan_states(name, budget, most):
+    unit = "event" if most == 1 else "user-day"
+    plan = central_plan_for(doubs("town"), mechanism=name, unit=unit, most=most, **budget)
+    mechanism = central_mechanism_of(plan)
+    laws = [law for law in mechanism.laws if law is not None]
+    if "delta" in budget:
+        # zCDP of a level: m^2 / (2 variance); levels compose
+        paid = sum(Fraction(most**2) / (2 * law.parameter) for law in laws)
+        assert all(isinstance(law, DiscreteGaussian) for law in laws)
+        assert paid == Fraction(plan.rho)
+        assert Cost.zcdp(plan.rho).epsilon_at(plan.delta) <= plan.epsilon
+    else:
+        paid = sum(law.rate * most for law in laws)
+        assert all(isinstance(law, DiscreteLaplace) for law in laws)
+        assert paid == Fraction(plan.epsilon)
+
+
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+def test_one_event_lies_in_one_node_of_each_measured_level_of_one_tree(name):
+    domain = doubs("town", "2018-01-10")
+    plan = central_plan_for(domain, epsilon=1.0, mechanism=name)
+    mechanism = central_mechanism_of(plan)
+    n_measured = sum(law is not None for law in mechanism.laws)
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        one = np.zeros(domain.shape, np.int64)
+        one[generator.integers(domain.shape[0]), generator.integers(domain.shape[1])] = 1
+        leaves = one if mechanism.axis == "time" else one.T
+        nodes = mechanism.hierarchy.sum_leaves(leaves if mechanism.order is None else leaves[mechanism.order])
+        touched = [
+            int(np.abs(nodes[mechanism.hierarchy.level_slice(level)]).sum())
+            for level, law in enumerate(mechanism.laws)
+            if law is not None
+        ]
+        assert touched == [1] * n_measured
+
+
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+def test_a_plan_makes_the_same_mechanism_after_a_file(name, tmp_path):
+    plan = central_plan_for(doubs("town"), epsilon=0.7, mechanism=name, name="visits")
+    plan.write(tmp_path / "plan.toml")
+    again = Plan.read(tmp_path / "plan.toml")
+    assert again.fingerprint == plan.fingerprint
+    assert central_mechanism_of(again).laws == central_mechanism_of(plan).laws
+
+
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+def test_the_same_spend_gives_the_same_release_and_another_gives_another(name):
+    domain = doubs(level="town", last="2017-12-20")
+    counts = np.random.default_rng(5).poisson(4, domain.shape)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism=name)
+    first, again, other = (released(plan, counts, seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.values, again.values)
+    assert not np.array_equal(first.values, other.values)
+
+
+def test_the_error_of_a_sum_is_what_the_noise_says():
+    # 400 releases: the mean squared error of a sum, over its variance, lies within 5 standard deviations of 1
+    domain = days_and_places(50, 2)
+    counts = np.random.default_rng(3).poisson(20, domain.shape)
+    plan = central_plan_for(domain, epsilon=1.0, fan_outs=[5, 10])
+    weights = np.zeros(domain.shape)
+    weights[7:39] = 1
+    errors = []
+    for seed in range(400):
+        estimate = released(plan, counts, seed)
+        errors.append(((estimate.values - counts) * weights).sum())
+    ratio = np.square(errors).mean() / estimate.noise.variance(weights)
+    assert abs(ratio - 1) < 5 * np.sqrt((2 + 3) / 400)
+    assert abs(np.mean(errors)) < 5 * np.sqrt(estimate.noise.variance(weights) / 400)
+
+
+def test_intervals_of_every_mechanism_cover():
+    # 95 % of 1,000 cells and more: 5 standard deviations of the share are below 4 points
+    domain = doubs("town", "2017-12-20")
+    counts = np.random.default_rng(4).poisson(50, domain.shape)
+    for name in CENTRAL_MECHANISMS:
+        estimate = released(central_plan_for(domain, epsilon=0.5, mechanism=name), counts)
+        lower, upper = estimate.noise.intervals(estimate.values, 0.95)
+        assert ((lower <= counts) & (counts <= upper)).mean() > 0.94, name
+
+
+def test_a_single_day_and_a_single_place_can_be_released():
+    domain = days_and_places(1, 1)
+    estimate = released(central_plan_for(domain, epsilon=1.0, mechanism="flat"), np.array([[7]]))
+    assert estimate.values.shape == (1, 1)
+    assert estimate.noise.variance(np.ones((1, 1))) == pytest.approx(1.8413, abs=1e-3)
+
+
+def test_counts_that_do_not_fit_are_refused_before_noise_is_drawn():
+    domain = days_and_places(4, 2)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    mechanism = central_mechanism_of(plan)
+    spend = Spend.simulation(mechanism.cost, seed=1)
+    with pytest.raises(SettingError, match="shape"):
+        mechanism.release(ExactTally(np.zeros((3, 2), np.int64)), plan, spend=spend)
+    with pytest.raises(SettingError, match="negative") as refused:
+        mechanism.release(ExactTally(np.full((4, 2), -17)), plan, spend=spend)
+    assert "17" not in str(refused.value)
+    with pytest.raises(SettingError, match="epsilon 2"):
+        mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=Spend.simulation(Cost.pure(2.0), seed=1))
+    mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=spend)  # nothing was drawn for the others
+
+
+def test_a_spend_releases_one_table_of_counts_under_one_plan(tmp_path):
+    domain = days_and_places(4, 2)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    other_plan = central_plan_for(domain, epsilon=1.0, mechanism="tree")
+    mechanism, counts = central_mechanism_of(plan), ExactTally(np.full((4, 2), 9))
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    paid = ledger.spend(
+        data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"events"}
+    )
+    for spend in (paid, Spend.simulation(mechanism.cost, seed=5)):
+        first, again = (mechanism.release(counts, plan, spend=spend) for _ in range(2))
+        assert np.array_equal(first.values, again.values)
+        with pytest.raises(SettingError, match="other counts"):
+            mechanism.release(ExactTally(np.full((4, 2), 8)), plan, spend=spend)
+    with pytest.raises(SettingError, match="pays for release"):
+        central_mechanism_of(other_plan).release(counts, other_plan, spend=paid)
+    ledger.finish(paid)
+    with pytest.raises(SettingError, match="finished"):
+        mechanism.release(counts, plan, spend=paid)
+
+
+def test_counts_beyond_what_floats_hold_exactly_are_refused_before_noise_is_drawn():
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0, mechanism="tree")
+    mechanism = central_mechanism_of(plan)
+    counts = np.zeros((4, 2), np.int64)
+    counts[:2] = 1 << 51
+    released(plan, counts)
+    for largest in (1, 1 << 62):
+        counts[3, 0] = largest
+        with pytest.raises(SettingError, match=r"at most 2\*\*53 = 9,007,199,254,740,992"):
+            mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=1))
+
+
+def test_a_plan_is_not_released_for_a_price_of_another_unit(tmp_path):
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0, mechanism="flat", unit="user-day", most=2)
+    mechanism, ledger = central_mechanism_of(plan), Ledger(tmp_path / "ledger.sqlite")
+    paid = ledger.spend(data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"e"})
+    with pytest.raises(SettingError, match="asked for the unit event, but the plan protects the user-day"):
+        mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=paid)
+
+
+@pytest.mark.parametrize(
+    ("fan_outs", "words"),
+    [
+        ([1, 8], r"fan_outs\[0\] must be a whole number of at least 2; got fan_outs\[0\]=1"),
+        ([4, 2.5], r"fan_outs\[1\] must be a whole number"),
+        ([2, 2], r"number of periods, 8; got fan_outs=\[2, 2\] with product 4"),
+        ([], r"number of periods, 8; got fan_outs=\[\] with product 1"),
+        ([2, 2, 2, 2], r"no level to spare; got fan_outs=\[2, 2, 2, 2\], of which \[2, 2, 2\] alone"),
+    ],
+)
+def test_fan_outs_that_make_no_tree_are_refused_with_the_reason(fan_outs, words):
+    with pytest.raises(SettingError, match=words):
+        central_plan_for(days_and_places(8, 1), epsilon=1.0, fan_outs=fan_outs)
+
+
+def test_settings_that_promise_nothing_are_refused():
+    domain = days_and_places(8, 1)
+    for settings in ({"epsilon": 0.0}, {"epsilon": float("nan")}, {"epsilon": -1.0}, {}, {"rho": 0.5}):
+        with pytest.raises(SettingError):
+            central_plan_for(domain, mechanism="flat", **settings)
+    with pytest.raises(SettingError, match="fan_outs"):
+        central_plan_for(domain, epsilon=1.0, mechanism="flat", fan_outs=[2])
+    with pytest.raises(SettingError, match="shares"):
+        NoisyTree(Hierarchy.of_degree(8, 2), (0, 1), Cost.pure(1.0))
+
+
+def test_a_plan_that_states_too_little_is_refused(tmp_path):
+    plan = central_plan_for(days_and_places(8, 1), rho=0.5, delta=1e-6, mechanism="flat")
+    content = plan.to_dict()
+    content["privacy"]["epsilon"] = plan.epsilon / 2
+    with pytest.raises(PlanError, match="amounts to"):
+        central_mechanism_of(Plan.from_dict(content))
+
+
+def test_a_plan_for_devices_is_no_plan_for_a_curator():
+    from tacit.mechanisms.registry import plan_for
+
+    with pytest.raises(PlanError, match="--trust curator"):
+        central_mechanism_of(plan_for(days_and_places(8, 3), epsilon=1.0))

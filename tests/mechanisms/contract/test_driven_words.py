@@ -1,0 +1,124 @@
+"""randomize() has exactly the probabilities that channel() lists: found by driving it with chosen random words.
+
+The thresholds of the sampler are found by bisection over words of 64 bits, so a threshold that is off by one, 2**-64
+of probability, is seen. No luck is involved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from driven_reports import EPSILON, driven_row, listed_row, made
+from driven_words import DrivenLaw, DrivenWords
+from reference_samplers import coins, reports_of
+from tacit._base import kernels as _kernels
+from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.registry import MECHANISMS
+from tacit.randomness import SeededRandomness
+from tacit.randomness.bernoulli import COIN, bernoulli_bits
+
+COUNTS = ("size", "bits", "fan-out", "hashes", "n_bits")
+"""What stands among thresholds and is none."""
+
+
+@contextmanager
+def kernels(compiled: bool) -> Iterator[None]:
+    if compiled:
+        pytest.importorskip("numba")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernels, "WORTH_LOADING", 0 if compiled else 1 << 62)
+        yield
+
+
+def moved(name: str, threshold: str, by: int) -> LocalRandomizer:
+    """The mechanism with one threshold moved; what a level's chance gains another one loses."""
+    right = made(name)
+    thresholds = right.thresholds()
+    other = {**thresholds, threshold: thresholds[threshold] + by}
+    if threshold == "level 1 chance":
+        other["level 2 chance"] -= by
+    return MECHANISMS[name].from_thresholds(other, right.n_cells)
+
+
+COINS = [
+    (name, threshold)
+    for name in MECHANISMS
+    for threshold in made(name).thresholds()
+    if not threshold.endswith(COUNTS) and threshold != "level 2 chance"
+]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_reports_are_drawn_with_the_probabilities_of_the_channel(name):
+    randomizer = made(name)
+    with kernels(compiled=False):
+        for cell in range(randomizer.n_cells):
+            assert driven_row(randomizer, cell) == listed_row(randomizer, cell)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_compiled_kernels_draw_them_so_too(name):
+    randomizer = made(name)
+    with kernels(compiled=True):
+        last = randomizer.n_cells - 1
+        assert driven_row(randomizer, last) == listed_row(randomizer, last)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_subsets_of_two_cells_are_drawn_with_the_probabilities_of_the_channel(compiled):
+    selection = SubsetSelection.of_size(2, epsilon=EPSILON, n_cells=4)
+    with kernels(compiled):
+        assert driven_row(selection, 1) == listed_row(selection, 1)
+
+
+def test_permanent_bits_are_drawn_with_the_probabilities_of_their_channel():
+    rappor = LongitudinalRappor.from_epsilon(epsilon=EPSILON, n_cells=2)
+
+    def bits(source: DrivenWords) -> int:
+        (row,) = rappor.permanent_bits(np.array([1]), randomness=source)
+        return int(row[0])
+
+    assert DrivenLaw(bits, {}).probabilities() == dict(enumerate(rappor.permanent_channel()[1]))
+
+
+@pytest.mark.parametrize(("name", "threshold"), COINS)
+def test_a_threshold_that_is_off_by_one_is_found(name, threshold):
+    """The twin: the channel is the right one, the sampler compares words with a threshold 2**-64 beside it."""
+    assert driven_row(moved(name, threshold, 1), 0) != listed_row(made(name), 0)
+
+
+@pytest.mark.parametrize(("name", "threshold"), [next(c for c in COINS if c[0] == name) for name in MECHANISMS])
+def test_a_threshold_that_is_off_by_one_percent_is_found(name, threshold):
+    by = made(name).thresholds()[threshold] // 100
+    assert driven_row(moved(name, threshold, by), 0) != listed_row(made(name), 0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("n_reports", [1, 2, 65, 5000])
+@pytest.mark.parametrize("n_cells", [3, 17, 64])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_many_reports_are_made_of_their_words_by_the_same_rule_as_one(name, n_cells, n_reports, compiled, seed):
+    """Five thousand reports toss their coins digit by digit, one report word by word."""
+    n_reports = min(n_reports, 200_000 // n_cells)
+    randomizer = MECHANISMS[name].from_epsilon(EPSILON, n_cells)
+    cells = np.arange(n_reports) * 7 % n_cells
+    with kernels(compiled):
+        reports = randomizer.randomize(cells, randomness=SeededRandomness(seed))
+    source = SeededRandomness(seed)
+    expected = reports_of(randomizer, cells.tolist(), source)
+    assert [int.from_bytes(row.tobytes(), "little") for row in reports] == expected
+
+
+@pytest.mark.parametrize("threshold", [1, COIN // 3, COIN // 2, 5 << 61, COIN - 1, 0, COIN])
+def test_the_rule_of_coins_takes_the_words_that_the_coins_take(threshold, seed):
+    source, again = SeededRandomness(seed), SeededRandomness(seed)
+    heads = coins(6000, threshold, source)
+    tossed = bernoulli_bits(6000, threshold, again).astype("<u8").view(np.uint8)
+    assert np.unpackbits(tossed, count=6000, bitorder="little").tolist() == heads
+    assert source.words(1)[0] == again.words(1)[0]

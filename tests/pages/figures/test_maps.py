@@ -1,0 +1,49 @@
+"""Maps place every cell once, shade by count and say what is unsure."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.domain import Gazetteer, PlaceAxis
+from tacit.pages.figures import N_SHADES, UNSURE, counts_by, first_shade, shade_limits, shades, short_names, tile_map
+
+
+@given(st.integers(1, 700))
+def test_a_plain_list_of_places_fills_a_near_square(n_places):
+    layout = tile_map(PlaceAxis.of([f"p{i}" for i in range(n_places)]))
+    assert len(set(layout.tiles)) == n_places
+    assert layout.n_rows <= layout.n_columns <= layout.n_rows + 1
+    assert layout.tiles == tuple(sorted(layout.tiles, key=lambda tile: (tile[1], tile[0])))
+
+
+def test_the_regions_of_doubs_stand_where_their_table_says():
+    layout = tile_map(PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
+    assert len(set(layout.tiles)) == 17
+    assert min(column for column, _ in layout.tiles) == min(row for _, row in layout.tiles) == 0
+    assert layout.n_columns <= 7  # narrow enough for a telephone
+
+
+@given(st.lists(st.floats(-100, 1e7), min_size=1, max_size=50))
+def test_shades_are_parted_by_rising_whole_numbers(values):
+    limits = shade_limits(np.array([values]))
+    assert list(limits) == sorted(set(limits))
+    assert len(limits) < N_SHADES
+    assert all(isinstance(limit, int) and limit >= 1 for limit in limits)
+    assert 0 <= first_shade(limits) < N_SHADES
+
+
+def test_larger_counts_are_darker_and_unsure_ones_have_no_shade(release):
+    counts = counts_by(release, "year")
+    limits = shade_limits(counts.shown[counts.reliable])
+    found = shades(counts, 1, limits)
+    sure = [(value, shade) for value, shade in zip(counts.shown[1], found, strict=True) if shade != UNSURE]
+    assert [shade for _, shade in sorted(sure)] == sorted(shade for _, shade in sure)
+    assert [shade == UNSURE for shade in found] == (~counts.reliable[1]).tolist()
+    assert max(shade for _, shade in sure) <= N_SHADES - 1
+
+
+def test_names_are_shortened_only_if_they_stay_different():
+    assert short_names(["CC de Nods", "CA de Nods"]) == ["CC de Nods", "CA de Nods"]
+    assert short_names(["CC du", "Val"]) == ["du", "Val"]

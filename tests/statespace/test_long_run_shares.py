@@ -1,0 +1,99 @@
+"""Shares in the long run: what places say of one another, integrated over what their law may be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.counts.measured import Measured
+from tacit.counts.noise.quantiles import limits_of
+from tacit.statespace.long_run import _laws, long_run_shares
+
+
+def pooled(raw: np.ndarray, error: float) -> Measured:
+    """One day of a million reports, in which the share of each place errs by this deviation."""
+    return Measured(
+        np.array([1e6]), 1e6 * raw[None], np.full((1, len(raw)), 1e6 * error**2), np.zeros((1, len(raw))), True, False
+    )
+
+
+def test_the_prior_and_the_counts_give_the_share_again() -> None:
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet(np.full(20, 1.0))
+    raw, error = shares + rng.normal(0, 0.02, 20), 0.02
+    found = long_run_shares(pooled(raw, error), np.zeros(1))
+    precisions = 1 / found.start_variances + 1 / error**2
+    again = (found.start / found.start_variances + raw / error**2) / precisions
+    np.testing.assert_allclose(again, found.shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("law", ["few hold most", "all alike in size", "many and tiny"])
+def test_shares_err_less_than_their_estimates_and_as_much_as_said(law: str) -> None:
+    """Mean squares over 12 worlds: 1 is right; errors of one world hang together but little.
+
+    Where all are alike, less is known than there is to know: places that differ by more must be possible.
+    """
+    squares, gains = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        sizes = {
+            "few hold most": lambda rng=rng: np.exp(rng.normal(0, 1.3, 40)),
+            "all alike in size": lambda rng=rng: rng.uniform(0.5, 1.5, 40),
+            "many and tiny": lambda rng=rng: rng.gamma(0.7, 1, 80),
+        }[law]()
+        shares = sizes / sizes.sum()
+        error = 0.8 / len(shares)
+        raw = shares + rng.normal(0, error, len(shares))
+        found = long_run_shares(pooled(raw, error), np.zeros(1))
+        variances = 1 / (1 / found.start_variances + 1 / error**2)
+        squares.append(np.square(found.shares - shares) / variances)
+        gains.append(np.abs(found.shares - shares).mean() / np.abs(raw - shares).mean())
+    least = 0.5 if law == "all alike in size" else 0.7
+    assert least < np.mean(np.concatenate(squares)) < 1.4
+    assert np.mean(gains) < 0.75
+
+
+def test_where_noise_is_small_each_place_stands_for_itself() -> None:
+    raw = np.array([0.5, 0.3, 0.1999, 0.0001])
+    found = long_run_shares(pooled(raw, 1e-5), np.zeros(1))
+    np.testing.assert_allclose(found.shares[:3], raw[:3], atol=2e-4)
+    assert found.shares.min() > 0
+
+
+def test_levels_that_drift_say_less_of_the_first_one() -> None:
+    rng = np.random.default_rng(3)
+    raw = rng.dirichlet(np.full(12, 2.0)) + rng.normal(0, 0.01, 12)
+    still, moving = (long_run_shares(pooled(raw, 0.01), np.zeros(1), drift=drift) for drift in (0.0, 1.0))
+    assert np.abs(moving.shares - 1 / 12).mean() < np.abs(still.shares - 1 / 12).mean()
+
+
+def test_of_nothing_all_places_are_alike() -> None:
+    nothing = Measured(np.zeros(3), np.zeros((3, 4)), np.ones((1, 4)), np.zeros((1, 4)), True, False)
+    assert long_run_shares(nothing, np.zeros(3)).shares.tolist() == [0.25] * 4
+
+
+@pytest.mark.parametrize("n_places", [5, 60])
+def test_laws_of_sizes_are_weighed_by_the_mean_they_have(n_places: int) -> None:
+    laws = _laws(n_places)
+    means = np.array([law.moments(float(n_places))[0] for law in laws])
+    best = [law for law in laws if law.log_weight > -1e-6]
+    assert len(best) >= len(laws) / 7  # about one in five; where places are few not every spread can have that mean
+    far, near = (
+        np.mean([law.log_weight for law, is_far in zip(laws, np.abs(means - 1) > 0.2, strict=True) if is_far == side])
+        for side in (True, False)
+    )
+    assert far < near
+
+
+def test_a_place_that_holds_nothing_is_not_ruled_out() -> None:
+    """Two places in five are empty; at this noise nobody can tell them from small ones."""
+    rng = np.random.default_rng(8)
+    shares = np.where(np.arange(50) % 5 < 2, 0.0, rng.lognormal(0, 1, 50))
+    shares /= shares.sum()
+    error = 1 / 50
+    found = long_run_shares(pooled(shares + rng.normal(0, error, 50), error), np.zeros(1))
+    variances = 1 / (1 / found.start_variances + 1 / error**2)
+    lower, upper = limits_of(found.shares, variances, found.skews, np.zeros(50), 0.8, is_whole=False)
+    is_covered = (lower <= shares) & (shares <= upper)
+    assert is_covered[shares == 0].mean() >= 0.7
+    assert 0.68 < is_covered.mean() < 0.92  # 3 standard deviations of 50 places
