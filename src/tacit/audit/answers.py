@@ -12,10 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.audit.averaging import averaged, is_redrawn
 from tacit.audit.claims import Claim
-from tacit.audit.games import BoolArray, Contest, FloatArray, IntArray, Progress, View, play_game, tossed
+from tacit.audit.games import Contest, Progress, View, play_game, tossed
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Telling, as_numbers, finite, views_of_answers
 from tacit.errors import SettingError

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least
 from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.randomness import Randomness
 from tacit.randomness.integers import integers_below
-
-FloatArray = NDArray[np.float64]
 
 _REPORTS_AT_ONCE: Final = 1 << 18
 

@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.audit.claims import Claim
-from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, IntArray, Progress, View, play_game, tossed
+from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game, tossed
 from tacit.audit.pairs import pairs_of
 from tacit.audit.randomizers import Randomize, report_tables
 from tacit.audit.rules import Seen, best_rule

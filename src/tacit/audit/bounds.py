@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.validation import check_share
-
-FloatArray = NDArray[np.float64]
 
 _ORDERS: Final = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
 """Orders alpha that are tried: low ones are surest where inputs are told apart seldom, high ones where often."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.rules import FloatArray, IntArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.errors import SettingError
 
 _MOST_SAID: Final = 300

@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.audit.answers import Build, BuildMany
 from tacit.audit.claims import Claim
 from tacit.audit.nodes import MeasuredNodes
-from tacit.audit.rules import FloatArray, IntArray
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, NestedTree, NodeNoise, RefinedTree
 from tacit.counts.noise.node_laws import DiscreteLaplace, NodeLaw
 from tacit.counts.tally import ExactTally

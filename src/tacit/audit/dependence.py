@@ -18,9 +18,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.answers import BuildMany, neighbors, start_of
 from tacit.audit.claims import Claim
-from tacit.audit.games import BoolArray, FloatArray, IntArray, Progress, play_game
+from tacit.audit.games import Progress, play_game
 from tacit.audit.reconstruction import noiseless_combinations
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import as_numbers, by_quantiles, finite, gap_order, mean_gaps

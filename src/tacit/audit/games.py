@@ -18,9 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_share
 from tacit.audit.claims import Claim
-from tacit.audit.rules import BoolArray, Candidate, FloatArray, IntArray, Rule, Seen, View, best_rule
+from tacit.audit.rules import Candidate, Rule, Seen, View, best_rule
 from tacit.audit.verdicts import Audit
 from tacit.randomness import Randomness, SecureRandomness
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.audit.games import BoolArray, Contest, IntArray, Progress, View, play_game
+from tacit.audit.games import Contest, Progress, View, play_game
 from tacit.audit.pairs import pairs_of
 from tacit.audit.supports import n_set, telling_bits
 from tacit.audit.verdicts import Audit

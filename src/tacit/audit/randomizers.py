@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray
 from tacit._base.validation import check_at_least, check_share
 from tacit.audit.claims import Claim
-from tacit.audit.games import FEWEST_RUNS, BoolArray, Contest, Progress, View, play_game
+from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game
 from tacit.audit.pairs import likely_pairs, pairs_of
 from tacit.audit.report_tables import ReportTables
 from tacit.audit.supports import Supports, has_supports

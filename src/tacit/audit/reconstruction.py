@@ -14,11 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _RELATIVE: Final = 1e-9
 """Singular values below this part of the largest are zero."""

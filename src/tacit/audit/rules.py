@@ -10,12 +10,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit
 from tacit.audit.claims import Claim
 
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Seen = tuple[Any, BoolArray]
 """Outputs and their coins."""
 

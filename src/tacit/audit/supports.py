@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.rules import BoolArray, IntArray
+from tacit._base.arrays import BoolArray, IntArray
 from tacit.mechanisms.local.bloom import bloom_positions
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing

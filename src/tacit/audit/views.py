@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.rules import BoolArray, FloatArray, IntArray, View
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit.audit.rules import View
 
 _MOST_OUTCOMES: Final = 1 << 16
 _MOST_VALUES: Final = 256

@@ -33,15 +33,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_share
-from tacit.collection.tail_bounds import (
-    FloatArray,
-    IntArray,
-    log_at_least,
-    log_at_most,
-    log_sum_beyond,
-    log_two_coins_beyond,
-)
+from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
 from tacit.collection.tallying import tally_message, tally_reports
 from tacit.collection.wire import Batch, ReportFile
 from tacit.collection.wire.runs import report_keys, sorting_order

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tacit._base.arrays import FloatArray, IntArray
+
 _STEEPEST = 60.0
 
 

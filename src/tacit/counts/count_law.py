@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.validation import check_share
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
 
 LARGEST: Final = 2.0**52
 """Counts that a law may reach: whole numbers up to twice this are floats, so that their middle is one too."""

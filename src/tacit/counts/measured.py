@@ -18,11 +18,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import OracleNoise, TreeNoise
 from tacit.errors import NoInterval, SettingError
-
-FloatArray = NDArray[np.float64]
 
 _LARGEST_SHARE: Final = 0.9
 _ROUNDS: Final = 12

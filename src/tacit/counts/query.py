@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.noise import TreeNoise
 from tacit.domain import Box
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
 from tacit.domain import Domain
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,14 +21,12 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tacit._base.arrays import FloatArray, IntArray
 
 LARGEST_LISTED: Final = 256
 _LARGEST_TABLE: Final = 1024
 _NORMAL: Final = NormalDist()
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def normal_quantile(level: float) -> float:

@@ -22,15 +22,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.two_binomials import edgeworth_below, limits_by_halving, smallest_variance_for_series
 
 LARGEST_LISTED: Final = 256
 _LARGEST_TABLE: Final = 1 << 20
 _ROUNDING: Final = 1e-13
 """What a tail from a Fourier transform may be off by; a limit is widened rather than missed by so little."""
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

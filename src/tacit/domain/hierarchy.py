@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray
 from tacit._base.validation import check_at_least
 from tacit.domain.place import PlaceAxis
 from tacit.domain.time import TimeAxis
@@ -26,8 +27,6 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 Node = tuple[int, int]
 """A level and the index of a node in it."""
 
-
-IntArray = NDArray[np.int64]
 
 MOST_LEAVES: Final = 1 << 28
 """No file holds a larger tree: its boundaries alone take gigabytes."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import Times
 from tacit._base.validation import check_at_least
 from tacit.domain.grid import Grid
 from tacit.domain.period import When, parse_period
@@ -25,7 +26,6 @@ from tacit.domain.step import EPOCH, STEPS, Seconds, check_coarsens, floor, pars
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError
 
-Times = NDArray[np.datetime64]
 Bins = NDArray[np.int64]
 
 __all__ = ["STEPS", "TimeAxis"]

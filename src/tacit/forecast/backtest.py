@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.files import write_whole
 from tacit._base.validation import check_at_least
 from tacit.counts.count_law import CountLaw
@@ -30,7 +31,6 @@ from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances,
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
 
-FloatArray = NDArray[np.float64]
 Report = Callable[[int, int | None], None]
 
 FEWEST_TO_LEARN: Final = 14

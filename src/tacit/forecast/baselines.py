@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.series import Series
 from tacit.forecast.history import History, positive_means
@@ -16,9 +16,6 @@ from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import n_slots, season_length, slots
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)
 _FEWEST_BINS: Final = 7

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.counts.series import Series
@@ -29,10 +30,6 @@ from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
-Float32Array = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 _HORIZONS: Final = (1, 7, 28)
 _FEWEST_BINS: Final = 60

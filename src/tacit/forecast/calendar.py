@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.validation import check_at_least
 from tacit.domain import TimeAxis
@@ -16,7 +17,6 @@ from tacit.errors import SettingError
 from tacit.forecast.school_zones import TABLE_BEGINS, ZoneSpan, parse_zones, zones_of_academy
 from tacit.statespace.covariates import Covariates
 
-FloatArray = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 
 _FEWEST_TIMES: Final = 3  # a holiday that came less often has no effect of its own to be learned

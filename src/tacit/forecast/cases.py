@@ -9,16 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit.forecast.features import Past, feature_rows
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.habits import Habits
 from tacit.forecast.history import History
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
-Float32Array = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 LEADS: Final = (1, 2, 4, 7, 14, 28)
 _MOST_ROWS: Final = 400_000

@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.domain import TimeAxis
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _AROUND: Final = 10  # days of the year on either side
 _DAYS: Final = 366

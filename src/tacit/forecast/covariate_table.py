@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.limits import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._base.validation import check_at_least, check_one_of
@@ -28,9 +29,6 @@ from tacit.events.sources import Source, open_source
 from tacit.forecast.climatology import carried_on
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import bins_per_day
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")

@@ -13,14 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.forecast.habits import Levels, fading
 from tacit.forecast.history import History
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.days import calendar_columns
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _LONGEST_LEAD: Final = 28  # bins; what is further off looks alike
 _WINDOWS: Final = (1, 4, 13, 52)  # in seasons

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.validation import check_one_of
 from tacit.counts.measured import Measured
@@ -19,8 +20,6 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
 from tacit.errors import DataError, MissingColumn, SettingError
 from tacit.forecast.forecast import Forecast
-
-FloatArray = NDArray[np.float64]
 
 KINDS: Final = ("pyarrow", "pandas", "polars")
 ALL_PLACES: Final = "all"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from tacit._base.arrays import BoolArray, FloatArray
 
 _SHORTEST: Final = 3
 _ROUNDS: Final = 8

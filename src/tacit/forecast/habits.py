@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit.forecast.history import History
 from tacit.statespace.season_lengths import n_slots, season_length, slots
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 BURST_WEIGHT: Final = 0.1
 _BURST: Final = 1.35  # times what is expected, and

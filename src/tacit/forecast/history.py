@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.fields import damaged, number, text, truth
 from tacit._base.limits import MOST_REPORTS
@@ -16,10 +16,6 @@ from tacit.counts.measured import Measured
 from tacit.counts.series import Series
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least
 from tacit.counts.series import Series
 from tacit.forecast.boosting import BoostingForecaster, corrected
@@ -20,8 +20,6 @@ from tacit.forecast.history import History, long_run_shares
 from tacit.randomness import SeededRandomness
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast
 
-FloatArray = NDArray[np.float64]
-
 UNUSUAL: Final = 0.15
 """How far from its usual number a bin must be expected, in parts of it."""
 BUSY_SHARE: Final = 0.05

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.series import Series
@@ -19,9 +19,6 @@ from tacit.forecast.spread_forecaster import SpreadForecaster
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.days import calendar_columns
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 RAW_DATA_NOTE: Final = (
     "uses raw data: the means of true counts by which private counts were rescaled were not made private"

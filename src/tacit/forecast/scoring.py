@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
-
-FloatArray = NDArray[np.float64]
 
 LEVELS: Final = (0.80, 0.95)
 _LITTLE_NOISE: Final = 0.25

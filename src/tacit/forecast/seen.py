@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.measured import Measured
 from tacit.counts.series import Series
 from tacit.forecast.gaps import gaps, leading_zeros
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
 from tacit.statespace.totals import Followed, TotalModel, Totals
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _BURST_SCORE: Final = 2.0
 _LEAST_PART: Final = 0.1

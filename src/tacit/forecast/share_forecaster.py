@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
@@ -22,9 +22,6 @@ from tacit.forecast.spread_forecaster import coming, gap_notes
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.share_model import ShareModel, Weights
 from tacit.statespace.totals import FEWEST_BINS, Followed, TotalModel, Totals
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _FEWEST_BINS: Final = 2
 _MOST_STATES: Final = 1 << 17

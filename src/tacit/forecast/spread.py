@@ -19,12 +19,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.count_law import CountLaw
 from tacit.forecast.history import History
 from tacit.statespace.season_lengths import season_length
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _MOST_ORIGINS: Final = 120
 _MOST_NUMBERS: Final = 2_000_000

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
@@ -20,9 +20,6 @@ from tacit.forecast.history import History, check_origins, long_run_shares, seri
 from tacit.forecast.settings import Settings
 from tacit.forecast.spread import Expected, Spread
 from tacit.statespace.covariates import Covariates
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class SpreadForecaster(Settings, ABC):

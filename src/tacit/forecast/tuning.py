@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.series import Series
@@ -30,7 +30,6 @@ from tacit.forecast.history import History, long_run_shares
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
 
-FloatArray = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _FEWEST_BINS: Final = 120

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.count_law import CountLaw
 from tacit.domain import PlaceAxis
 from tacit.forecast.crews import crews_for
@@ -24,8 +25,6 @@ from tacit.pages.forecast_words import ahead, expected, how_often, moment, short
 from tacit.pages.sections import without_rows
 from tacit.pages.words import counted, number, plural, sentence_case, step_noun
 from tacit.release import Release
-
-FloatArray = NDArray[np.float64]
 
 MOST_CELLS: Final = 50_000
 MOST_PLACES: Final = 600

@@ -23,8 +23,8 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Unstated
 from tacit.counts.norm_sub import norm_sub
@@ -32,9 +32,6 @@ from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 COHERENT: Final = "project at every level, then least squares over a tree of periods"
 HANDED_DOWN: Final = "negative counts to zero, longer periods first, so that shorter ones add up to them"

@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Unstated
@@ -30,9 +31,6 @@ from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
 from tacit.postprocess.likelihood_steps import climbed, weighed
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_LIKELY: Final = "maximum likelihood of the reports"
 TOLERANCE: Final = 1e-3

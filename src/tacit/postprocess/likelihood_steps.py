@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.kernels import likelihood_kernels
 
 if TYPE_CHECKING:
     from tacit.postprocess.likelihood import ReportHistogram
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_CELLS: Final = 128
 """Newton's step solves a system of as many equations for every bin."""

@@ -15,14 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import OracleNoise, Unstated
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportLaw
 from tacit.errors import SettingError
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
-
-FloatArray = NDArray[np.float64]
 
 LIKELY_UNDER_NORMAL_NOISE: Final = "maximum likelihood of the supports, their noise taken for normal"
 MOST_CELLS: Final = 128

@@ -31,15 +31,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import SampledTreeNoise, TreeNoise, Unstated
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
 
 METHODS: Final = ("sure", "empirical bayes")
 LEAST_FREEDOM: Final = 24

@@ -20,16 +20,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.rounding import epsilon_at_most
 from tacit._base.validation import check_at_least
 from tacit.errors import MissingExtra
 from tacit.privacy.cost import check_delta
 from tacit.privacy.epsilon import check_epsilon
-
-FloatArray = NDArray[np.float64]
 
 _CONDITIONS: Final = (
     "a shuffler that you trust removes who sent a report and when, and mixes all of them before anyone looks",

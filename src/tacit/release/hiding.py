@@ -12,14 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise
 from tacit.statespace.smoothed_noise import StateSpaceNoise
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 def without_cells(estimate: Estimate, cells: BoolArray) -> Estimate:

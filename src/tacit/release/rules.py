@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.domain import TimeAxis
 from tacit.domain.period import parse_period
 from tacit.errors import FormatError, SettingError
-
-FloatArray = NDArray[np.float64]
 
 SHOWN: Final = "shown"
 GREYED: Final = "greyed"

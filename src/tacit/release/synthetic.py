@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray
 from tacit._base.csv_cells import harmless
 from tacit._base.extras import require
 from tacit._base.files import write_whole
@@ -31,8 +32,6 @@ from tacit.postprocess import clip, project
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.release.release import Release
-
-IntArray = NDArray[np.int64]
 
 TOWNS: Final = ("none", "even", "population")
 PREFIX: Final = "synthetic-"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from tacit._base.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,12 +19,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.statespace.model import Setting, Variability
 from tacit.statespace.seasons import DAYS_A_YEAR
-
-FloatArray = NDArray[np.float64]
 
 _A_YEAR: Final = 0.05  # how many breaks are expected of a place
 _SIZES: Final = (0.1, 1.0, 10.0)  # variances of shifts, in squares of the share

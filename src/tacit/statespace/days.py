@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.domain import TimeAxis
 from tacit.statespace.season_lengths import bins_per_day
-
-FloatArray = NDArray[np.float64]
-Times = NDArray[np.datetime64]
 
 
 def calendar_columns(time: TimeAxis, n_bins: int) -> dict[str, FloatArray]:

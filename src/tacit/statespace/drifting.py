@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import number, numbers
 from tacit._base.kernels import state_space_kernels
 from tacit._base.packing import pack_array
-from tacit.counts.noise.model import FloatArray, IntArray
 from tacit.errors import SettingError
 
 _DIGITS: Final = 1 << 12

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import numbers, truth
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import sum_groups
 from tacit.errors import SettingError

@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.statespace.breaks import found_breaks
 from tacit.statespace.fitting import fit, fit_scales
 from tacit.statespace.long_run import long_run_shares
 from tacit.statespace.model import OF_RATES, Setting, Variability
 from tacit.statespace.seasons import Seasons
-
-FloatArray = NDArray[np.float64]
 
 _LEAST_SHARE: Final = 0.1
 _REVISIONS: Final = 2

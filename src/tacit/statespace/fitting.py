@@ -7,11 +7,9 @@ from dataclasses import astuple, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.statespace.model import Setting, Variability
-
-FloatArray = NDArray[np.float64]
 
 _PRIOR_DEVIATIONS: Final = Variability(
     drift=2.0, wander=1.0, memory=0.7, weekday=1.0, season=1.0, overdispersion=1.5, burst=1.0, chance=0.08

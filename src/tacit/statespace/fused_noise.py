@@ -20,18 +20,17 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import number
 from tacit._base.kernels import summed_kernels
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray
+from tacit.counts.noise.model import Grouping
 from tacit.counts.noise.tree import TreeNoise
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
 from tacit.statespace.drifting import StateSpace, packed, unpacked
 from tacit.statespace.smoothed_noise import MIXED, Moments, StateSpaceNoise
 
-BoolArray = NDArray[np.bool_]
 _Law = tuple[
     FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float, FloatArray, FloatArray, BoolArray, FloatArray
 ]

@@ -23,11 +23,9 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
-
-FloatArray = NDArray[np.float64]
 
 _SPREADS: Final = np.geomspace(0.2, 2.5, 8)
 _AROUND: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6])  # medians, in parts of the one whose law has the known mean

@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.counts.noise.tree import TreeNoise
 from tacit.statespace.drifting import StateSpace
 from tacit.statespace.fused_noise import FusedStates
 from tacit.statespace.seasons import DAYS_A_YEAR, Seasons
-
-FloatArray = NDArray[np.float64]
 
 _LEAST_FRACTION: Final = 0.05
 _WIDE: Final = 4.0

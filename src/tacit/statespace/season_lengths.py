@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray, Times
 from tacit._base.validation import check_one_of
-
-IntArray = NDArray[np.int64]
-Times = NDArray[np.datetime64]
 
 _DAY: Final = 86_400
 _OTHER: Final = {"week": (52, 52), "month": (12, 12), "year": (1, 1)}

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.domain import TimeAxis
-
-FloatArray = NDArray[np.float64]
 
 SECONDS_A_DAY: Final = 86_400
 DAYS_A_YEAR: Final = 365.25

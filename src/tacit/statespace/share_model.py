@@ -13,8 +13,8 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import state_kernels
 from tacit.counts.measured import Measured
@@ -26,9 +26,6 @@ from tacit.statespace.hidden import with_middles
 from tacit.statespace.model import Setting, Variability
 from tacit.statespace.seasons import Seasons, seasons
 from tacit.statespace.sizes import Sizes
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _LEAST_SHARE: Final = 0.1
 _MOST_OPEN: Final = 0.05

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from tacit._base.arrays import FloatArray
 
 _MEDIANS: Final = np.exp(np.linspace(-2.5, 0.5, 10))
 _SPREADS: Final = np.exp(np.linspace(np.log(0.1), np.log(1.2), 8))

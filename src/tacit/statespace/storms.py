@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.model import Setting
-
-FloatArray = NDArray[np.float64]
 
 _SURPRISE: Final = 4.5  # standard deviations: once in 150,000 days without storms
 

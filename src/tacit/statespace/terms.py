@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, Times
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import Covariates
-
-FloatArray = NDArray[np.float64]
-Times = NDArray[np.datetime64]
 
 DAYS_A_YEAR: Final = 365.25
 _DAY: Final = 86_400

@@ -16,8 +16,8 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import state_kernels
 from tacit.counts.count_law import CountLaw
@@ -27,9 +27,6 @@ from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.season_lengths import season_length
 from tacit.statespace.terms import CHANGING, DAYS_A_YEAR, USUAL_SIZES, Terms
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _LARGEST: Final = 2.5
 _HALF_LIFE_YEARS: Final = 2.0

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from tacit._base.arrays import FloatArray
 
 
 def log_likelihoods(

@@ -7,10 +7,8 @@ basis @ b. Origins are in ascending order; what is known at one are the bins bef
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tacit._base.arrays import FloatArray, IntArray
 
 
 def share_states(

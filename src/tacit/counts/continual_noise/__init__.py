@@ -12,7 +12,7 @@ from typing import Any, Final
 from tacit.counts.continual_noise.buffered import BufferedRoot
 from tacit.counts.continual_noise.epochs import Epochs
 from tacit.counts.continual_noise.exponentials import Exponentials
-from tacit.counts.continual_noise.law import LONGEST, FloatArray, IntArray, NodeNoise, StreamLaw
+from tacit.counts.continual_noise.law import LONGEST, NodeNoise, StreamLaw
 from tacit.counts.continual_noise.nested import KaryTree, NestedTree, SmoothTree
 from tacit.counts.continual_noise.refined import FusedTree, RefinedTree
 from tacit.errors import FormatError
@@ -24,9 +24,7 @@ __all__ = [
     "BufferedRoot",
     "Epochs",
     "Exponentials",
-    "FloatArray",
     "FusedTree",
-    "IntArray",
     "KaryTree",
     "NestedTree",
     "NodeNoise",

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise.law import FloatArray, IntArray
+from tacit._base.arrays import FloatArray, IntArray
 
 _HALVINGS: Final = 64
 

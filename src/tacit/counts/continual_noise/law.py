@@ -7,16 +7,13 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 LONGEST: Final = 1 << 40
 """No stream is longer: more bins than seconds in thirty thousand years."""

@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.law import LONGEST, FloatArray, IntArray, NodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.law import LONGEST, NodeNoise, check_horizon, check_ranges
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
 from tacit.counts.continual_noise import StreamLaw, stream_law_from_dict
 from tacit.counts.noise.image import LinearImage, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.errors import SettingError
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import shape_of, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.model import Grouping, Noise
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import numbers, shape_of, texts, whole_numbers
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise, Orientation
+from tacit.counts.noise.model import Grouping, Noise, Orientation
 from tacit.counts.oracle_distributions import SupportLaw, TwoCoins, law_from_dict
 from tacit.counts.two_binomials import count_limits, normal_quantile
 from tacit.domain import sum_groups

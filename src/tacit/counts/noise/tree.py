@@ -18,11 +18,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import shape_of, text, whole, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_one_of, check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.node_laws import NodeLaw, node_law_from_dict
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.counts.tree_least_squares import TreeFusion

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import text
-from tacit.counts.noise.model import FloatArray, Grouping, IntArray, Noise
+from tacit.counts.noise.model import Grouping, Noise
 from tacit.errors import NoInterval
 
 

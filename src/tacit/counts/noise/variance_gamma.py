@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.noise.model import FloatArray
+from tacit._base.arrays import FloatArray
 from tacit.counts.two_binomials import normal_quantile
 
 _N_STEPS: Final = 128

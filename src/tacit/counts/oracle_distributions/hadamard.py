@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray
 from tacit._base.kernels import hadamard_plain
-from tacit.counts.oracle_distributions.law import FloatArray, Law, TwoCoins, single_cell
+from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell
 from tacit.randomness.bernoulli import COIN
 
 

@@ -8,9 +8,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray
 from tacit._base.galois import LARGEST_DEGREE, form_blocks, walsh_hadamard
 from tacit._base.validation import check_at_least
-from tacit.counts.oracle_distributions.law import FloatArray, Law, TwoCoins, single_cell, spread
+from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell, spread
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 

@@ -7,11 +7,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.two_laws import TwoLaws
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from tacit.counts.oracle_distributions.law import FloatArray, Law, TwoCoins, spread
+from tacit._base.arrays import FloatArray
+from tacit.counts.oracle_distributions.law import Law, TwoCoins, spread
 from tacit.randomness.bernoulli import COIN
 
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.counts.oracle_distributions.law import FloatArray, Law, TwoCoins, single_cell, spread
+from tacit._base.arrays import FloatArray
+from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell, spread
 from tacit.counts.two_laws import Law as NumberLaw
 from tacit.counts.two_laws import TwoLaws
 from tacit.randomness.bernoulli import COIN

@@ -27,9 +27,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.kernels import tree_kernels
 from tacit.counts.tree_least_squares.means import mean_over_ranges
-from tacit.counts.tree_least_squares.passes import FloatArray, IntArray, Passes
+from tacit.counts.tree_least_squares.passes import Passes
 from tacit.counts.tree_least_squares.ranges import range_tables
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError

@@ -9,10 +9,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.domain.hierarchy import Hierarchy
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 _WIDEST = 4  # a table of siblings, side by side, may have this many places for each

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.counts.tree_least_squares.passes import FloatArray, Passes, inverse
+from tacit._base.arrays import FloatArray
+from tacit.counts.tree_least_squares.passes import Passes, inverse
 
 N_COLUMNS = 11
 

@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.counts.tree_least_squares.means import mean_over_ranges_of_fan_outs, sum_of_products
@@ -39,8 +40,6 @@ _WIDEST: Final = 64
 _N_STARTS: Final = 4
 _MOST_STEPS: Final = 24
 _RANGES_A_LENGTH: Final = 512
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from tacit._base.arrays import IntArray
 from tacit._base.kernels import buffer_kernels
-from tacit.counts.continual_noise import BufferedRoot, IntArray
+from tacit.counts.continual_noise import BufferedRoot
 from tacit.mechanisms.continual.engine import Memory, running
 from tacit.mechanisms.continual.node_noise import NodeDraws
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.counts.continual_noise import IntArray, StreamLaw
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import StreamLaw
 from tacit.domain import Domain
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.continual.engine import Engine, Memory, engine_of

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.counts.continual_noise import IntArray, StreamLaw
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import StreamLaw
 from tacit.mechanisms.continual.node_noise import NodeDraws
 
 Memory = Mapping[str, IntArray]

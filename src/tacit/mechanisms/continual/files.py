@@ -22,8 +22,8 @@ from typing import Final
 
 import numpy as np
 
+from tacit._base.arrays import IntArray
 from tacit._base.files import check_writable, write_new
-from tacit.counts.continual_noise import IntArray
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.continual.counter import Counter, Rows
 from tacit.mechanisms.continual.history import History

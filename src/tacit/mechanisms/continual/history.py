@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_share
-from tacit.counts.continual_noise import FloatArray, IntArray
 from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.noise import FactorizationNoise
 from tacit.counts.provenance import Provenance

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import IntArray
 from tacit._base.csv_cells import harmless
 from tacit._base.reading import parse_json, read_document, reading
-from tacit.counts.continual_noise import IntArray
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.continual.stream import Stream

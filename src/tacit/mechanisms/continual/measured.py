@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import Epochs, FusedTree, IntArray, RefinedTree
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import Epochs, FusedTree, RefinedTree
 from tacit.counts.continual_noise.refined import SHARE_BITS
 from tacit.mechanisms.continual.engine import Memory, running
 from tacit.mechanisms.continual.node_noise import NodeDraws

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import LONGEST, IntArray, NestedTree
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import LONGEST, NestedTree
 from tacit.errors import FormatError
 from tacit.mechanisms.continual.engine import Memory, running
 from tacit.mechanisms.continual.node_noise import NodeDraws

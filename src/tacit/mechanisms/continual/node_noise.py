@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import IntArray, NodeNoise
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import NodeNoise
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness
 from tacit.randomness.gaussian import discrete_gaussian

@@ -11,16 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import (
-    LONGEST,
-    Epochs,
-    FusedTree,
-    IntArray,
-    KaryTree,
-    RefinedTree,
-    SmoothTree,
-    StreamLaw,
-)
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import LONGEST, Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree, StreamLaw
 from tacit.counts.continual_noise.law import NodeNoise, check_horizon
 from tacit.errors import SettingError
 from tacit.mechanisms.continual.tuning import tune

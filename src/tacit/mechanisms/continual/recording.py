@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import IntArray, StreamLaw
+from tacit._base.arrays import IntArray
+from tacit.counts.continual_noise import StreamLaw
 from tacit.domain import Domain, TimeAxis
 from tacit.mechanisms.continual.stream import Stream
 from tacit.privacy.ledger import Ledger

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit._base.arrays import IntArray
 from tacit._base.fields import text, whole, whole_numbers
 from tacit._base.files import write_whole
 from tacit._base.reading import parse_json, read_document, reading
-from tacit.counts.continual_noise import IntArray
 from tacit.errors import FormatError
 from tacit.mechanisms.continual.counter import Counter, CounterState
 from tacit.mechanisms.continual.stream import Stream

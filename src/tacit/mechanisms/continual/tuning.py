@@ -16,7 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit.counts.continual_noise import BufferedRoot, Exponentials, FloatArray
+from tacit._base.arrays import FloatArray
+from tacit.counts.continual_noise import BufferedRoot, Exponentials
 from tacit.counts.continual_noise.buffered import DIGITS
 from tacit.counts.continual_noise.law import check_horizon
 from tacit.errors import SettingError

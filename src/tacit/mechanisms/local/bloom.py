@@ -20,10 +20,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,12 +20,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportLaw
 from tacit.domain.hierarchy import Hierarchy, Node
 from tacit.errors import NoInterval
 
-FloatArray = NDArray[np.float64]
 _Number = TypeVar("_Number", float, FloatArray)
 
 

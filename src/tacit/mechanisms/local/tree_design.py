@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.domain.hierarchy import Hierarchy
 
 DEGREES: Final = (2, 3, 4, 8, 16)
@@ -30,8 +30,6 @@ _GRID: Final = 1024
 _LEAST_SHARE: Final = 1e-6
 _TOO_FEW: Final = 8
 """A level that deserves less than 8 of 1024 reports is not worth a level."""
-
-FloatArray = NDArray[np.float64]
 
 
 def range_energies(hierarchy: Hierarchy) -> FloatArray:

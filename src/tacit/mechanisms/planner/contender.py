@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.mechanisms.planner.questions import Question
-
-FloatArray = NDArray[np.float64]
 
 
 class RangeError(Protocol):

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import SettingError
 
@@ -24,8 +24,6 @@ MOST_RANGES: Final = 1 << 15
 
 _GOLDEN: Final = 0.6180339887498949
 _PLASTIC: Final = (0.7548776662466927, 0.5698402909980532)  # the golden ratio's like in the plane
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Noise
 from tacit.counts.tally import ExactTally
@@ -18,8 +19,6 @@ from tacit.postprocess import clip
 from tacit.release import Release
 from tacit.release.release import LARGEST_RELATIVE_ERROR
 from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
-
-FloatArray = NDArray[np.float64]
 
 HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
 """What stands where no number is drawn."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
@@ -17,8 +17,6 @@ from tacit.statespace.fitted import fitted
 from tacit.statespace.model import Setting, Variability, bursts
 from tacit.statespace.seasons import Seasons, seasons
 from tacit.statespace.storms import with_storms
-
-FloatArray = NDArray[np.float64]
 
 FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
 

@@ -13,15 +13,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.measured import Measured
 from tacit.counts.norm_sub import norm_sub
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 SHOWN: Final = "negative counts shown as 0, the others lowered to keep the total"
 SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"

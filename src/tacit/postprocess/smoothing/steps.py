@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
@@ -19,8 +20,6 @@ from tacit.statespace.model import Variability, bursts
 from tacit.statespace.seasons import seasons
 from tacit.statespace.smoothed_noise import StateSpaceNoise
 from tacit.statespace.storms import with_storms
-
-FloatArray = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
 

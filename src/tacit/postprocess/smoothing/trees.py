@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
 from tacit.counts.noise.tree import TreeNoise
@@ -21,9 +21,6 @@ from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
 from tacit.statespace.fused_noise import FusedStateNoise, FusedStates, measured_levels
 from tacit.statespace.model import Setting
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Measured:
