@@ -105,3 +105,16 @@ def test_another_ledger_can_be_shown(tacit, tmp_path):
     other.set_budget("elsewhere", epsilon=1.0)
     assert "elsewhere" in tacit("ledger", "--ledger", other.path).out
     assert "elsewhere" not in tacit("ledger").out
+
+
+def test_a_ledger_is_verified_by_itself_and_a_missing_file_is_named(tacit, book, tmp_path):
+    book.spend(data_set="visits", release="a", cost=Cost.pure(1.0), days=DAYS)
+    assert "whole, head" in tacit("ledger", "verify").out
+    ran = tacit("ledger", "statement", "nosuch.csv")
+    assert ran.code != 0
+    assert "nosuch.csv is not there" in ran.err
+
+
+def test_names_that_nobody_used_are_warned_of(tacit, book):
+    book.spend(data_set="visits", release="a", cost=Cost.pure(1.0), days=DAYS)
+    assert "nothing was spent under the name visist yet" in tacit("ledger", "same", "visits", "visist").err

@@ -90,8 +90,8 @@ def test_what_is_stated_again_carries_the_head_of_the_ledger_that_says_so(publis
     head = Ledger(tmp_path / "ledger.sqlite").verify(())
     assert tacit("ledger", "statement", "a.csv", "--out", "again.csv").code == 0
     assert tacit("counter", "release", "visits.history.csv", "--out", "visits.csv").code == 0
-    for name in ("again.csv", "visits.csv"):
-        assert heads_of(tmp_path / name) == (head,)
+    for made, name in (("again.csv", "a.csv"), ("visits.csv", "visits.history.csv")):
+        assert set(heads_of(tmp_path / made)) == {head, *heads[name]}
     assert {name: heads_of(tmp_path / name) for name in files} == heads
     assert head not in {*heads["a.csv"], *heads["visits.history.csv"]}
     # reports may come from several ledgers, whose heads stay

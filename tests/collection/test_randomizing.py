@@ -169,13 +169,17 @@ class TestARunThatIsStopped:
         assert len(ledger.history()) == 2
         assert randomized(frame(), tmp_path / "c", ledger, again=True).prior.replacement.epsilon == 4.0
 
+    def test_other_events_are_told_of_the_run_that_was_interrupted(self, tmp_path, ledger, monkeypatch):
+        self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)
+        with pytest.raises(AlreadyRandomized, match="A run under this plan was interrupted"):
+            randomized(frame()[:-1], tmp_path / "b", ledger)
+
     def test_a_run_that_is_taken_up_states_what_was_spent_meanwhile(self, tmp_path, ledger, monkeypatch):
         self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)
         randomized(frame()[:-1], tmp_path / "b", ledger, again=True)
         done = randomized(frame(), tmp_path / "a", ledger)
         assert (done.is_resumed, done.prior.replacement.epsilon) == (True, 2.0)
-        with ReportFile(tmp_path / "a") as reports:
-            assert reports.provenance.prior == done.prior
+        assert ReportFile.open(tmp_path / "a").provenance.prior == done.prior
 
     def test_another_file_in_its_place_is_left_alone(self, tmp_path, ledger, monkeypatch):
         self.stopped(frame(), tmp_path / "a", ledger, monkeypatch)

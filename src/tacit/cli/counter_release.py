@@ -11,7 +11,7 @@ from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import LEDGER, Force, Panel, RuleOptions, takes
 from tacit.cli.rule_words import say_rules
-from tacit.errors import SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
 from tacit.mechanisms.continual.files import default_history
 from tacit.mechanisms.continual.history_file import read_history
@@ -101,7 +101,9 @@ def release(
 
 
 def is_counter(path: Path) -> bool:
-    """Whether a file is a counter or its history, and not a release."""
+    """Whether a file is a counter or its history, and not a release; one that is not there is refused."""
+    if not path.exists():
+        raise FormatError(f"{path} is not there. Check the path.")
     return default_history(path).exists() or not is_release(path)
 
 

@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(no_args_is_help=True)(verify)
+app.command()(verify)
 DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]
 
 

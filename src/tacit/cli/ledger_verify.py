@@ -23,9 +23,12 @@ _LONGEST_MAGIC: Final = 8  # that of report files
 
 def verify(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Releases, report files, tallies, counters or their histories."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help="Releases, report files, tallies, counters or their histories (default: the ledger alone).",
+        ),
+    ] = None,
     ledger: LedgerFile = None,
 ) -> None:
     """Check that no entry of the ledger was changed, and that it paid for these files.
@@ -36,7 +39,8 @@ def verify(
     Example: [bold]tacit ledger verify visits.parquet visits.counter[/bold]
     """
     book = Ledger(ledger or default_ledger())
-    found = {file: heads_of(file) for file in files}
+    book.verify(())
+    found = {file: heads_of(file) for file in files or ()}
     refused = []
     for file, heads in found.items():
         try:

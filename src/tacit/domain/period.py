@@ -69,7 +69,11 @@ def _refusal(when: object, setting: str) -> SettingError:
     for part in parts:
         for kind, form in _CALENDAR.items():
             found = form.fullmatch(part)
-            if found is not None and found[1] < "9999" and not _exists(found[1]):  # the end of 9999 is out of reach
+            if found is not None and found[1] >= "9999":
+                return SettingError(
+                    f"{setting} must be before the year 9999; got {setting}={when!r}. Take an earlier one."
+                )
+            if found is not None and not _exists(found[1]):
                 return SettingError(
                     f"{setting} must be in the calendar; got {setting}={when!r}: this {kind} does not exist. "
                     f"Correct the {kind}."

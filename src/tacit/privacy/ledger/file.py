@@ -288,14 +288,18 @@ class KeyFile:
         self._ledger: Final = ledger
         self.path: Final = ledger.with_name(f"{ledger.name}.key")
 
+    @property
+    def _link(self) -> str:
+        return " (it is a link: name the file itself)" if self._ledger.is_symlink() else ""
+
     def read(self) -> bytes:
         """The key; without it nobody can tell whether an entry was changed."""
         lines = _lines(self.path, _KEY_WORDS)
         if lines is None:
             raise FormatError(
-                f"the ledger {self._ledger} has no key beside it: {self.path.name} is missing or cannot be read, and "
-                "without it nobody can tell whether an entry was changed. Put the key back from where the ledger came "
-                "from, or restore both from one copy; nothing was spent."
+                f"the ledger {self._ledger} has no key beside it{self._link}: {self.path.name} is missing or cannot be "
+                "read, and without it nobody can tell whether an entry was changed. Put the key back from where the "
+                "ledger came from, or restore both from one copy; nothing was spent."
             )
         with suppress(ValueError, IndexError):
             key = bytes.fromhex(lines[0])

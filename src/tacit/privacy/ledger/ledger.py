@@ -385,11 +385,20 @@ class Ledger:
             prior = replacement.epsilon
             if pasts and not again:
                 done = "randomized or released" if any(past.is_released for past in pasts) else "randomized"
+                is_open = any(
+                    not entry.is_finished and (entry.data_set, entry.plan_id) == (data_set, plan_id)
+                    for entry in randomizations(connection)
+                )
+                use = (
+                    "A run under this plan was interrupted: with the events as they were then, it goes on at no cost. "
+                    if is_open
+                    else "Use the reports you have. "
+                )
                 raise AlreadyRandomized(
                     f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
                     f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
-                    f"{epsilon_at_most(prior + epsilon)}. Use the reports you have, keep to the new days (--from), "
-                    "or accept the sum with --again."
+                    f"{epsilon_at_most(prior + epsilon)}. {use}Else keep to the new days (--from), or accept the sum "
+                    "with --again."
                 )
             if not replacement.is_pure:
                 raise AlreadyRandomized(
