@@ -138,7 +138,7 @@ def test_a_curator_killed_before_writing_takes_up_the_same_noise_at_no_cost(path
     script = f"""
         import os, signal
         import numpy as np
-        from tacit.curating import curate_events
+        from tacit.collection.curating import curate_events
         from tacit.events import EventColumns, ReadOptions, open_events
         from tacit.plan import Plan
         from tacit.privacy.ledger import Ledger

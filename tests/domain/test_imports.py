@@ -24,6 +24,7 @@ def test_the_domain_needs_numpy_and_the_standard_library_alone():
     assert {name.split(".")[0] for name in names - ours} <= {"numpy"} | set(sys.stdlib_module_names)
     assert {name for name in ours if not name.startswith("tacit.domain.")} <= {
         "tacit.errors",
+        "tacit._base.arrays",
         "tacit._base.limits",
         "tacit._base.validation",
     }

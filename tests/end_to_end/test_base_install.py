@@ -14,7 +14,7 @@ DEVICE = """
 import importlib.util, sys
 import numpy as np
 import tacit
-from tacit.mechanisms import MECHANISMS
+from tacit.mechanisms.registry import MECHANISMS
 
 for absent in ("polars", "pyarrow", "numba", "typer", "rich", "scipy", "altair"):
     assert importlib.util.find_spec(absent) is None, absent

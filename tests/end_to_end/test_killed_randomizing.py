@@ -24,10 +24,10 @@ import tacit.collection.wire.randomizing_writer as randomizing_writer
 import tacit.collection.wire.spool as spool
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, open_events
-from tacit.mechanisms import plan_for
+from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
-from tacit.randomizing import randomize_events
-from tacit.wire import ReportFile
+from tacit.collection.randomizing import randomize_events
+from tacit.collection.wire import ReportFile
 
 os.fsync = lambda _: None  # a kill loses nothing that was written; only a power failure does
 here, rows_in_memory = Path(sys.argv[1]), int(sys.argv[2])

@@ -135,7 +135,9 @@ def _check_memo(setting: Setting) -> None:
     rows = []
 
     def sent(self: LongitudinalRappor, permanent: np.ndarray, *, randomness: Randomness) -> np.ndarray:
-        assert permanent.tobytes().hex() in path.read_text(encoding="utf-8"), "bits are sent that are not on the disk"
+        kept = DeviceMemo.read(_RAPPOR, path)._rows.get(3)
+        assert kept is not None, "bits are sent that are not on the disk"
+        assert kept.tobytes() == permanent.tobytes(), "other bits are sent than are on the disk"
         return permanent
 
     with pytest.MonkeyPatch.context() as patch:

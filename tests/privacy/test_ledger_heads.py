@@ -146,7 +146,9 @@ class TestCounters:
         later = self.heads(tmp_path)
         assert Ledger(book.path).verify([*first, *later]) == later[0]
         assert tacit("counter", "release", "visits.history.csv").code == 0
-        assert Release.read(tmp_path / "release.parquet").unbiased.provenance.ledger_heads == tuple(later)
+        assert Release.read(tmp_path / "release.parquet").unbiased.provenance.ledger_heads == tuple(
+            sorted({*first, *later})
+        )
 
     def test_an_older_ledger_is_refused_before_anything_is_counted(self, counter, tmp_path):
         assert counter(1, 3, 4).code == 0

@@ -136,7 +136,7 @@ DRAWS = {
 }
 """Where noise is drawn, by qualified name."""
 
-CALLERS = {"noise/node_laws.py", "central/continual/node_noise.py"}
+CALLERS = {"counts/noise/node_laws.py", "mechanisms/continual/node_noise.py"}
 """The modules that call the samplers."""
 
 

@@ -17,7 +17,7 @@ from tacit.mechanisms.registry import MECHANISMS
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ANEW = "write them anew with: python tools/make_test_vectors.py"
 
 

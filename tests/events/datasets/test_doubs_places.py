@@ -135,14 +135,14 @@ def test_the_tile_map_has_a_tile_for_every_region_roughly_where_it_lies():
 
 
 def test_the_licence_names_source_producer_version_date_and_changes():
-    note = resources.files("tacit").joinpath("datasets", "LICENCE-OUVERTE.md").read_text(encoding="utf-8")
+    note = resources.files("tacit.events.datasets").joinpath("LICENCE-OUVERTE.md").read_text(encoding="utf-8")
     for word in ("@etalab/decoupage-administratif", "0.3.0", "INSEE", "DGCL", "2.0", "2019", "What we changed"):
         assert word in note
 
 
 @pytest.fixture(scope="module")
 def builder():
-    path = Path(__file__).parents[2] / "tools" / "build_doubs_places.py"
+    path = Path(__file__).parents[3] / "tools" / "build_doubs_places.py"
     spec = importlib.util.spec_from_file_location("build_doubs_places", path)
     assert spec is not None
     assert spec.loader is not None

@@ -27,8 +27,8 @@ from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "hash.json").read_text(encoding="utf-8"))
-SPECIFICATION = (Path(__file__).parents[2] / "docs" / "hash.md").read_text(encoding="utf-8")
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "hash.json").read_text(encoding="utf-8"))
+SPECIFICATION = (Path(__file__).parents[3] / "docs" / "hash.md").read_text(encoding="utf-8")
 
 QUARTER = COIN // 4
 HASHINGS = [

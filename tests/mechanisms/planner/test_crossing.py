@@ -26,7 +26,7 @@ from tacit.mechanisms.planner.central import flat_contenders, tree_contenders
 from tacit.mechanisms.planner.contender import QuadraticError
 from tacit.mechanisms.planner.crossing import crossing_length
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guides" / "flat-or-tree.md"
 PICTURE = ROOT / "docs" / "images" / "flat-or-tree.svg"
 

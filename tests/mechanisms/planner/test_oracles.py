@@ -23,7 +23,7 @@ from tacit.mechanisms.registry import MECHANISMS as ALL_MECHANISMS
 
 MECHANISMS = {name: entry for name, entry in ALL_MECHANISMS.items() if not (entry.is_repeated or entry.is_tree)}
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 # the variance times the number of reports, mean over the cells, worked out on its own
 MEAN_VARIANCES = """
