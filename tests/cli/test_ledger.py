@@ -115,6 +115,6 @@ def test_a_ledger_is_verified_by_itself_and_a_missing_file_is_named(tacit, book,
     assert "nosuch.csv is not there" in ran.err
 
 
-def test_names_that_nobody_used_are_warned_of(tacit, book):
+def test_names_that_nobody_used_are_told(tacit, book):
     book.spend(data_set="visits", release="a", cost=Cost.pure(1.0), days=DAYS)
-    assert "nothing was spent under the name visist yet" in tacit("ledger", "same", "visits", "visist").err
+    assert "Nothing was spent under the name visist so far" in tacit("ledger", "same", "visits", "visist").out

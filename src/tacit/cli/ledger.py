@@ -86,7 +86,7 @@ def same(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> None:
     Example: [bold]tacit ledger same visits visits-2025[/bold]
     """
     book = Ledger(ledger or default_ledger())
-    _warn_of_new_names(book, data_set, other)
+    _say_new_names(book, data_set, other)
     book.declare_same(data_set, other)
     console.say(f"{data_set} and {other} are the same events from now on: what they cost is added up.")
     console.say_promises(book.remaining(data_set).guarantee.sentences(), is_alone=True)
@@ -101,14 +101,15 @@ def distinct(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> No
     Example: [bold]tacit ledger distinct north-visits south-visits[/bold]
     """
     book = Ledger(ledger or default_ledger())
-    _warn_of_new_names(book, data_set, other)
+    _say_new_names(book, data_set, other)
     book.declare_distinct(data_set, other)
     console.say(f"{data_set} and {other} are different events: what they cost is not added up.")
 
 
-def _warn_of_new_names(book: Ledger, *names: str) -> None:
+def _say_new_names(book: Ledger, *names: str) -> None:
+    """Say which names have no entry yet: a slip of the pen cannot be taken back."""
     for name in sorted(set(names) - set(book.data_sets())):
-        console.warn(f"nothing was spent under the name {name} yet. Check how it is written.")
+        console.say(f"Nothing was spent under the name {name} so far.")
 
 
 @app.command()
