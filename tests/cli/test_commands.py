@@ -9,7 +9,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from tacit.cli.app import app
+from tacit.cli.app import COMMANDS
 from tacit.counts.tally import Tally
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.release import Release
@@ -292,7 +292,7 @@ def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):
     assert watermark not in (tmp_path / "release.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", [None, *(c.name for c in app.registered_commands)])
+@pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_every_command_explains_itself_with_an_example(tacit, command):
     ran = tacit(*([command] if command else []), "--help")
     assert ran.code == 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # the help of commands rounds no arrays
+    from tacit._base.arrays import FloatArray
 
 _SAME: Final = 1e-9  # the last digits of a float are not worth a larger bound
 
@@ -72,19 +72,25 @@ def percent(level: float) -> str:
     return f"{100 * level:.10g}%"
 
 
-def whole_limits(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+def whole_limits(limits: FloatArray) -> FloatArray:
     """Limits of whole numbers as whole numbers: an interval between them holds every whole number that it held.
 
+    >>> import numpy as np
     >>> whole_limits(np.array([147.975, 271.0, 3.4, -0.2])).tolist()
     [148.0, 271.0, 3.0, 0.0]
     """
+    import numpy as np
+
     return np.round(limits) + 0.0
 
 
-def four_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def four_digits(values: FloatArray) -> FloatArray:
     """Errors to four significant digits; what is zero or not a number stays.
 
+    >>> import numpy as np
     >>> four_digits(np.array([36.24975840816108, 0.0123456, 12345.6, 0.0])).tolist()
     [36.25, 0.01235, 12350.0, 0.0]
     """
+    import numpy as np
+
     return np.array([float(f"{value:.4g}") for value in values.ravel().tolist()]).reshape(values.shape)

@@ -1,68 +1,81 @@
-"""The ``tacit`` command."""
+"""The ``tacit`` command: a list of commands, each loaded when it is called."""
 
 from __future__ import annotations
 
 import signal
 import sys
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from tacit import __version__
-from tacit.cli import (
-    audit,
-    backtest,
-    check,
-    console,
-    count,
-    counter,
-    demo,
-    forecast,
-    ledger,
-    page,
-    plan,
-    query,
-    randomize,
-    release,
-    simulate,
-    summary,
-    synthetic,
-    tally,
-)
+from tacit.cli import console
 from tacit.errors import TacitError
+
+_HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
+
+COMMANDS: Final = {
+    "demo": "Show the whole way on synthetic interventions: events, randomized reports, counts, a release, a page, "
+    "a forecast.",
+    "simulate": "Make synthetic events: nobody's data, with the shape of the real ones.",
+    "check": "Read events, report what can be counted, and describe how they are written.",
+    "summary": "Show events per day in each year, and how many week and month cells hold a single event.",
+    "plan": "Write a plan: the public agreement on what is counted and how privately.",
+    "randomize": "Randomize every event, and record that it was done.",
+    "tally": "Count the reports of one or more files. Every file is checked before the first is counted.",
+    "release": "Write counts with intervals and the privacy statement, in one file that may be published.",
+    "count": "Count events exactly, add noise, and write what may be published.",
+    "query": "Answer how many events there were, with an interval for the true number.",
+    "page": "Make one self-contained page of a release: map, time series, error and the privacy statement. "
+    "Works offline.",
+    "forecast": "Forecast the number of events per place, with intervals, from a release and public tables alone.",
+    "backtest": "Hold forecasters against the past of a release: what they would have said, and what came.",
+    "synthetic": "Draw synthetic events from a release: as many per period as are public, per place as its refined "
+    "counts say.",
+    "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
+    "counter": "Publish a running count after every period, at one price for ever.",
+    "ledger": "What was spent on which data set, what remains, what is promised, and budgets.",
+}
+"""Every command with its line of help, in the order of the help. The module of a command has its name."""
+
+
+def load_command(name: str) -> Any:
+    """Return a command, or a group of commands, from its module ``tacit.cli.<name>``."""
+    module = import_module(f"tacit.cli.{name}")
+    group: typer.Typer | None = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=_HELP_OPTIONS)
+        group.command(name, no_args_is_help=name != "demo")(getattr(module, name))
+    return typer.main.get_command(group)
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands by :data:`COMMANDS` and loads the one that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, line in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=line), name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed if name is None else load_command(name), rest
+
 
 app = typer.Typer(
     name="tacit",
+    cls=LazyGroup,
     help="Count events over time and place without telling on anyone.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP_OPTIONS,
     epilog="A first look: [bold]tacit demo[/bold]. "
     "Your own events: check, plan, randomize, tally, release, page, forecast.",
 )
-
-for module in (
-    demo,
-    simulate,
-    check,
-    summary,
-    plan,
-    randomize,
-    tally,
-    release,
-    count,
-    query,
-    page,
-    forecast,
-    backtest,
-    synthetic,
-    audit,
-):
-    name = module.__name__.rsplit(".", 1)[-1]
-    app.command(name, no_args_is_help=module is not demo)(getattr(module, name))
-app.add_typer(counter.app)
-app.add_typer(ledger.app)
 
 
 @app.callback(invoke_without_command=True)

@@ -13,8 +13,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from tacit._base.files import check_writable
 from tacit._base.rounding import whole
@@ -72,6 +70,8 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1, title: str | None = None
 ) -> None:
     """Print a table; the first ``left`` columns are words, the others numbers."""
+    from rich.table import Table
+
     grid = Table(title=title and escape(title), title_justify="left", show_edge=False, pad_edge=False)
     for position, heading in enumerate(headings):
         grid.add_column(escape(heading), justify="left" if position < left else "right", overflow="fold")
@@ -88,6 +88,8 @@ def progress(doing: str) -> Iterator[Report]:
 
     Where no terminal is attached only the line is printed.
     """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     started = time.monotonic()
     bar = Progress(
         TextColumn("{task.description}"),

@@ -39,6 +39,7 @@ from tacit.privacy.unit import Unit
 
 app = typer.Typer(
     name="counter",
+    add_completion=False,
     help="Publish a running count after every period, at one price for ever.",
     no_args_is_help=True,
     rich_markup_mode="rich",

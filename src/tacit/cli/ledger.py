@@ -23,6 +23,7 @@ from tacit.release.files import check_ending
 
 app = typer.Typer(
     name="ledger",
+    add_completion=False,
     help="What was spent on which data set, what remains, what is promised, and budgets.",
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, get_args, get_type_hints
 
 import typer
 
 from tacit.errors import SettingError
-from tacit.release import Rules
+
+if TYPE_CHECKING:
+    from tacit.release import Rules
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
 LEDGER: Final = "The ledger"
@@ -274,6 +276,8 @@ class RuleOptions:
 
     def rules(self) -> Rules:
         """The rules, read as people write them."""
+        from tacit.release import Rules
+
         if self.keep_suppressed and not self.suppress:
             raise SettingError(
                 "--keep-suppressed is for counts that a rule suppresses. Give --suppress, or leave it out."

@@ -292,7 +292,28 @@ def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         kind = table.schema.field(name).type
         if not (pa.types.is_dictionary(kind) if name in texts_of_cells else _is_number(pa, kind)):
             raise ValueError("a column of another type")
-    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in known}, about
+    return {name: np.concatenate([_values(pa, part) for part in table.column(name).chunks]) for name in known}, about
+
+
+def _values(pa: Any, column: Any) -> NDArray[Any]:
+    """Return a column as an array, NaN where it is blank. Arrow's own ``to_numpy`` loads pandas, which takes longer."""
+    if pa.types.is_dictionary(column.type):
+        if column.null_count:
+            raise ValueError("a label is blank")
+        labels: NDArray[Any] = np.array(column.dictionary.to_pylist(), object)
+        return np.asarray(labels[_values(pa, column.indices)])
+    present, content = column.buffers()
+    is_bit = pa.types.is_boolean(column.type)
+    values: NDArray[Any] = _bits(content) if is_bit else np.frombuffer(content, column.type.to_pandas_dtype())
+    values = values[column.offset : column.offset + len(column)]
+    if not column.null_count:
+        return values
+    is_present = _bits(present)[column.offset : column.offset + len(column)]
+    return np.where(is_present, values, np.nan)
+
+
+def _bits(content: Any) -> NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(content, np.uint8), bitorder="little").astype(bool)
 
 
 def _is_number(pa: Any, kind: Any) -> bool:

@@ -15,9 +15,6 @@ from tacit.counts.noise import (
     Unstated,
 )
 from tacit.errors import FormatError
-from tacit.statespace.filtered_noise import FilteredNoise
-from tacit.statespace.fused_noise import FusedStateNoise
-from tacit.statespace.smoothed_noise import StateSpaceNoise
 
 
 def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = None) -> Noise:
@@ -37,14 +34,32 @@ def _image_from_dict(content: Mapping[str, Any]) -> Noise:
     return LinearImage.from_dict(content, noise_from_dict)
 
 
+def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.filtered_noise import FilteredNoise  # as the next two: loaded for smoothed releases only
+
+    return FilteredNoise.from_dict(content)
+
+
+def _fused_states_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.fused_noise import FusedStateNoise
+
+    return FusedStateNoise.from_dict(content)
+
+
+def _states_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.smoothed_noise import StateSpaceNoise
+
+    return StateSpaceNoise.from_dict(content)
+
+
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "factorization": FactorizationNoise.from_dict,
-    "filtered": FilteredNoise.from_dict,
-    "fused states": FusedStateNoise.from_dict,
+    "filtered": _filtered_from_dict,
+    "fused states": _fused_states_from_dict,
     "oracle": OracleNoise.from_dict,
     "linear image": _image_from_dict,
     "sampled tree": SampledTreeNoise.from_dict,
-    "state space": StateSpaceNoise.from_dict,
+    "state space": _states_from_dict,
     "tree": TreeNoise.from_dict,
     "unstated": Unstated.from_dict,
 }
