@@ -1,0 +1,224 @@
+"""Switch off one rule of smoothing and forecasting at a time, on worlds that the model was never tuned on.
+
+    python -m experiments.ablations.run --seeds 20
+    python -m experiments.ablations.run --worlds closures storms --rules "level shifts" --seeds 5 --more
+
+Seeds are fresh in every run unless ``--seed`` names them, and are printed. Every measurement is written to
+``out/ablations/runs.csv`` as soon as it is made; ``--more`` adds to that file, so that a run may be stopped and seeds
+added later. Leaves with 1 if a figure lies outside its tolerance in expected.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import secrets
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from experiments.ablations.rules import FIT, RULES, Rule, replaced, switched_off
+from experiments.ablations.summary import COLUMNS, FULL, Run, figures, findings_of, printed
+from experiments.ablations.worlds import KINDS, World, draw
+from experiments.findings import ROOT, read_expected, report, write_findings
+from experiments.refinement.run import uncut_limits
+from experiments.worlds import reported
+from numpy.typing import NDArray
+
+from tacit.counts.count_law import CountLaw
+from tacit.counts.estimate import Estimate
+from tacit.counts.series import Series
+from tacit.counts.tally import ExactTally
+from tacit.domain import sum_groups
+from tacit.forecast.share_forecaster import ShareForecaster
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.planner import choose
+from tacit.mechanisms.registry import plan_for
+from tacit.postprocess import smooth
+from tacit.privacy.spend import Spend
+from tacit.randomness import SeededRandomness
+
+FloatArray = NDArray[np.float64]
+Scores = dict[str, tuple[float, float, float]]
+"""By period: the mean absolute error, and what intervals of 80 and of 95 % cover."""
+
+HERE: Final = Path(__file__).parent
+HORIZON: Final = 7
+TEST_DAYS: Final = 56  # at the end of every world; half as many make the errors of forecasts half as sure again
+STRIDE: Final = 3  # days between origins: coprime to 7, so that origins fall on all weekdays
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", nargs="+", choices=list(KINDS), help="all if left out")
+    parser.add_argument(
+        "--rules", nargs="+", choices=[rule.name for rule in RULES], metavar="RULE", help="all if left out"
+    )
+    parser.add_argument("--seeds", type=int, help="how many worlds of each kind")
+    parser.add_argument("--seed", type=int, nargs="+", help="these seeds instead of fresh ones")
+    parser.add_argument("--more", action="store_true", help="add to what earlier runs left in the folder")
+    parser.add_argument("--reduced", action="store_true", help="a small size, in seconds")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / HERE.name, help="where its findings are left")
+    chosen = parser.parse_args(arguments)
+    params = tomllib.loads((HERE / "params.toml").read_text(encoding="utf-8"))
+    settings = params["reduced" if chosen.reduced else "run"]
+    seeds = chosen.seed or [secrets.randbits(31) for _ in range(chosen.seeds or settings["seeds"])]
+    kinds = chosen.worlds or settings.get("worlds", list(KINDS))
+    names = chosen.rules or settings.get("rules", [rule.name for rule in RULES])
+    rules = [rule for rule in RULES if rule.name in names]
+    print(f"Seeds {' '.join(map(str, seeds))}", flush=True)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    path = chosen.out / "runs.csv"
+    is_new = not (chosen.more and path.is_file())
+    with path.open("w" if is_new else "a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(COLUMNS)
+        for seed in seeds:
+            for kind in kinds:
+                world = draw(kind, seed, tiny=chosen.reduced)
+                print(world, flush=True)
+                writer.writerows(one.row() for one in measured(world, rules))
+                file.flush()
+    return summarized(chosen.out, params, is_reduced=chosen.reduced)
+
+
+def summarized(out: Path, params: Mapping[str, Any], *, is_reduced: bool) -> int:
+    """Print what all runs of a folder say together, leave it there, and compare it with what is expected."""
+    runs = Run.read(out / "runs.csv")
+    print(printed(runs, params["coverage"]))
+    measured_figures = figures(runs)
+    with (out / "figures.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("name", "measured"), *measured_figures.items()])
+    command = f"python -m experiments.{HERE.name}.run" + (" --reduced" if is_reduced else "")
+    write_findings(out, experiment=HERE.name, command=command, findings=findings_of(runs, params["coverage"]))
+    expected = read_expected(HERE / ("expected-reduced.csv" if is_reduced else "expected.csv"))
+    return report(measured_figures, expected)
+
+
+def measured(world: World, rules: Sequence[Rule]) -> Iterator[Run]:
+    """The scores of the full model, and of the model without each rule, for every use of it."""
+    for use, score in uses_of(world).items():
+        kept: dict[str, Any] = {}
+        for rule in (None, *(rule for rule in rules if use in rule.uses)):
+            with replaced(FIT, remembering(kept, rule)), switched_off(rule):
+                scores = score()
+            for period, (error, cover_80, cover_95) in scores.items():
+                name = FULL if rule is None else rule.name
+                yield Run(use, world.kind, world.seed, name, period, error, cover_80, cover_95)
+
+
+def remembering(kept: dict[str, Any], rule: Rule | None) -> Callable[[Any], Any]:
+    """The fit of the full model is made once: a rule that does not touch it takes it again for the same arguments."""
+
+    def instead(fit: Any) -> Any:
+        def fitted(*arguments: Any) -> Any:
+            if rule is not None and rule.is_of_fit:
+                return fit(*arguments)
+            key = digest(arguments)
+            if key not in kept:
+                kept[key] = fit(*arguments)
+            return kept[key]
+
+        return fitted
+
+    return instead
+
+
+def digest(value: Any) -> str:
+    """A number for anything made of arrays, dataclasses and plain values: equal for equal things."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    if is_dataclass(value):
+        value = [getattr(value, part.name) for part in fields(value)]
+    if isinstance(value, list | tuple):
+        return hashlib.sha256("".join(map(digest, value)).encode()).hexdigest()
+    return repr(value)
+
+
+def uses_of(world: World) -> dict[str, Callable[[], Scores]]:
+    """What is measured of a world: smoothed local counts, a curator's smoothed counts, and forecasts of local ones."""
+    domain = world.domain
+    mechanism = choose(domain.shape[1], world.local_epsilon).candidate.name
+    plan = plan_for(domain, mechanism=mechanism, epsilon=world.local_epsilon)
+    local = reported(plan, world.counts, SeededRandomness(world.seed))
+    central_plan = central_plan_for(domain, epsilon=world.curator_epsilon)
+    tree = central_mechanism_of(central_plan)
+    spend = Spend.simulation(tree.cost, seed=world.seed)
+    curated = tree.release(ExactTally(world.counts), central_plan, spend=spend)
+    missing = world.gaps if world.is_told else None
+    return {
+        "local": lambda: of_smoothed(world, smooth(local)),
+        "curator": lambda: of_smoothed(world, smooth(curated, missing=world.gaps if world.gaps.any() else None)),
+        "forecast": lambda: of_forecasts(world, Series.of(local, missing=missing)),
+    }
+
+
+def of_smoothed(world: World, smoothed: Estimate) -> Scores:
+    """Errors and coverage of days, months and totals of places; days on which nothing was counted are left out."""
+    found: Scores = {}
+    n_days = len(world.counts)
+    for period in ("day", "month", "total"):
+        if period == "day":
+            estimate, groups, open_rows = smoothed, np.arange(n_days), ~world.gaps
+        elif period == "month":
+            domain, groups, _ = smoothed.domain.coarsen(time="month")
+            estimate, open_rows = smoothed.coarsen(time="month"), np.ones(domain.shape[0], bool)
+        else:
+            groups, open_rows = np.zeros(n_days, np.int64), np.ones(1, bool)
+            estimate = all_time(smoothed)
+        truth = sum_groups(world.counts, groups, n_groups=len(open_rows), axis=0)[open_rows]
+        covers = []
+        for level in (0.80, 0.95):
+            lower, upper = (limit[open_rows] for limit in uncut_limits(estimate, level))
+            # a count is spread over its unit: an end of the interval inside of it covers a part
+            covers.append(float(np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1).mean()))
+        error = float(np.abs(estimate.values[open_rows] - truth).mean())
+        found[period] = (error, covers[0], covers[1])
+    return found
+
+
+def all_time(estimate: Estimate) -> Estimate:
+    """All days of each place together, as an estimate of a single bin."""
+    n_days, n_places = estimate.domain.shape
+    groups = np.zeros(n_days, np.int64)
+    return replace(
+        estimate,
+        domain=replace(estimate.domain, time=estimate.domain.time.with_end(1)),
+        values=estimate.values.sum(axis=0, keepdims=True),
+        noise=estimate.noise.coarsen(groups, np.arange(n_places), (1, n_places)),
+        totals=None,
+    )
+
+
+def of_forecasts(world: World, series: Series) -> Scores:
+    """Errors and coverage up to a week ahead: of days and weeks of places, and of days of all places together."""
+    first = len(world.counts) - TEST_DAYS
+    forecaster = ShareForecaster().fit(series.until(first))
+    origins = np.arange(first, len(world.counts) - HORIZON + 1, STRIDE)
+    forecasts = forecaster.predict_from(series, origins, HORIZON)
+    days = origins[:, None] + np.arange(HORIZON)
+    truth, is_open = world.counts[days].astype(np.float64), ~world.gaps[days]
+    found = {
+        "day": of_law(forecasts.counts, truth, is_open),
+        "total": of_law(forecasts.totals, truth.sum(axis=2), is_open),
+    }
+    if is_open[0].all():
+        week = forecaster.predict(HORIZON).sums
+        found["week"] = of_law(week, truth[0].sum(axis=0), np.ones(len(week.means), bool))
+    return found
+
+
+def of_law(law: CountLaw, counts: FloatArray, is_open: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """The mean absolute error and the coverage of both levels; days on which nothing was counted are left out."""
+    cover_80, cover_95 = (float(law.coverage(counts, level)[is_open].mean()) for level in (0.80, 0.95))
+    return float(np.abs(law.means - counts)[is_open].mean()), cover_80, cover_95
+
+
+if __name__ == "__main__":
+    sys.exit(main())
