@@ -81,7 +81,7 @@ def main() -> None:
     print_machine("tacit", "opendp", "numpy", "numba", "cryptography")
     rows = [row for row in ROWS if len(sys.argv) == 1 or any(w.lower() in row.title.lower() for w in sys.argv[1:])]
     print_checksums(rows)
-    _kernels.WORTH_LOADING = 0  # as after half a second of work  # type: ignore[misc]
+    _kernels.WORTH_LOADING = 0  # compiled kernels alone  # type: ignore[misc]
     keystream = keystream_bytes_per_second()
     print(f"keystream {keystream / 1e9:.1f} GB/s\n")
     headings = ["noise", "tacit", "OpenDP", "tacit is × faster", "target", "keystream each", "share of limit"]

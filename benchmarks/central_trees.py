@@ -39,7 +39,7 @@ Ranges = tuple[NDArray[np.int64], NDArray[np.int64]]
 def main() -> None:
     pin_to_one_core()
     print_machine("tacit", "opendp", "numpy", "numba", "cryptography")
-    _kernels.WORTH_LOADING = 0  # as after half a second of work  # type: ignore[misc]
+    _kernels.WORTH_LOADING = 0  # compiled kernels alone  # type: ignore[misc]
     rng = np.random.default_rng(16)
     counts = rng.poisson(50, N_LEAVES)
     ranges = random_ranges(rng, N_RANGES)

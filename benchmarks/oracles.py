@@ -281,7 +281,7 @@ ROWS: list[Callable[[], Row]] = [
 def main() -> None:
     pin_to_one_core()
     print_machine("tacit", "multi-freq-ldpy", "pure-ldp", "opendp", "numpy", "numba", "cryptography")
-    _kernels.WORTH_LOADING = 0  # as after half a second of work  # type: ignore[misc]
+    _kernels.WORTH_LOADING = 0  # compiled kernels alone  # type: ignore[misc]
     print(f"keystream {_keystream_bytes_per_second() / 1e9:.1f} GB/s, epsilon {EPSILON:g}\n")
     lines = []
     for make in ROWS:

@@ -162,13 +162,21 @@ def test_counts_by_bin_are_equal(n_cells: int) -> None:
     assert counted.tolist() == right.tolist()
 
 
-def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
-    half = _kernels.WORTH_LOADING // 2
-    assert _kernels.coin_kernels(half) is coins_plain
-    assert _kernels.unary_kernels(half - 1) is unary_plain
-    assert _kernels.coin_kernels(1) is coins
-    assert _kernels.unary_kernels(1) is unary
+def test_the_size_of_a_call_alone_chooses_its_kernels() -> None:
+    for _ in range(2):  # whatever was asked before
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING) is coins
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING - 1) is coins_plain
+        assert _kernels.unary_kernels(_kernels.WORTH_LOADING) is unary
+        assert _kernels.unary_kernels(_kernels.WORTH_LOADING - 1) is unary_plain
+
+
+def test_a_full_block_of_reports_is_compiled() -> None:
+    from tacit.collection.wire.drawing import BLOCK_REPORTS
+
+    assert _kernels.unary_kernels(16 * BLOCK_REPORTS) is unary
+    for choose in (_kernels.response_kernels, _kernels.hadamard_kernels, _kernels.integer_kernels):
+        assert not choose(BLOCK_REPORTS).__name__.endswith("_plain")
+        assert choose(BLOCK_REPORTS - 1).__name__.endswith("_plain")
 
 
 def test_without_numba_plain_kernels_serve_for_good(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,6 @@ def test_counts_are_those_of_the_signs_in_the_matrix(kernels):
     assert (counts[0] == (matrix(5)[1:, columns] == 1).sum(axis=1)).all()
 
 
-def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch):
-    monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
-    assert _kernels.hadamard_kernels(_kernels.WORTH_LOADING - 1) is hadamard_plain
-    assert _kernels.hadamard_kernels(1) is hadamard
+def test_the_size_of_a_call_alone_chooses_its_kernels():
+    assert _kernels.hadamard_kernels(_kernels.WORTH_LOADING) is hadamard
+    assert _kernels.hadamard_kernels(1) is hadamard_plain

@@ -94,7 +94,6 @@ def test_reports_of_any_width_are_counted_alike(degree: int, bits: int) -> None:
     assert (results[0] == results[1]).all()
 
 
-def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
-    assert _kernels.hashing_kernels(_kernels.WORTH_LOADING - 1) is hashing_plain
-    assert _kernels.hashing_kernels(1) is hashing
+def test_the_size_of_a_call_alone_chooses_its_kernels() -> None:
+    assert _kernels.hashing_kernels(_kernels.WORTH_LOADING) is hashing
+    assert _kernels.hashing_kernels(1) is hashing_plain

@@ -105,12 +105,11 @@ def test_wrong_subsets_are_those_of_another_size_or_beyond_the_cells():
         assert kernels.count_wrong(rows, 3, 2) == 4
 
 
-def test_plain_kernels_serve_until_loading_numba_pays(monkeypatch):
+def test_the_size_of_a_call_alone_chooses_its_kernels():
     for choose, plain, compiled in (
         (_kernels.integer_kernels, integers_plain, integers),
         (_kernels.response_kernels, response_plain, response),
         (_kernels.subset_kernels, subset_plain, subset),
     ):
-        monkeypatch.setattr(_kernels, "_n_bits_so_far", 0)
-        assert choose(_kernels.WORTH_LOADING - 1) is plain
-        assert choose(1) is compiled
+        assert choose(_kernels.WORTH_LOADING) is compiled
+        assert choose(1) is plain

@@ -1,15 +1,17 @@
 """Compiled loops: arrays in, arrays out, no checks, no randomness.
 
-Each set of kernels stands twice: compiled by numba (``coins``, ``unary``) and in plain NumPy
-(``coins_plain``, ``unary_plain``). Both write the same bytes, so which one runs is a question of speed alone. A
-device need not have numba, and one report is not worth the second that loading it takes: plain kernels
-serve until they have done as much work as loading numba costs, compiled ones from then on.
+Most sets of kernels stand twice: compiled by numba (``coins``, ``unary``) and in plain NumPy (``coins_plain``,
+``unary_plain``). Integer kernels and those of trees write the same bytes either way; those of the likelihood differ in
+last digits. A device need not have numba, and one report is not worth the second that loading it takes. The size of
+a call alone decides which twin serves it, so that a release does not depend on what ran before in the process.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from importlib import import_module
+from typing import Final, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -61,10 +63,44 @@ __all__ = [
     "unary_kernels",
 ]
 
-WORTH_LOADING: Final = 1 << 26
-"""Bits of work that plain kernels do in about half a second: what it takes to load numba and kernels kept on disk."""
+WORTH_LOADING: Final = 1 << 20
+"""Bits of work in one call from which compiled kernels serve it: plain ones take about 8 ms.
 
-_n_bits_so_far = 0
+Reports are written in blocks of 2**16 (``tacit.collection.wire.drawing``), so a full block of 16 cells is compiled.
+Double it, and blocks of few cells are written up to 20 times slower; halve it, and jobs of 30,000 reports wait for
+numba to load (0.6 s).
+"""
+
+_Kernels = TypeVar("_Kernels")
+
+
+@dataclass(frozen=True)
+class _Loader(Generic[_Kernels]):
+    """The kernels of one name for a call of so many steps; a step is as much work as ``bits``."""
+
+    name: str
+    bits: int
+
+    def __call__(self, n_steps: int) -> _Kernels:
+        is_compiled = n_steps * self.bits >= WORTH_LOADING and available()
+        return cast(_Kernels, import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain")))
+
+
+# A step of 16 bits is compiled from a block of 2**16 on, one of 2**20 bits always: those have no use without numba.
+coin_kernels: Final = _Loader[CoinKernels]("coins", 1)  # a step: a coin
+unary_kernels: Final = _Loader[UnaryKernels]("unary", 1)  # a bit of a row
+subset_kernels: Final = _Loader[SubsetKernels]("subset", 1)  # a bit of a row
+likelihood_kernels: Final = _Loader[LikelihoodKernels]("likelihood", 1)  # a cell that a report may support
+hashing_kernels: Final = _Loader[HashingKernels]("hashing", 8)  # a bit written, or an addition when counting
+hadamard_kernels: Final = _Loader[HadamardKernels]("hadamard", 16)  # a column, or an addition of a transform
+integer_kernels: Final = _Loader[IntegerKernels]("integers", 16)  # an integer
+response_kernels: Final = _Loader[ResponseKernels]("response", 16)  # a report
+tree_kernels: Final = _Loader[TreeKernels]("tree", 16)  # a range at one level of the tree
+inversion_kernels: Final = _Loader[InversionKernels]("inversion", 64)  # a draw: counters draw 2**14 at once
+buffer_kernels: Final = _Loader[BufferKernels]("buffers", 1 << 10)  # a bin: a thousand operations of Python
+state_space_kernels: Final = _Loader[StateSpaceKernels]("state_space", 1 << 20)
+summed_kernels: Final = _Loader[SummedKernels]("summed", 1 << 20)
+state_kernels: Final = _Loader[StateKernels]("states", 1 << 20)
 
 
 @cache
@@ -77,163 +113,3 @@ def available() -> bool:
     except ImportError:  # not installed, or refusing this version of NumPy
         return False
     return True
-
-
-def coin_kernels(n_bits: int) -> CoinKernels:
-    """The kernels to toss ``n_bits`` coins with."""
-    if _is_worth_loading(n_bits):
-        from tacit._base.kernels import coins
-
-        return coins
-    from tacit._base.kernels import coins_plain
-
-    return coins_plain
-
-
-def unary_kernels(n_bits: int) -> UnaryKernels:
-    """The kernels to write or count rows of ``n_bits`` bits in all with."""
-    if _is_worth_loading(n_bits):
-        from tacit._base.kernels import unary
-
-        return unary
-    from tacit._base.kernels import unary_plain
-
-    return unary_plain
-
-
-def hadamard_kernels(n_steps: int) -> HadamardKernels:
-    """The kernels to draw or count columns with: a step is a column, or an addition of a transform."""
-    if _is_worth_loading(n_steps):
-        from tacit._base.kernels import hadamard
-
-        return hadamard
-    from tacit._base.kernels import hadamard_plain
-
-    return hadamard_plain
-
-
-def integer_kernels(n_integers: int) -> IntegerKernels:
-    """The kernels to draw ``n_integers`` integers with: each about as much work as a bit."""
-    if _is_worth_loading(n_integers):
-        from tacit._base.kernels import integers
-
-        return integers
-    from tacit._base.kernels import integers_plain
-
-    return integers_plain
-
-
-def response_kernels(n_reports: int) -> ResponseKernels:
-    """The kernels to write or count ``n_reports`` named cells with: each about as much work as a bit."""
-    if _is_worth_loading(n_reports):
-        from tacit._base.kernels import response
-
-        return response
-    from tacit._base.kernels import response_plain
-
-    return response_plain
-
-
-def subset_kernels(n_bits: int) -> SubsetKernels:
-    """The kernels to write or check subsets of ``n_bits`` bits in all with."""
-    if _is_worth_loading(n_bits):
-        from tacit._base.kernels import subset
-
-        return subset
-    from tacit._base.kernels import subset_plain
-
-    return subset_plain
-
-
-def hashing_kernels(n_bits: int) -> HashingKernels:
-    """The kernels to write hashed reports of ``n_bits`` bits in all with, or to count them in as many steps."""
-    if _is_worth_loading(n_bits):
-        from tacit._base.kernels import hashing
-
-        return hashing
-    from tacit._base.kernels import hashing_plain
-
-    return hashing_plain
-
-
-def tree_kernels(n_steps: int) -> TreeKernels:
-    """The kernels to ask for ranges with: a step is a range at one level of the tree, about as much work as 64 bits."""
-    if _is_worth_loading(64 * n_steps):
-        from tacit._base.kernels import tree
-
-        return tree
-    from tacit._base.kernels import tree_plain
-
-    return tree_plain
-
-
-def inversion_kernels(n_draws: int) -> InversionKernels:
-    """The kernels to make ``n_draws`` draws from tables with: each about as much work as eight bits."""
-    if _is_worth_loading(8 * n_draws):
-        from tacit._base.kernels import inversion
-
-        return inversion
-    from tacit._base.kernels import inversion_plain
-
-    return inversion_plain
-
-
-def buffer_kernels(n_bins: int) -> BufferKernels:
-    """The kernels to take noise back in ``n_bins`` bins with: each as much work for plain ones as thousands of bits."""
-    if _is_worth_loading(n_bins << 13):
-        from tacit._base.kernels import buffers
-
-        return buffers
-    from tacit._base.kernels import buffers_plain
-
-    return buffers_plain
-
-
-def state_space_kernels(n_steps: int) -> StateSpaceKernels:
-    """The kernels for series that drift: a step is a time and series, as much work as a hundred bits for each term."""
-    if _is_worth_loading(n_steps << 7):
-        from tacit._base.kernels import state_space
-
-        return state_space
-    from tacit._base.kernels import state_space_plain
-
-    return state_space_plain
-
-
-def summed_kernels(n_steps: int) -> SummedKernels:
-    """The kernels for series of which sums were seen too: a step as for series that drift."""
-    if _is_worth_loading(n_steps << 7):
-        from tacit._base.kernels import summed
-
-        return summed
-    from tacit._base.kernels import summed_plain
-
-    return summed_plain
-
-
-def state_kernels(n_steps: int) -> StateKernels:
-    """The kernels for what a filter knows: a step as for series that drift."""
-    if _is_worth_loading(n_steps << 7):
-        from tacit._base.kernels import states
-
-        return states
-    from tacit._base.kernels import states_plain
-
-    return states_plain
-
-
-def likelihood_kernels(n_bits: int) -> LikelihoodKernels:
-    """The kernels to weigh reports with, of ``n_bits`` supports in all."""
-    if _is_worth_loading(n_bits):
-        from tacit._base.kernels import likelihood
-
-        return likelihood
-    from tacit._base.kernels import likelihood_plain
-
-    return likelihood_plain
-
-
-def _is_worth_loading(n_bits: int) -> bool:
-    global _n_bits_so_far
-    _n_bits_so_far += n_bits
-    return _n_bits_so_far >= WORTH_LOADING and available()

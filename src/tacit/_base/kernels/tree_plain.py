@@ -1,4 +1,4 @@
-"""The tree kernels in plain NumPy: what the compiled ones must equal, up to the last digits.
+"""The tree kernels in plain NumPy: what the compiled ones must equal, bit for bit: both add in one order.
 
 A tree is two tables. ``links`` holds, for every node numbered from the root down, the number of its parent and a row;
 the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.counts.tree_least_squares.ranges` says
@@ -32,7 +32,7 @@ def range_moments(
         single = np.flatnonzero(left == right)
         node = rows[links[left[single], 1]].T
         variances[part][single] = node[10]
-        cumulants[part][single] = node[9] + node[7] ** 4 * node[4]
+        cumulants[part][single] = node[9] + _fourth(node[7]) * node[4]
         _meet(left, right, np.flatnonzero(left != right), links, rows, variances[part], cumulants[part])
 
 
@@ -87,16 +87,27 @@ def _moments(
     share = total * left[2]
     variance = rest + square - total * share + share * share * above[10]
     drift = share * ((1 - above[3]) * above[7] - 1)
-    cumulant = share**4 * above[9] + (above[3] * share * above[7]) ** 4 * above[8]
-    cumulant += drift**4 * (right[6] + left[5]) + (1 + drift) ** 4 * (right[5] - left[5] - left[4])
-    for path, is_left in ((left_path, True), (right_path, False)):
-        node, weight = path[-1]
-        on_node = weight + drift
-        for child, child_weight in path[-2::-1]:
-            cumulant = cumulant + (node[3] * on_node) ** 4 * node[8]
-            shift = (1 - node[3]) * on_node - weight
-            outside, within = (child[5], child[6]) if is_left else (child[6], child[5])
-            cumulant = cumulant + shift**4 * outside + (1 + shift) ** 4 * within
-            node, weight, on_node = child, child_weight, child_weight + shift
-        cumulant = cumulant + on_node**4 * node[4]
-    return variance, cumulant
+    cumulant = _fourth(share) * above[9] + _fourth(above[3] * share * above[7]) * above[8]
+    cumulant = cumulant + _fourth(drift) * (right[6] + left[5])
+    cumulant = cumulant + _fourth(1 + drift) * (right[5] - left[5] - left[4])
+    cumulant = cumulant + _descend(left_path, drift, is_left=True)
+    return variance, cumulant + _descend(right_path, drift, is_left=False)
+
+
+def _descend(
+    path: list[tuple[NDArray[np.float64], NDArray[np.float64]]], drift: NDArray[np.float64], *, is_left: bool
+) -> NDArray[np.float64]:
+    node, weight = path[-1]
+    on_node, cumulant = weight + drift, np.zeros(drift.shape)
+    for child, child_weight in path[-2::-1]:
+        cumulant = cumulant + _fourth(node[3] * on_node) * node[8]
+        shift = (1 - node[3]) * on_node - weight
+        outside, within = (child[5], child[6]) if is_left else (child[6], child[5])
+        cumulant = cumulant + (_fourth(shift) * outside + _fourth(1 + shift) * within)
+        node, weight, on_node = child, child_weight, child_weight + shift
+    cumulant += _fourth(on_node) * node[4]
+    return cumulant
+
+
+def _fourth(number: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.square(np.square(number))
