@@ -9,6 +9,8 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from small_worlds import days_and_places, simulated_estimate
@@ -22,14 +24,14 @@ SECONDS = 40  # much of it to import libraries on a machine that does other thin
 HUGE = 1 << 40
 
 
-def refused_in_little(tmp_path, script: str) -> str:
+def refused_in_little(tmp_path, script: str, *, memory: int = MEMORY) -> str:
     """Run a script under limits; it must end in a TacitError, whose words are returned."""
     program = f"""
     import resource
     import numpy as np, pyarrow.parquet
     from tacit.errors import TacitError
     import tacit.release, tacit.collection.tallying, tacit.forecast.model_files
-    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+    resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))
     try:
         {script}
     except TacitError as refused:
@@ -144,3 +146,21 @@ def test_one_report_in_a_far_bin_does_not_fill_the_memory(tmp_path):
 @pytest.mark.parametrize("reader", ["tacit.plan.Plan", "tacit.release.Release", "tacit.counts.tally.Tally"])
 def test_what_never_ends_is_not_read(tmp_path, reader):
     assert "regular file" in refused_in_little(tmp_path, f"{reader}.read('/dev/zero')")
+
+
+def test_a_text_that_many_rows_of_a_parquet_file_share_is_not_spelled_out(tmp_path):
+    n_rows = 40_000
+    shared = pa.DictionaryArray.from_arrays(np.ones(n_rows, np.int32), pa.array(["north", "x" * (1 << 20)]))
+    table = pa.table({"Date": ["2025-01-01"] * n_rows, "Branch": shared})
+    pyarrow.parquet.write_table(table, tmp_path / "bomb.parquet", store_schema=False)
+    assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 21  # 40 GiB if it were
+    counted = refused_in_little(
+        tmp_path,
+        "from tacit import Domain, PlaceAxis, TimeAxis; from tacit.events import *; "
+        "domain = Domain(TimeAxis.between('2025-01-01', '2025-01-02'), PlaceAxis.of(['north', 'south'])); "
+        "events = open_events('bomb.parquet', domain=domain, "
+        "columns=EventColumns(time='Date', place='Branch'), options=ReadOptions(date_format='year-first')); "
+        "counts = events.count(); raise TacitError(f'{counts.n_counted} of {counts.n_rows} rows')",
+        memory=2 * MEMORY,  # the libraries that read tables are loaded within it
+    )
+    assert counted == f"REFUSED 0 of {n_rows} rows\n"

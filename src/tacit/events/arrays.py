@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.extras import require
+
+LONGEST_TEXT: Final = 1 << 12
+"""Bytes of one text of a table: no date, name or number has so many. A batch of 65,536 rows then has 256 MiB at most;
+twice the length is twice the memory."""
 
 
 def is_text(kind: Any) -> bool:
@@ -38,6 +42,29 @@ def text_of(column: Any) -> Any:
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
         column = readable(column) if types.is_binary(column.type) else column.cast(pa.large_string())
     return column.fill_null("") if column.null_count else column
+
+
+def bounded(column: Any) -> Any:
+    """The column of text without those longer than :data:`LONGEST_TEXT`, each by itself: they are read as missing.
+
+    >>> import pyarrow as pa
+    >>> bounded(pa.array(["Ornans", "x" * 5000])).to_pylist()
+    ['Ornans', None]
+    """
+    pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
+    if not longest_text(column) > LONGEST_TEXT:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, bounded(column.dictionary))
+    texts = column.cast(pa.large_string())
+    return pc.if_else(pc.less_equal(pc.binary_length(texts), LONGEST_TEXT), texts, None)
+
+
+def longest_text(column: Any) -> int:
+    """The bytes of the longest text of a column, or of those its rows share."""
+    pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
+    texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+    return pc.max(pc.binary_length(texts.cast(pa.large_string()))).as_py() or 0
 
 
 def readable(column: Any) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from tacit._base.extras import require
+from tacit._base.limits import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
-from tacit.events.arrays import is_text, readable
+from tacit.events.arrays import LONGEST_TEXT, bounded, is_text, longest_text, readable
 from tacit.events.mapping import ReadOptions
 from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 
@@ -26,9 +27,10 @@ class TablePiece:
     done: int
 
     def load(self) -> RawTable:
-        """Hand them over; text that is no UTF-8 must not stand in the way of other rows."""
+        """Hand them over; text that is no UTF-8, or far too long, must not stand in the way of other rows."""
         return RawTable(
-            tuple(readable(column) if is_text(column.type) else column for column in self.columns), self.n_rows
+            tuple(readable(bounded(column)) if is_text(column.type) else column for column in self.columns),
+            self.n_rows,
         )
 
 
@@ -47,7 +49,20 @@ class ParquetSource:
         self.total: int | None = file.metadata.num_rows
         self._schema = file.schema_arrow
         self.names: Sequence[str] = tuple(self._schema.names)
+        self._check_size(file.metadata)
         file.close()
+
+    def _check_size(self, metadata: Any) -> None:
+        """Refuse a file whose row groups cannot be held: a few bytes may stand for gigabytes."""
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            if any(
+                row_group.column(one).total_uncompressed_size > LARGEST_EXPANDED for one in range(row_group.num_columns)
+            ):
+                raise UnreadableFile(
+                    f"{self.name} holds more than {LARGEST_EXPANDED >> 30} GiB in one column of a row group. Write it "
+                    "again in smaller row groups."
+                )
 
     def kind(self, position: int) -> Any | None:
         """The type that the file gives a column."""
@@ -56,17 +71,34 @@ class ParquetSource:
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The file batch by batch."""
         chosen = [self.names[position] for position in positions]
-        file = self._open()
-        try:
-            batches = file.iter_batches(batch_size=self._batch_rows, columns=list(dict.fromkeys(chosen)))
+        columns = list(dict.fromkeys(chosen))
+        texts = [self.names[position] for position in positions if is_text(self._schema.types[position])]
+        with self._open() as plain, self._open(read_dictionary=texts) as shared:
+            batches = (
+                batch
+                for group in range(plain.metadata.num_row_groups)
+                for batch in (shared if self._has_long_text(shared, group, texts) else plain).iter_batches(
+                    batch_size=self._batch_rows, row_groups=[group], columns=columns
+                )
+            )
             yield from _sliced(self._guarded(batches), chosen, self._batch_rows)
-        finally:
-            file.close()
 
-    def _open(self) -> Any:
+    def _has_long_text(self, shared: Any, group: int, texts: Sequence[str]) -> bool:
+        """Return whether rows of a row group may share a long text: spelled out, a small file could fill any memory.
+
+        The dictionary of a column is known once its first row is read.
+        """
+        if not texts:
+            return False
+        first = next(shared.iter_batches(batch_size=1, row_groups=[group], columns=list(texts)), None)
+        return first is not None and any(longest_text(column) > LONGEST_TEXT for column in first.columns)
+
+    def _open(self, read_dictionary: Sequence[str] = ()) -> Any:
         pa, parquet = require("pyarrow", extra="events"), require("pyarrow.parquet", extra="events")
         return _attempt(
-            lambda: parquet.ParquetFile(self._path, pre_buffer=False, buffer_size=1 << 20),
+            lambda: parquet.ParquetFile(
+                self._path, read_dictionary=list(read_dictionary), pre_buffer=False, buffer_size=1 << 20
+            ),
             (pa.ArrowException, OSError),
             UnreadableFile(f"{self.name} is damaged: its Parquet footer cannot be read. Write or copy it again."),
         )
