@@ -131,3 +131,22 @@ def test_outcomes_that_were_never_wrong_are_guessed_on_without_those_that_were()
     seen = np.repeat([0, 1, 2, 2, 3, 3], n_runs), np.repeat([False, True, False, True, True, False], n_runs)
     rule = best_rule([Wholes()], seen, seen, claim=Claim.of(epsilon=4.0), group=1, n_runs=4_800, error=0.01).rule
     assert rule.guesses(rule.count(*seen)) == (240, 240)
+
+
+def test_few_guesses_that_were_lucky_are_not_preferred_to_many(seed):
+    """All outcomes tell the coin by e^0.81; of 400 rare ones some always look better among a few thousand runs.
+
+    The rare ones together have 4 % of the runs. Guessing on some of them only would leave a bound of 0.9 of epsilon.
+    """
+    rng, n_rare = np.random.default_rng(seed), 400
+
+    def seen(n_runs):
+        coins = rng.random(n_runs) < 0.5
+        told = coins ^ (rng.random(n_runs) > math.exp(0.81) / (1 + math.exp(0.81)))
+        rare = np.where(rng.random(n_runs) < 0.04, 1 + rng.integers(0, n_rare, n_runs), 0)
+        return 2 * rare + told, coins
+
+    settings = {"claim": Claim.of(epsilon=0.81), "group": 1, "n_runs": 1_000_000, "error": 0.01}
+    judged = seen(100_000)
+    rule = best_rule([Wholes()], seen(50_000), judged, **settings).rule
+    assert rule.guesses(rule.count(*judged))[0] > 0.9 * 100_000

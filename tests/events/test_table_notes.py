@@ -65,7 +65,8 @@ def test_dates_of_the_same_place_add_up_and_are_said(write: Write, count: Count,
 def test_towns_of_one_region_and_hours_of_one_day_do_not_repeat(write: Write, count: Count, january: Domain) -> None:
     text = "SDate,Town,N\n2018-01-01 08:00,Ornans,1\n2018-01-01 09:00,Ornans,1\n2018-01-01 08:00,Pontarlier,1\n"
     counts = count(write(text), count="N", domain=january)
-    assert counts.counts.tolist()[0] == [0, 3] or counts.counts.tolist()[0] == [3, 0]
+    assert january.place.cells == ("West", "South")
+    assert counts.counts.tolist()[0] == [0, 3]
     assert notes(counts).n_repeated == 0
     assert str(counts.table) == "4 of 5 periods have no row, and count as 0 (2018-01-02, 2018-01-03, 2018-01-04, …)"
 

@@ -354,12 +354,17 @@ def test_smoothing_and_filtering_are_told_apart_in_the_release() -> None:
 
 
 def test_below_the_noise_a_day_cannot_show_its_anomaly_and_says_so() -> None:
+    """One place has 60 events more on one day. Much noise hides them, little noise shows most of them."""
     counts = bursting(np.random.default_rng(4), 400)
-    day = 200
+    day, place = 200, 0
     counts[day] = counts[day - 1]
+    usual = counts[day, place]
+    counts[day, place] += 60
     smoothed = {epsilon: smooth(oracle_estimate(counts, epsilon, 5)) for epsilon in (0.4, 5.0)}
-    gains = {epsilon: found.noise.model.gains.mean() for epsilon, found in smoothed.items()}  # type: ignore[attr-defined]
+    gains = {epsilon: found.noise.model.gains[day].mean() for epsilon, found in smoothed.items()}  # type: ignore[attr-defined]
     assert gains[0.4] < 0.05 < 0.6 < gains[5.0]
+    shown = {epsilon: found.values[day, place] - usual for epsilon, found in smoothed.items()}
+    assert shown[0.4] < 30 < 45 < shown[5.0]
 
 
 @pytest.mark.parametrize("step", STEPS)

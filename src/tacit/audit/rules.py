@@ -18,7 +18,10 @@ Seen = tuple[Any, BoolArray]
 """Outputs and their coins."""
 
 _MOST_CUTS: Final = 48
-_MOST_SLACK: Final = 0.05
+"""How many numbers of outcomes to guess on are tried; half as many come as near, twice as many cost time only."""
+_LUCK: Final = 0.05
+"""How often any of the promises compared may lie above the truth: the usual one in twenty. Twice or half of it moves
+every promise by less than a quarter of a standard error."""
 _SCORE_SHARES: Final = np.array([0.003, 0.01, 0.03, 0.07, *np.linspace(0.125, 0.875, 13), 0.93, 0.97, 0.99, 0.997])
 """Which shares of all runs score below each step: twice as many steps find no more, half as many lose a hundredth."""
 
@@ -108,26 +111,24 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule, the bound that it promises, and how far that may be off."""
+    """A rule, and the bound that it promises."""
 
     rule: Rule
     worth: float
-    spread: float = 0.0
 
 
 def best_rule(
     views: Sequence[View], learned: Seen, judged: Seen, *, claim: Claim, group: int, n_runs: int, error: float
 ) -> Candidate:
-    """The best rule of all views: learned on some runs, judged by others, for a game of so many runs."""
+    """Return the rule of all views that promises most: learned on some runs, judged by others, for ``n_runs``."""
     aim = _guessing if claim.is_pure else _scoring
-    candidates = [aim(view, learned, judged, claim, group, n_runs, error) for view in views]
-    best = max(candidates, key=lambda one: one.worth)
-    # promises that may as well be the best: the surest of them
-    least = best.worth - _slack(best.worth, best.spread)
-    return min((one for one in candidates if one.worth >= least), key=lambda one: one.spread)
+    candidates = [aim(view, learned, judged, claim, group, n_runs, error, _LUCK / len(views)) for view in views]
+    return max(candidates, key=lambda one: one.worth)
 
 
-def _scoring(view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float) -> Candidate:
+def _scoring(
+    view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float, luck: float
+) -> Candidate:
     reduce = view.fit(*learned)
     outcomes, number = np.unique(reduce(learned[0]), return_inverse=True)
     heads, tails = (np.bincount(number[side], minlength=outcomes.size) for side in (learned[1], ~learned[1]))
@@ -147,7 +148,7 @@ def _scoring(view: View, learned: Seen, judged: Seen, claim: Claim, group: int, 
 
 
 def _guessing(
-    view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float
+    view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float, luck: float
 ) -> Candidate:
     price = claim.price(group)
     reduce = view.fit(*learned)
@@ -160,9 +161,9 @@ def _guessing(
     known = outcomes[at] == seen
     right = np.bincount(at[known], (says[at] == judged[1])[known], minlength=outcomes.size)
     made = np.bincount(at[known], minlength=outcomes.size)
-    cut, worth, spread = _cut(np.cumsum(right), np.cumsum(made), n_runs / len(seen), error)
+    cut, worth = _cut(np.cumsum(right), np.cumsum(made), n_runs / len(seen), error, luck)
     order = np.argsort(outcomes[:cut])
-    return Candidate(Guessing(view.name, reduce, outcomes[order], says[order], price), worth / price, spread / price)
+    return Candidate(Guessing(view.name, reduce, outcomes[order], says[order], price), worth / price)
 
 
 def _ordered(seen: IntArray, coins: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -177,28 +178,19 @@ def _ordered(seen: IntArray, coins: BoolArray) -> tuple[IntArray, BoolArray]:
     return outcomes[order].astype(np.int64), log_odds[order] > 0
 
 
-def _cut(right: FloatArray, made: IntArray, scale: float, error: float) -> tuple[int, float, float]:
-    """How many of the strongest outcomes to guess on, the bound this promises, and how far that may be off.
+def _cut(right: FloatArray, made: IntArray, scale: float, error: float, luck: float) -> tuple[int, float]:
+    """Return how many of the strongest outcomes to guess on, and the bound this promises.
 
-    What is judged by few guesses is drawn down by a standard error. Where several cuts promise the same within that,
-    the one with most guesses is taken: its promise is the surest.
+    A promise is the bound of a test whose share of right guesses is the lower limit of the share that was judged. The
+    limits of all cuts hold together but for ``luck``, so that few guesses are not chosen for having been lucky.
     """
     cuts = np.unique(np.searchsorted(made, np.linspace(0, made[-1], _MOST_CUTS), side="left"))
     cuts = cuts[made[cuts] > 0]
     if not cuts.size:
-        return 0, -math.inf, 0.0
-    right, n = right[cuts], made[cuts].astype(np.float64)
-    share = (right + 0.5) / (n + 1)  # half a guess more of either kind: neither share is 0
-    spread = 1 / np.sqrt((n + 1) * share * (1 - share))
-    surely = np.maximum(share - np.sqrt(share * (1 - share) / (n + 1)), 0.0)
+        return 0, -math.inf
+    n = made[cuts].astype(np.float64)
+    surely = lower_limit(right[cuts], n, error=luck / cuts.size)
     limit = lower_limit(surely * n * scale, n * scale, error=error)
-    promise = np.log(np.maximum(limit, 1e-9)) - np.log1p(-limit)
+    promise = np.log(np.maximum(limit, 1e-9)) - np.log1p(-limit)  # 1e-9 stands for no right guess at all
     best = int(np.argmax(promise))
-    least = promise[best] - _slack(float(promise[best]), float(spread[best]))
-    chosen = int(np.flatnonzero(promise >= least)[-1])
-    return int(cuts[chosen]) + 1, float(promise[best]), float(spread[chosen])
-
-
-def _slack(worth: float, spread: float) -> float:
-    """How much less may be promised by what is surer."""
-    return min(spread, _MOST_SLACK * abs(worth)) if math.isfinite(worth) else 0.0
+    return int(cuts[best]) + 1, float(promise[best])
