@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,7 @@ def test_public_names_are_pinned():
         "Cost",
         "Domain",
         "Estimate",
+        "EventColumns",
         "ExactTally",
         "Gazetteer",
         "Ledger",
@@ -50,26 +52,58 @@ def test_public_names_are_pinned():
         "PrivacyStatement",
         "RandomizingWriter",
         "Randomness",
+        "ReadOptions",
         "Release",
         "ReportFile",
         "SecureRandomness",
         "SeededRandomness",
+        "SourceDescription",
         "Spend",
         "TacitError",
         "Tally",
         "TimeAxis",
         "Unit",
         "answer_ranges",
+        "audit_plan",
         "central_mechanism_of",
         "central_plan_for",
         "curate_events",
         "estimate_tally",
+        "forecaster_named",
         "mechanism_of",
+        "open_events",
         "plan_for",
+        "randomize_events",
+        "series_of",
         "tally_reports",
     ]
     assert all(hasattr(tacit, name) for name in tacit.__all__)
-    assert set(tacit._HOMES) == set(tacit.__all__) <= set(dir(tacit))
+    assert set(tacit._HOMES) == set(tacit.__all__)
+
+
+def test_only_public_names_and_rooms_are_listed():
+    rooms = {path.stem for path in Path(tacit.__file__).parent.iterdir() if path.suffix in ("", ".py")}
+    public = {room for room in rooms if not room.startswith("_")} - {"cli"}
+    assert dir(tacit) == sorted({*tacit.__all__, *public})
+
+
+def test_rooms_and_what_they_offer_are_reached_without_another_import():
+    script = (
+        "import tacit; print(tacit.audit.audit_plan.__name__, tacit.forecast.ShareForecaster.__name__, "
+        "tacit.mechanisms.planner.choose.__name__, tacit.forecast.calendar.public_holidays.__name__)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["audit_plan", "ShareForecaster", "choose", "public_holidays"]
+
+
+@pytest.mark.parametrize("room", [tacit.forecast, tacit.postprocess])
+def test_every_name_that_a_room_lists_is_there(room):
+    assert dir(room) == sorted(room.__all__)
+    assert all(hasattr(room, name) for name in room.__all__)
+
+
+def test_every_forecaster_of_the_table_is_offered():
+    assert {entry.type for entry in tacit.forecast.FORECASTERS.values()} <= set(tacit.forecast.__all__)
 
 
 def test_an_unknown_name_is_refused_as_python_does():

@@ -15,14 +15,23 @@ to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` le
 >>> report.shape  # one report of one byte, whatever the value
 (1, 1)
 
-Names are loaded when they are first used, so that importing the package costs nothing.
+The four tasks begin here, too: devices report (:func:`open_events`, :func:`plan_for`, :func:`randomize_events`,
+:func:`tally_reports`, :func:`estimate_tally`); a curator releases (:func:`central_plan_for`, :func:`curate_events`);
+what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of ``tacit.forecast``); a claim is
+audited (:func:`audit_plan`, and the rest of ``tacit.audit``).
+
+Names and rooms (``tacit.forecast``, ``tacit.audit``) are loaded when they are first used, so that importing the package
+costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tacit.audit import audit_plan
     from tacit.collection.curating import curate_events
+    from tacit.collection.randomizing import randomize_events
     from tacit.collection.tallying import estimate_tally, tally_reports
     from tacit.collection.wire import RandomizingWriter, ReportFile
     from tacit.counts.estimate import Answer, Estimate
@@ -30,6 +39,8 @@ if TYPE_CHECKING:
     from tacit.counts.tally import ExactTally, Tally
     from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
     from tacit.errors import TacitError
+    from tacit.events import EventColumns, ReadOptions, SourceDescription, open_events
+    from tacit.forecast import forecaster_named, series_of
     from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
     from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
     from tacit.plan import Plan
@@ -51,6 +62,7 @@ __all__ = [
     "Cost",
     "Domain",
     "Estimate",
+    "EventColumns",
     "ExactTally",
     "Gazetteer",
     "Ledger",
@@ -59,25 +71,49 @@ __all__ = [
     "PrivacyStatement",
     "RandomizingWriter",
     "Randomness",
+    "ReadOptions",
     "Release",
     "ReportFile",
     "SecureRandomness",
     "SeededRandomness",
+    "SourceDescription",
     "Spend",
     "TacitError",
     "Tally",
     "TimeAxis",
     "Unit",
     "answer_ranges",
+    "audit_plan",
     "central_mechanism_of",
     "central_plan_for",
     "curate_events",
     "estimate_tally",
+    "forecaster_named",
     "mechanism_of",
+    "open_events",
     "plan_for",
+    "randomize_events",
+    "series_of",
     "tally_reports",
 ]
 
+_ROOMS: Final = (
+    "audit",
+    "collection",
+    "counts",
+    "domain",
+    "errors",
+    "events",
+    "forecast",
+    "mechanisms",
+    "pages",
+    "plan",
+    "postprocess",
+    "privacy",
+    "randomness",
+    "release",
+    "statespace",
+)
 _HOMES: Final = {
     "Answer": "tacit.counts.estimate",
     "Box": "tacit.domain",
@@ -86,6 +122,7 @@ _HOMES: Final = {
     "Cost": "tacit.privacy.cost",
     "Domain": "tacit.domain",
     "Estimate": "tacit.counts.estimate",
+    "EventColumns": "tacit.events",
     "ExactTally": "tacit.counts.tally",
     "Gazetteer": "tacit.domain",
     "Ledger": "tacit.privacy.ledger",
@@ -95,33 +132,30 @@ _HOMES: Final = {
     "PrivacyStatement": "tacit.release",
     "RandomizingWriter": "tacit.collection.wire",
     "Randomness": "tacit.randomness",
+    "ReadOptions": "tacit.events",
     "Release": "tacit.release",
     "ReportFile": "tacit.collection.wire",
     "SecureRandomness": "tacit.randomness",
     "SeededRandomness": "tacit.randomness",
+    "SourceDescription": "tacit.events",
     "Spend": "tacit.privacy.ledger",
     "TacitError": "tacit.errors",
     "Tally": "tacit.counts.tally",
     "TimeAxis": "tacit.domain",
     "Unit": "tacit.privacy.unit",
     "answer_ranges": "tacit.counts.query",
+    "audit_plan": "tacit.audit",
     "central_mechanism_of": "tacit.mechanisms.central.table",
     "central_plan_for": "tacit.mechanisms.central.table",
     "curate_events": "tacit.collection.curating",
     "estimate_tally": "tacit.collection.tallying",
+    "forecaster_named": "tacit.forecast",
     "mechanism_of": "tacit.mechanisms.registry",
+    "open_events": "tacit.events",
     "plan_for": "tacit.mechanisms.registry",
+    "randomize_events": "tacit.collection.randomizing",
+    "series_of": "tacit.forecast",
     "tally_reports": "tacit.collection.tallying",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+__getattr__, __dir__ = lazy_names(__name__, _HOMES | {room: f"tacit.{room}" for room in _ROOMS})

@@ -1,11 +1,63 @@
 """Forecasts of counts from private data: what to expect tomorrow, in each place and in all.
 
-A :class:`Forecaster` sees a :class:`~tacit.counts.series.Series` and nothing else of the data.
+A :class:`Forecaster` sees the :func:`series_of` a release and nothing else of the data. Find one by name
+(:func:`forecaster_named`) or take its class: :class:`ShareForecaster`, :class:`WeekdayMean`, :class:`SeasonalNaive`,
+:class:`BoostingForecaster`, :class:`PaperForecaster`. Names are loaded when they are first used.
 """
 
-from tacit.counts.count_law import CountLaw
-from tacit.forecast.forecast import Forecast, Forecasts
-from tacit.forecast.forecaster import Forecaster
-from tacit.statespace.covariates import Covariates
+from typing import TYPE_CHECKING
 
-__all__ = ["CountLaw", "Covariates", "Forecast", "Forecaster", "Forecasts"]
+from tacit._base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.counts.count_law import CountLaw
+    from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
+    from tacit.forecast.boosting import BoostingForecaster
+    from tacit.forecast.calendar import calendar_covariates
+    from tacit.forecast.crews import crews_for
+    from tacit.forecast.forecast import Forecast, Forecasts
+    from tacit.forecast.forecaster import Forecaster
+    from tacit.forecast.paper import PaperForecaster
+    from tacit.forecast.past import series_of
+    from tacit.forecast.share_forecaster import ShareForecaster
+    from tacit.forecast.table import FORECASTERS, forecaster_named
+    from tacit.statespace.covariates import Covariates
+
+__all__ = [
+    "FORECASTERS",
+    "BoostingForecaster",
+    "CountLaw",
+    "Covariates",
+    "Forecast",
+    "Forecaster",
+    "Forecasts",
+    "PaperForecaster",
+    "SeasonalNaive",
+    "ShareForecaster",
+    "WeekdayMean",
+    "calendar_covariates",
+    "crews_for",
+    "forecaster_named",
+    "series_of",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "FORECASTERS": "tacit.forecast.table",
+        "BoostingForecaster": "tacit.forecast.boosting",
+        "CountLaw": "tacit.counts.count_law",
+        "Covariates": "tacit.statespace.covariates",
+        "Forecast": "tacit.forecast.forecast",
+        "Forecaster": "tacit.forecast.forecaster",
+        "Forecasts": "tacit.forecast.forecast",
+        "PaperForecaster": "tacit.forecast.paper",
+        "SeasonalNaive": "tacit.forecast.baselines",
+        "ShareForecaster": "tacit.forecast.share_forecaster",
+        "WeekdayMean": "tacit.forecast.baselines",
+        "calendar_covariates": "tacit.forecast.calendar",
+        "crews_for": "tacit.forecast.crews",
+        "forecaster_named": "tacit.forecast.table",
+        "series_of": "tacit.forecast.past",
+    },
+)

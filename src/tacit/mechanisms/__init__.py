@@ -1,1 +1,5 @@
 """What makes counts private: local randomizers, a curator's noise, running counters, and the choice among them."""
+
+from tacit._base.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, {})
