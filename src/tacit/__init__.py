@@ -17,8 +17,8 @@ to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` le
 
 The four tasks begin here, too: devices report (:func:`open_events`, :func:`plan_for`, :func:`randomize_events`,
 :func:`tally_reports`, :func:`estimate_tally`); a curator releases (:func:`central_plan_for`, :func:`curate_events`);
-what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of ``tacit.forecast``); a claim is
-audited (:func:`audit_plan`, and the rest of ``tacit.audit``).
+what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of ``tacit.forecast``); a claim
+is audited (:func:`audit_plan`, and the rest of ``tacit.audit``).
 
 Names and rooms (``tacit.forecast``, ``tacit.audit``) are loaded when they are first used, so that importing the package
 costs nothing.

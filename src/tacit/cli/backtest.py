@@ -90,8 +90,9 @@ def backtest(
     check_at_least(1, **{name: value for name, value in given.items() if value is not None})
     entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
     asked = Release.read(release)
-    n_bins = horizon_of(horizon, series_of(asked).domain.time)
-    known = known_of(asked, knowledge, n_bins)
+    series = series_of(asked)
+    n_bins = horizon_of(horizon, series.domain.time)
+    known = known_of(asked, series, knowledge, n_bins)
     truth = None if laboratory is None else _truth(SourceOptions.of(laboratory, reading), asked, len(known.series))
     settings = known.settings(seed_or_none(seed))
     with console.progress(f"Asking {console.counted(len(entries), 'model')} about the past") as report:

@@ -13,6 +13,7 @@ from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, Sh
 from tacit.cli.forecast_search import check_explained, check_tunable, importance_of, tuned
 from tacit.cli.forecast_tables import interval_words, say_forecast
 from tacit.cli.options import Force, Panel, seed_or_none, takes
+from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast import Forecast, Forecaster
 from tacit.forecast.files import write_forecast
@@ -54,13 +55,14 @@ def forecast(
         console.check_new(path, force=force)
     console.check_apart(written, [path for path in (release, models.load) if path is not None])
     asked = Release.read(release)
-    n_bins = _horizon(horizon, asked)
+    series = series_of(asked)
+    n_bins = _horizon(horizon, series)
     if models.importance and models.load is None:
         check_explained(entry_named(models.model or "share"))
     if models.load is not None:
-        forecaster, known = _loaded(models.load, asked, knowledge, n_bins, models)
+        forecaster, known = _loaded(models.load, asked, series, knowledge, n_bins, models)
     else:
-        forecaster, known = _fitted(asked, knowledge, n_bins, models)
+        forecaster, known = _fitted(asked, series, knowledge, n_bins, models)
     with console.waiting("Looking ahead"):
         made = forecaster.predict(n_bins)
         holidays = holiday_names(known, made)
@@ -73,18 +75,18 @@ def forecast(
     _write(made, known, showing, holidays, mattered)
 
 
-def _horizon(asked: str | None, release: Release) -> int:
-    time = series_of(release).domain.time
+def _horizon(asked: str | None, series: Series) -> int:
+    time = series.domain.time
     return horizon_of(_USUAL_HORIZONS.get(time.step, "7") if asked is None else asked, time)
 
 
 def _fitted(
-    release: Release, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
+    release: Release, series: Series, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
 ) -> tuple[Forecaster, Known]:
     entry, seed = entry_named(models.model or "share"), seed_or_none(models.seed)
     if models.tune is not None:
         check_tunable(entry)
-    known = known_of(release, knowledge, horizon)
+    known = known_of(release, series, knowledge, horizon)
     settings = settings_for(entry.name, **known.settings(seed))
     if (known.covariates is not None and not entry.uses_covariates) or (known.prior and "prior" not in settings):
         console.warn(f"The model {entry.word} makes no use of holidays, tables or populations.")
@@ -97,7 +99,7 @@ def _fitted(
 
 
 def _loaded(
-    path: Path, release: Release, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
+    path: Path, release: Release, series: Series, knowledge: KnowledgeOptions, horizon: int, models: ModelOptions
 ) -> tuple[Forecaster, Known]:
     own = {"--model": models.model, "--seed": models.seed, "--tune": models.tune, "--population": knowledge.population}
     given = [name for name, value in own.items() if value is not None]
@@ -107,7 +109,7 @@ def _loaded(
             f"a loaded model keeps its own settings and holidays. Leave out {_listed(given)}, or --load."
         )
     saved = SavedModel.read(path)
-    known = known_of(release, knowledge, horizon, calendar=dict(saved.about.get("calendar", {})))
+    known = known_of(release, series, knowledge, horizon, calendar=dict(saved.about.get("calendar", {})))
     newer = saved.n_newer(known.series, plan=release.plan.fingerprint)
     if known.columns != list(saved.about.get("columns", [])):
         raise SettingError(
@@ -148,6 +150,7 @@ def _write(
             made,
             known.release,
             showing.page,
+            series=known.series,
             levels=(showing.levels[0], showing.levels[1]),
             quantile=showing.quantile,
             per_crew=showing.per_crew or 1.0,

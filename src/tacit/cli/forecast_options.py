@@ -19,7 +19,6 @@ from tacit.forecast import Covariates, Forecast
 from tacit.forecast.crews import DEFAULT_QUANTILE
 from tacit.forecast.files import check_ending
 from tacit.forecast.frames import levels_of
-from tacit.forecast.past import series_of
 from tacit.forecast.table import FORECASTERS
 from tacit.pages.words import plural
 from tacit.release import Release
@@ -166,10 +165,13 @@ class Known:
 
 
 def known_of(
-    release: Release, options: KnowledgeOptions, horizon: int, calendar: Mapping[str, str] | None = None
+    release: Release,
+    series: Series,
+    options: KnowledgeOptions,
+    horizon: int,
+    calendar: Mapping[str, str] | None = None,
 ) -> Known:
-    """Read what the options name; ``calendar`` is that of a saved model."""
-    series = series_of(release)
+    """Read what the options name beside the series of a release; ``calendar`` is that of a saved model."""
     horizon += _BEYOND
     chosen = dict(options.calendar if calendar is None else calendar)
     parts: list[Covariates] = []

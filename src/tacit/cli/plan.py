@@ -20,7 +20,7 @@ from tacit.errors import SettingError
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_plan_for
 from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, Question, Situation, choose, compare
 from tacit.mechanisms.planner.words import choice_words
-from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, n_values, plan_for
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 from tacit.release import PrivacyStatement
@@ -167,15 +167,14 @@ def _for_devices(
 ) -> tuple[Plan, str | None]:
     """A plan by which devices randomize, and why it has its mechanism if that was left to us."""
     reason = None
-    is_ours = mechanism is None and epsilon is not None and f is None
-    if is_ours and asked.ask is not None:
-        compared = compare(whom.situation(epsilon), asked.questions)
-        mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
-    made = plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, name=name)
-    if is_ours and reason is None:
-        assert epsilon is not None
-        reason = choose(made.n_private, epsilon).reason
-    return made, reason
+    if mechanism is None and epsilon is not None and f is None:
+        if asked.ask is not None:
+            compared = compare(whom.situation(epsilon), asked.questions)
+            mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
+        else:
+            chosen = choose(n_values(whom.domain, whom.private), epsilon)
+            mechanism, reason = chosen.candidate.name, chosen.reason
+    return plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, name=name), reason
 
 
 def _for_curator(

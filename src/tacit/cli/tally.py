@@ -10,9 +10,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
 from tacit.cli.sources import agreed_plan
-from tacit.collection.poisoning import watch
-from tacit.collection.tallying import tally_reports
-from tacit.collection.wire import ReportFile
+from tacit.collection.poisoning import tally_and_watch
 
 _ALARMS_SHOWN = 5
 
@@ -30,8 +28,7 @@ def tally(
     console.check_new(out, force=force)
     with console.progress("Counting reports") as report:
         agreed = agreed_plan(plan)
-        total = tally_reports(reports, agreed, progress=report)
-        alarms = [alarm for path in reports for alarm in watch(ReportFile.open(path), agreed)]
+        total, alarms = tally_and_watch(reports, agreed, progress=report)
     total.write(out)
     public = "period" if agreed.private == ("place",) else "place"
     console.say(

@@ -24,10 +24,11 @@ each was drawn for itself: a device that sends one memoized report twice looks l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_share
 from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
-from tacit.collection.tallying import tally_message, tally_reports
+from tacit.collection.tallying import tallies_of, tally_message
 from tacit.collection.wire import Batch, ReportFile
 from tacit.collection.wire.runs import report_keys, sorting_order
 from tacit.counts.oracle_distributions import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, SupportLaw
@@ -49,6 +50,8 @@ from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN
 
 _NO_VARIANCE = 1e-9
+Run = tuple[int, int, int]
+"""A public bin, the number of its reports, and how many of them are the most frequent one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,40 @@ def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float 
     ...     print(alarm)
     2018-01-02: 100 of 100 reports support west, more than if it were true of all of them (chance below 1e-12).
     """
+    if isinstance(source, ReportFile):
+        return tally_and_watch([source.path], plan, false_alarm=false_alarm)[1]
+    if isinstance(source, Tally):
+        return _alarms(source, None, plan, false_alarm)
+    runs = _runs(source.bins, source.run_lengths, source.reports)
+    return _alarms(tally_message(source, plan), runs, plan, false_alarm)
+
+
+def tally_and_watch(
+    paths: Iterable[str | Path],
+    plan: Plan,
+    *,
+    false_alarm: float = 1e-6,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Tally, list[Alarm]]:
+    """Return the tally of report files and the alarms of each in turn, from one reading of every file."""
+    total = Tally.zero(plan.fingerprint, mechanism_of(plan).n_statistics)
+    found: list[Alarm] = []
+    runs: list[Run] = []
+
+    def look(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> None:
+        runs.extend(_runs(bins, run_lengths, reports))
+
+    for tally in tallies_of(paths, plan, progress=progress, look=look):
+        found += _alarms(tally, runs, plan, false_alarm)
+        runs.clear()
+        total += tally
+    return total, found
+
+
+def _alarms(tally: Tally, runs: Sequence[Run] | None, plan: Plan, false_alarm: float) -> list[Alarm]:
+    """The alarms of a tally and, where the reports themselves were seen, of equal ones among them."""
     check_share(false_alarm=false_alarm)
-    parts, tally = parts_of(mechanism_of(plan)), _tallied(source, plan)
+    parts = parts_of(mechanism_of(plan))
     if tally.provenance.plan_id != plan.fingerprint:
         raise PlanMismatch(
             f"the reports belong to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
@@ -144,15 +179,9 @@ def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float 
         found += _total_alarms(part.law, rows, supports.sum(axis=1), own, share / len(parts), plan)
         if part.chance < 1:
             found += _level_alarms(part, rows, own, reports, share / len(parts), plan)
-    if not isinstance(source, Tally):
-        found += _equality_alarms(parts, _runs(source), share, plan)
+    if runs is not None:
+        found += _equality_alarms(parts, runs, share, plan)
     return sorted(found, key=lambda alarm: alarm.chance)
-
-
-def _tallied(source: Tally | Batch | ReportFile, plan: Plan) -> Tally:
-    if isinstance(source, Tally):
-        return source
-    return tally_message(source, plan) if isinstance(source, Batch) else tally_reports([source.path], plan)
 
 
 def _support_alarms(
@@ -222,10 +251,7 @@ def _log_total_beyond(law: SupportLaw, totals: IntArray, reports: IntArray) -> F
     return log_sum_beyond(totals - reports * float(mean), reports, variance, reach)
 
 
-def _equality_alarms(
-    parts: Sequence[Part], runs: Iterable[tuple[int, int, int]], share: float, plan: Plan
-) -> list[Alarm]:
-    seen = list(runs)
+def _equality_alarms(parts: Sequence[Part], seen: Sequence[Run], share: float, plan: Plan) -> list[Alarm]:
     found = []
     for bin, n_reports, n_equal in seen:
         bound = log_chance_of_equal(parts, n_reports, n_equal)
@@ -281,12 +307,11 @@ def _log_sum(kinds: Sequence[tuple[float, float]], m: int) -> float:
     return largest + math.log(sum(math.exp(term - largest) for term in terms))
 
 
-def _runs(source: Batch | ReportFile) -> Iterable[tuple[int, int, int]]:
+def _runs(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[Run]:
     """For every public bin, or piece of one: the bin, its reports, and how many of them are the most frequent one."""
-    pieces = [(source.bins, source.run_lengths, source.reports)] if isinstance(source, Batch) else source.batches()
-    for bins, run_lengths, reports in pieces:
-        if len(reports):
-            yield from zip(bins.tolist(), run_lengths.tolist(), _most_frequent(run_lengths, reports), strict=True)
+    if not len(reports):
+        return []
+    return list(zip(bins.tolist(), run_lengths.tolist(), _most_frequent(run_lengths, reports), strict=True))
 
 
 def _most_frequent(run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[int]:

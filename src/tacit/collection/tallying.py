@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from tacit.collection.wire.runs import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
-from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.errors import FormatError, PlanMismatch, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.postprocess.likelihood import ReportHistogram, maximize_likelihood
@@ -25,26 +26,49 @@ LARGEST_HISTOGRAM: Final = 1 << 29
 """Distinct reports times cells that a histogram may hold, a byte each."""
 
 
+Looked = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]], None]
+"""Takes bins, run lengths and reports of a piece of a file while it is counted."""
+
+
 def tally_reports(
     paths: Iterable[str | Path], plan: Plan, *, progress: Callable[[int, int], None] | None = None
 ) -> Tally:
-    """Count the reports of all files. Every file is checked before the first report is counted."""
+    """Count the reports of all files; where one is damaged or does not fit, none counts. Reads every file once."""
+    total = Tally.zero(plan.fingerprint, mechanism_of(plan).n_statistics)
+    for tally in tallies_of(paths, plan, progress=progress):
+        total += tally
+    return total
+
+
+def tallies_of(
+    paths: Iterable[str | Path],
+    plan: Plan,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    look: Looked | None = None,
+) -> Iterator[Tally]:
+    """Yield the tally of each file, read and hashed once. ``look`` is shown the reports of a file as they are counted.
+
+    All heads are checked before the first report is counted. That a file is damaged further on shows at its end, so
+    nothing of any of them may be used before all have been counted.
+    """
     mechanism = mechanism_of(plan)
     files = _opened(paths, plan, mechanism.report_bytes)
-    total = Tally.zero(plan.fingerprint, mechanism.n_statistics)
     done, n_reports = 0, sum(file.n_reports for file in files)
     for file in files:
         n_bins = int(file.bins[-1]) + 1 if len(file.bins) else 0
         statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
         reports = np.zeros(n_bins, np.int64)
-        for bins, run_lengths, rows in file.batches():
-            statistics[bins] += mechanism.statistics(rows, run_lengths)
-            reports[bins] += run_lengths
-            done += len(rows)
-            if progress is not None:
-                progress(done, n_reports)
-        total += Tally(file.provenance, statistics, reports)
-    return total
+        with _called_damaged_first(file):
+            for bins, run_lengths, rows in file.batches(check=True):
+                statistics[bins] += mechanism.statistics(rows, run_lengths)
+                reports[bins] += run_lengths
+                if look is not None:
+                    look(bins, run_lengths, rows)
+                done += len(rows)
+                if progress is not None:
+                    progress(done, n_reports)
+        yield Tally(file.provenance, statistics, reports)
 
 
 def tally_message(batch: Batch, plan: Plan) -> Tally:
@@ -80,7 +104,7 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
     for file in files:
         provenance += file.provenance
         n_bins = max(n_bins, int(file.bins[-1]) + 1 if len(file.bins) else 0)
-        for bins, run_lengths, rows in file.batches():
+        for bins, run_lengths, rows in file.batches(check=True):
             named, which = np.unique(_as_keys(rows), return_inverse=True)
             if len(named) * mechanism.n_cells > LARGEST_HISTOGRAM:
                 raise SettingError(
@@ -158,10 +182,11 @@ def _as_keys(rows: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[ReportFile]:
-    """Open report files and refuse those that do not fit, or whose reports would count twice."""
-    files = [ReportFile.open(path) for path in paths]
+    """Read the heads of report files and refuse those that do not fit, or whose reports would count twice."""
+    files = [ReportFile.open(path, check=False) for path in paths]
     for file in files:
-        _check_fits(file, plan, report_bytes)
+        with _called_damaged_first(file):
+            _check_fits(file, plan, report_bytes)
     if len(files) > 1 and any(file.provenance.prior_epsilon for file in files):
         raise SettingError(
             "a report file holds events that had been randomized before, and the other files may hold the same events. "
@@ -170,6 +195,16 @@ def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[
     if len({file.checksum for file in files}) < len(files):
         raise SettingError("two report files are copies of each other, and their reports would count twice. Name one.")
     return files
+
+
+@contextmanager
+def _called_damaged_first(file: ReportFile) -> Iterator[None]:
+    """Whatever is refused inside this block: a file that is damaged is called so, and nothing else is said of it."""
+    try:
+        yield
+    except TacitError:
+        file.check()
+        raise
 
 
 def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:

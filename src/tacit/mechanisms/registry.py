@@ -206,6 +206,17 @@ def oracles_by_error(
     return ranked
 
 
+def n_values(domain: Domain, private: tuple[str, ...] = ("place",)) -> int:
+    """Return how many values a report hides among; one that would hide nothing is refused."""
+    n_cells = Plan(domain, "any", 1.0, (), private=private).n_private
+    if n_cells < 2:
+        raise SettingError(
+            f"a report needs at least two values to hide among; this domain has {n_cells} {' x '.join(private)}. "
+            "Count finer places or a longer time."
+        )
+    return n_cells
+
+
 def plan_for(
     domain: Domain,
     *,
@@ -231,12 +242,7 @@ def plan_for(
     if (epsilon is None) == (f is None):
         raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
     named = None if mechanism is None else mechanism_named(mechanism)
-    n_cells = Plan(domain, "any", 1.0, (), private=private).n_private
-    if n_cells < 2:
-        raise SettingError(
-            f"a report needs at least two values to hide among; this domain has {n_cells} {' x '.join(private)}. "
-            "Count finer places or a longer time."
-        )
+    n_cells = n_values(domain, private)
     if epsilon is not None:
         check_epsilon(epsilon)
     if named is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tacit.counts.series import Series
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
 from tacit.forecast.crews import DEFAULT_QUANTILE
@@ -34,6 +35,7 @@ def make_forecast_page(
     release: Release,
     path: str | Path,
     *,
+    series: Series | None = None,
     levels: tuple[float, float] = LEVELS,
     quantile: float = DEFAULT_QUANTILE,
     per_crew: float = 1.0,
@@ -46,6 +48,7 @@ def make_forecast_page(
 ) -> Path:
     """Write a forecast as one HTML file, complete in itself, beside what its release says of the past.
 
+    ``series`` is that past where it is at hand (:func:`series_of` the release); else it is made again.
     ``quantile`` and ``per_crew`` are what the table of crews begins with; a reader may choose others. ``holidays`` are
     names by ISO date, ``public`` names what else the forecast was made of, ``importance`` what mattered for it.
     """
@@ -53,7 +56,8 @@ def make_forecast_page(
         raise PlanMismatch("the forecast was made of another release. Pass the release it was made of.")
     if not 0 < levels[0] < levels[1] < 1:
         raise SettingError(f"levels must be two shares, the smaller first; got levels={levels}. Give (0.8, 0.95).")
-    shown = sections.coming(forecast, release, levels, quantile, per_crew)
+    past = series_of(release) if series is None else series
+    shown = sections.coming(forecast, release, past, levels, quantile, per_crew)
     maps = sections.maps(shown, None if polygons is None else outlines(polygons, shown.places))
     crews = sections.crews(shown)
     often = [how_often(level) for level in levels]
@@ -68,7 +72,7 @@ def make_forecast_page(
         "crews": crews["counts"],
         "specs": sections.specs(shown),
     }
-    found = notable_bins(forecast, series_of(release), holidays)
+    found = notable_bins(forecast, past, holidays)
     entry = FORECASTERS.get(forecast.forecaster)
     scripts = [chart_library(), resource("figures.js"), resource("forecast.js")]
     context = common_parts(release, title or _title(shown), synthetic)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.count_law import CountLaw
+from tacit.counts.series import Series
 from tacit.domain import PlaceAxis
 from tacit.forecast.crews import crews_for
 from tacit.forecast.files import table_columns
 from tacit.forecast.forecast import Forecast
-from tacit.forecast.past import series_of
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names, tile_map
 from tacit.pages.figures.counts import Counts, rounded
@@ -38,7 +38,7 @@ _DIGITS: Final = 4  # more than are ever shown: what is rounded twice may end up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coming:
-    """A forecast beside the release it was made of: what a page shows of both.
+    """A forecast beside the release it was made of: what a page shows of both. ``series`` is the release's past.
 
     ``kept`` are the numbers of the places shown, ``levels`` the two levels of the intervals, the narrower first;
     ``quantile`` is how sure crews are to be enough, and ``per_crew`` how many events one handles in a bin.
@@ -46,6 +46,7 @@ class Coming:
 
     forecast: Forecast
     release: Release
+    series: Series
     kept: NDArray[np.int64]
     levels: tuple[float, float]
     quantile: float
@@ -84,11 +85,16 @@ class Coming:
 
 
 def coming(
-    forecast: Forecast, release: Release, levels: tuple[float, float], quantile: float, per_crew: float
+    forecast: Forecast,
+    release: Release,
+    series: Series,
+    levels: tuple[float, float],
+    quantile: float,
+    per_crew: float,
 ) -> Coming:
     """Choose what of a forecast a page shows."""
     kept = np.sort(np.argsort(-forecast.sums.means, kind="stable")[:MOST_PLACES])
-    return Coming(forecast, release, kept, levels, quantile, per_crew)
+    return Coming(forecast, release, series, kept, levels, quantile, per_crew)
 
 
 def headline(shown: Coming) -> list[dict[str, str]]:
@@ -177,7 +183,7 @@ def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown
 
 def past(shown: Coming) -> dict[str, Any]:
     """The last bins that were counted, as the release refined them: all together first, then each place."""
-    series = series_of(shown.release)
+    series = shown.series
     n_past = max(_PAST_BINS.get(shown.step, 42), 2 * shown.n_bins)
     n_past = max(min(n_past, len(series), MOST_CELLS // (len(shown.kept) + 1)), 1)
     part = slice(len(series) - n_past, len(series))

@@ -123,7 +123,7 @@ def write_sorted(
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A report file that was opened and found whole."""
+    """A report file that was opened: found whole, or to be checked while its reports are read."""
 
     path: Path
     provenance: Provenance
@@ -138,14 +138,20 @@ class ReportFile:
         return int(self.run_lengths.sum())
 
     @classmethod
-    def open(cls, path: str | Path) -> ReportFile:
-        """Open a report file; a damaged or foreign one is refused before anything is counted."""
+    def open(cls, path: str | Path, *, check: bool = True) -> ReportFile:
+        """Open a report file; a damaged or foreign one is refused.
+
+        Without ``check`` only its head is read here, and ``batches(check=True)`` must find the rest whole.
+        """
         path = Path(path)
         remedy, missing = "Ask for it again.", "Make one with: tacit randomize"
         with reading(path, "a report file", remedy, missing=missing):
             check_regular(path)
             with path.open("rb") as file:
-                return cls._parsed(path, file)
+                opened = cls._parsed(path, file)
+        if check:
+            opened.check()
+        return opened
 
     @classmethod
     def _parsed(cls, path: Path, file: BinaryIO) -> ReportFile:
@@ -171,22 +177,50 @@ class ReportFile:
         lengths = np.fromfile(file, "<i8", n_bins).astype(np.int64)
         if not are_runs(bins, lengths, n_reports):
             raise ValueError("bins")
-        checksum = _checked_digest(path, expected)
+        file.seek(expected - 32)
+        checksum = file.read()
         return cls(path, Provenance.from_dict(header), report_bytes, bins, lengths, payload_at, checksum)
 
-    def batches(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
-        """Give (bins, run lengths, reports) in pieces of a few million reports; a bin may span two pieces."""
-        start, ends = 0, np.cumsum(self.run_lengths)
+    def check(self) -> None:
+        """Refuse the file if its content does not agree with its checksum; reads all of it."""
+        digest = hashlib.sha256()
         with self.path.open("rb") as file:
-            file.seek(self.payload_at)
+            left = self.payload_at + self.n_reports * self.report_bytes
+            while left:
+                part = file.read(min(left, 1 << 20))
+                if not part:
+                    break  # cut short since it was opened
+                digest.update(part)
+                left -= len(part)
+        self._compare(digest.digest())
+
+    def batches(
+        self, *, check: bool = False
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
+        """Give (bins, run lengths, reports) in pieces of a few million reports; a bin may span two pieces.
+
+        With ``check`` a damaged file is refused after the last piece, so use nothing of it before the end.
+        """
+        start, ends = 0, np.cumsum(self.run_lengths)
+        digest = hashlib.sha256()
+        with self.path.open("rb") as file:
+            digest.update(file.read(self.payload_at))
             while start < self.n_reports:
                 stop = min(start + _READ_REPORTS, self.n_reports)
                 first = int(np.searchsorted(ends, start, side="right"))
                 last = int(np.searchsorted(ends, stop - 1, side="right"))
                 edges = np.clip(np.concatenate(([start], ends[first : last + 1])), start, stop)
                 flat = np.fromfile(file, np.uint8, (stop - start) * self.report_bytes)
+                if check:
+                    digest.update(flat.data)
                 yield self.bins[first : last + 1], np.diff(edges), flat.reshape(-1, self.report_bytes)
                 start = stop
+        if check:
+            self._compare(digest.digest())
+
+    def _compare(self, digest: bytes) -> None:
+        if digest != self.checksum:
+            raise FormatError(f"{self.path} is damaged: its checksum does not agree. Ask for it again.")
 
 
 def _checksum_of(path: Path) -> bytes | None:
@@ -195,16 +229,3 @@ def _checksum_of(path: Path) -> bytes | None:
         return ReportFile.open(path).checksum
     except FormatError:
         return None
-
-
-def _checked_digest(path: Path, size: int) -> bytes:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        left = size - 32
-        while left:
-            part = file.read(min(left, 1 << 20))
-            digest.update(part)
-            left -= len(part)
-        if file.read() != digest.digest():
-            raise FormatError(f"{path} is damaged: its checksum does not agree. Ask for it again.")
-    return digest.digest()
