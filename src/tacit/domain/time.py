@@ -4,7 +4,7 @@ Bins are contiguous, so a day on which nothing happened is there, as zero. All b
 *local* calendar and clock: a day is a local date, "6 hours" is a quarter of the local day whatever its
 length. The hour is an elapsed hour: the day on which clocks go forward has 23 of them, the one on which
 they go back 25, and these are told apart by their offset (``02:00+02:00``, then ``02:00+01:00``). What a
-wall clock leaves open is settled in :mod:`tacit.domain.zone`: a repeated time is its first occurrence, a
+wall clock leaves ambiguous is settled in :mod:`tacit.domain.zone`: a repeated time is its first occurrence, a
 skipped one is moved forward.
 """
 

@@ -4,7 +4,7 @@ The standard library knows the rules of every zone but answers for one time only
 turned into a small table of the moments at which the offset changes; an array is then converted with one
 search in that table.
 
-Two rules settle what a wall clock leaves open, both those of PEP 495 with ``fold=0``:
+Two rules settle what a wall clock leaves ambiguous, both those of PEP 495 with ``fold=0``:
 
 * a time that happens twice (the repeated hour in autumn) is its *first* occurrence;
 * a time that never happens (the skipped hour in spring) is moved forward by what was skipped.

@@ -5,7 +5,7 @@ Bit j of a random word is a digit of coin j, so one word brings 64 coins one dig
 most significant digit first. A coin is decided at the first digit that differs from t's, so half of the coins at
 the first digit, and few need many digits. Therefore coins are tossed in rounds. After the first two digits one coin
 in four is undecided; what it still lacks is a coin of the threshold that t's other digits make. Such coins
-are tossed side by side in the same way, with three digits and then with eight, and dealt to the undecided ones. After
+are tossed side by side in the same way, with three digits and then with eight, and given to the undecided ones. After
 the last round, or where no more than ``FEW`` coins are to be tossed, each takes a word of its own and is heads where it
 is below the threshold. With n digits in a round:
 

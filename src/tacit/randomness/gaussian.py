@@ -202,7 +202,7 @@ def _magnitude_law(variance: Fraction, weight: int, bits: int) -> Iterator[Enclo
 
 
 def _chance(exponent: Fraction, bits: int) -> Iterator[Enclosure]:
-    """The law of a coin that is 0 with probability exp(-exponent)."""
+    """The distribution of a coin that is 0 with probability exp(-exponent)."""
     yield exp_minus(exponent, bits)
 
 

@@ -1,4 +1,4 @@
-r"""Draw from a law on 0, 1, 2, ... by its cumulative probabilities, exactly, with one word for each draw.
+r"""Draw from a distribution on 0, 1, 2, ... by its cumulative probabilities, exactly, with one word for each draw.
 
 The uniform number U has the upper 63 bits of a word as its first binary digits. The draw is the number of k with
 :math:`F(k) \le U`, and :math:`P(k) = F(k) - F(k-1)`. Of the real number F(k) a table holds the first 63 digits,
@@ -7,7 +7,7 @@ The uniform number U has the upper 63 bits of a word as its first binary digits.
 
 and digits u of U that differ from all :math:`c_k` decide. Where they equal one, U may lie on either side of F(k): then
 a word brings the next 64 digits of U, to be compared with F(k) enclosed at as many bits, and so on until they differ.
-So every draw has the probability of the real law, not of one rounded to 63 digits.
+So every draw has the probability of the real distribution, not of one rounded to 63 digits.
 
 Every draw takes one word, one look at a guide to the table and one comparison. A word is undecided with probability
 (entries of the table) / 2**63: below 2**-52 for the tables made here. Only then does the number of words and steps
@@ -42,7 +42,7 @@ _SPARE_BITS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inversion:
-    """A law, the first digits of its cumulative probabilities, and where to look among them.
+    """A distribution, the first digits of its cumulative probabilities, and where to look among them.
 
     ``thresholds`` ascend and end with 2**63 - 1: no digits lie beyond it, and those that equal it are never decided by
     the table. ``guide`` has for each bucket of digits the number of thresholds before it; at most one lies inside. The
@@ -58,7 +58,7 @@ class Inversion:
 
     @classmethod
     def of(cls, law: Law) -> Inversion:
-        """Tabulate a law whose cumulative probabilities come within 2**-63 of 1, none too close to the next."""
+        """Tabulate a distribution whose cumulative probabilities reach 1 - 2**-63, none too close to the next."""
         bits = DIGITS + _SPARE_BITS
         while (listed := _listed(law, bits)) is None:  # 64 digits after the 63rd are all ones or all zeros
             bits *= 2
@@ -69,7 +69,7 @@ class Inversion:
             if (np.searchsorted(thresholds, last) - guide).max() <= 1:
                 break
         else:
-            raise AssertionError("more than one threshold lies in a bucket: the law has too many values")
+            raise AssertionError("more than one threshold lies in a bucket: the distribution has too many values")
         return cls(law, thresholds, guide.astype(np.uint16), guide_bits)
 
     def draw(

@@ -136,7 +136,7 @@ def _block_law(rate: Fraction, n_low_bits: int, bits: int) -> Iterator[Enclosure
 
 
 def _group_law(rate: Fraction, size: int, bits: int) -> Iterator[Enclosure]:
-    """Enclose the cumulative probabilities of the geometric law of this rate on 0 .. size - 1."""
+    """Enclose the cumulative probabilities of the geometric distribution of this rate on 0 .. size - 1."""
     fine = bits + _GUARD_BITS
     one = 1 << fine
     low, high = exp_minus(rate * size, fine)
