@@ -885,7 +885,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the noise model remembers suppressed values",
-        "tacit.release.hiding._evened",
+        "tacit.counts.noise.oracle.evened",
         lambda right: lambda counts, cells: counts,
         by.suppressed,
         "tests/release/test_rules.py",

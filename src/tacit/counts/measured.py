@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import OracleNoise, TreeNoise
+from tacit.counts.noise import TreeNoise
 from tacit.errors import NoInterval, SettingError
 
 _LARGEST_SHARE: Final = 0.9
@@ -94,10 +94,10 @@ def measured(estimate: Estimate) -> Measured:
             "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
             "and errors of their periods hang together. Use project, or raw."
         )
-    noise = estimate.noise
-    if is_shared and isinstance(noise, OracleNoise) and noise.private == ("place",):
+    noise, reports = estimate.noise, estimate.noise.of_reports()
+    if is_shared and reports is not None and reports.private == ("place",):
         assert totals is not None
-        p, q = float(noise.law.p), float(noise.law.q)
+        p, q = float(reports.law.p), float(reports.law.q)
         unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
         exposures = totals[:, 0].astype(np.float64)
         errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
-from tacit.counts.noise import TreeNoise
 from tacit.domain import Box
 from tacit.errors import SettingError
 
@@ -78,12 +77,11 @@ def answer_ranges(
     if not 0 <= column < n_places:
         raise SettingError(f"place must be a number below {n_places}, or a name; got place={place}.")
     is_simulation = estimate.provenance.is_simulation
-    noise = estimate.noise
-    if isinstance(noise, TreeNoise) and noise.axis == "time" and noise.order is None:
-        sums = np.concatenate([[0.0], np.cumsum(estimate.values[:, column])])
-        values = sums[stop] - sums[first]
-        errors = np.sqrt(noise.fusion.range_variances(first, stop))
-        return RangeAnswers(values, errors, *noise.range_intervals(values, first, stop, level), level, is_simulation)
+    sums = np.concatenate([[0.0], np.cumsum(estimate.values[:, column])])
+    values = sums[stop] - sums[first]
+    limits = None if estimate.totals is not None else estimate.noise.range_limits(values, first, stop, level)
+    if limits is not None:
+        return RangeAnswers(values, *limits, level, is_simulation)
     asked = [
         answer(estimate, Box(range(a, b), (column,)), level=level)
         for a, b in zip(first.tolist(), stop.tolist(), strict=True)

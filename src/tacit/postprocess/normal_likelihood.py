@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import OracleNoise, Unstated
+from tacit.counts.noise import Unstated
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportLaw
 from tacit.errors import SettingError
@@ -35,8 +35,8 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     Needs no reports, only the estimate, so it knows less than the likelihood of the reports themselves, and its name
     says so. Biased where counts meet zero: errors below it are cut off.
     """
-    noise = estimate.noise
-    if not isinstance(noise, OracleNoise):
+    noise = estimate.noise.of_reports()
+    if noise is None:
         raise SettingError(
             "the likelihood needs randomized reports, counted in the plan's own places (or periods, where these are "
             "private), not added up or refined. Use project, or for a curator's counts coherent."

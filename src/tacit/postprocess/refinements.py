@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import FactorizationNoise, LinearImage, OracleNoise
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
 from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
@@ -61,10 +60,10 @@ def refined_and_added_up(
         return chosen.refine(unbiased)
     if chosen.adds_up:
         return chosen.refine(estimate).coarsen(time=time, place=place)
-    noise = estimate.noise
-    if not (chosen.needs_cells and isinstance(noise, OracleNoise)):
+    reports = estimate.noise.of_reports()
+    if not chosen.needs_cells or reports is None:
         return chosen.refine(unbiased)
-    hides_time, hides_place = "time" in noise.private, "place" in noise.private
+    hides_time, hides_place = "time" in reports.private, "place" in reports.private
     public = estimate.coarsen(time=None if hides_time else time, place=None if hides_place else place)
     return chosen.refine(public).coarsen(time=time if hides_time else None, place=place if hides_place else None)
 
@@ -93,10 +92,9 @@ def _clipped(estimate: Estimate) -> Estimate:
 
 
 def _smoothed(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
-    base = estimate.noise.base if isinstance(estimate.noise, LinearImage) else estimate.noise
-    if isinstance(base, FactorizationNoise):
+    if estimate.noise.is_continual:
         raise SettingError(
-            "smoothing takes the noise of every period for its own, and that of a counter hangs together from one to "
+            "smoothing takes the noise of every period for its own, and that of a counter is correlated from one to "
             f"the next: its intervals would be wrong. Refine by one of {', '.join(OF_A_COUNTER)}."
         )
     from tacit.postprocess.smoothing import smooth  # costs a moment to load, which few releases need

@@ -26,16 +26,15 @@ Reference: Stein1981; Donoho1995 (SURE); Cai2009 (groups of coefficients).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import SampledTreeNoise, TreeNoise, Unstated
+from tacit.counts.noise import Unstated
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
 
@@ -53,7 +52,12 @@ def shrink(estimate: Estimate, *, method: str = "sure") -> Estimate:
     the two alone. No interval survives, since the bias depends on the truth.
     """
     check_one_of(METHODS, method=method)
-    trees = _trees_of(estimate)
+    trees = estimate.noise.fused_trees()
+    if trees is None:
+        raise SettingError(
+            "shrinkage needs the leaves of a tree as they were fused, with their noise. "
+            "Shrink before other steps, and before adding cells up."
+        )
     leaves = shrink_leaves(trees.fusion, trees.leaves(estimate.values), trees.scales, method=method)
     label = "shrinkage per level by SURE" if method == "sure" else "shrinkage per level by empirical Bayes"
     return replace(
@@ -121,31 +125,3 @@ def _pooled_factors(lengths: FloatArray, freedom: FloatArray, method: str) -> Fl
             best = np.where(better, risk, best)
             factors = np.where(better, np.maximum(1 - threshold * inverse, 0.0), factors)
     return factors
-
-
-@dataclass(frozen=True, slots=True)
-class _Trees:
-    """An estimate's trees: their least squares, the way to their leaves and back, and the scales of their variances."""
-
-    fusion: TreeFusion
-    leaves: Callable[[FloatArray], FloatArray]
-    cells: Callable[[FloatArray], FloatArray]
-    scales: FloatArray | None
-
-
-def _trees_of(estimate: Estimate) -> _Trees:
-    noise: Any = estimate.noise
-    if isinstance(noise, TreeNoise):
-        return _Trees(noise.fusion, noise.leaves, noise.cells, None)
-    if isinstance(noise, SampledTreeNoise):
-        orientation = noise.orientation
-        return _Trees(
-            noise.fusion,
-            lambda values: orientation.rows(values).T,
-            lambda leaves: orientation.cells(leaves.T),
-            noise.reports.astype(np.float64),
-        )
-    raise SettingError(
-        "shrinkage needs the leaves of a tree as they were fused, with their noise. "
-        "Shrink before other steps, and before adding cells up."
-    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
-from tacit.counts.noise import Noise, Unstated
+from tacit.counts.noise import Noise
 from tacit.counts.query import answer
 from tacit.domain import Box, Domain
 from tacit.errors import NotShown, PlanMismatch, SettingError
@@ -264,7 +264,7 @@ class Release:
     @property
     def has_refined_intervals(self) -> bool:
         """Whether the refined counts carry a noise model of their own."""
-        return self.refinement != "raw" and not isinstance(self.refined.noise, Unstated)
+        return self.refinement != "raw" and self.refined.noise.is_stated
 
     @property
     def has_gaps(self) -> bool:

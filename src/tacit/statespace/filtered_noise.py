@@ -29,7 +29,7 @@ _ARRAYS = ("exposures", "gains", "share_variances", "day_variances", "day_skews"
 
 
 @dataclass(frozen=True, eq=False)
-class FilteredNoise:
+class FilteredNoise(Noise):
     """What was open of each count on its day: exact for questions about one time bin, safe for sums over time.
 
     ``gains``, ``share_variances``, ``day_variances`` and ``day_skews`` (third cumulants) are times x places. Where

@@ -30,17 +30,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import number
 from tacit._base.validation import check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.noise.model import Grouping, Noise, evened
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
@@ -51,7 +51,7 @@ _RATIOS: Final = (0.15, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
-class StateSpaceNoise:
+class StateSpaceNoise(Noise):
     """What is open of smoothed counts, given the model: its posterior law, exact for any question.
 
     ``share_weights`` (k) and ``day_weights`` (m) say how counts were made to add up to the public totals; None where
@@ -118,6 +118,26 @@ class StateSpaceNoise:
         check_share(level=level)
         centre = values if self.offsets is None else values - _sums(self.offsets, image)
         return self._image_moments(image).limits(centre, level)
+
+    def forget(self, cells: BoolArray) -> StateSpaceNoise:
+        """How much days vary is nearly their count, and how much a place drifts goes with its size."""
+        model = self.model
+        rows = cells if self.share_weights is not None else cells.reshape(1, -1)
+        is_gone: BoolArray = np.logical_and.reduce(cells, axis=0)
+        return replace(
+            self,
+            model=replace(
+                model,
+                deviations=evened(model.deviations.reshape(rows.shape), rows).reshape(cells.shape),
+                errors=evened(model.errors.reshape(rows.shape), rows).reshape(cells.shape),
+                series=_evened_places(model.series, is_gone),
+                coefficients=_evened_places(model.coefficients, is_gone),
+            ),
+            offsets=None if self.offsets is None else np.where(cells, 0.0, self.offsets),
+            share_weights=None if self.share_weights is None else _evened_places(self.share_weights, is_gone),
+            day_weights=None if self.day_weights is None else _evened_places(self.day_weights, is_gone),
+            share_skews=None if self.share_skews is None else _evened_places(self.share_skews, is_gone),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -270,6 +290,15 @@ class Moments:
 
     def limits(self, centre: FloatArray, level: float, *, is_whole: bool = True) -> tuple[FloatArray, FloatArray]:
         return limits_of(centre, self.given(centre), self.third, self.fourth, level, is_whole=is_whole)
+
+
+def _evened_places(parts: FloatArray, is_gone: BoolArray) -> FloatArray:
+    """What is known of each place, with the mean of those of which every count is removed in their stead."""
+    if not is_gone.any():
+        return parts
+    found = parts.copy()
+    found[is_gone] = parts[is_gone].mean(axis=0)
+    return found
 
 
 def _sums(cells: FloatArray, image: Grouping) -> FloatArray:

@@ -23,7 +23,7 @@ _SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class FactorizationNoise:
+class FactorizationNoise(Noise):
     """One stream for each place, independent of the others, all by the same law of their totals.
 
     Bins of one place hang together: the error of a range is that of two totals, whatever its length. Intervals of
@@ -70,6 +70,10 @@ class FactorizationNoise:
         if moments is None:
             return intervals_of_questions(self, values, image, level)
         return _limits(values, self._widest_reach(*moments, level))
+
+    @property
+    def is_continual(self) -> bool:
+        return True
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "factorization", "law": self.law.to_dict(), "shape": list(self.shape)}

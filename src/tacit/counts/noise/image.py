@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import shape_of, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.oracle_distributions import SupportLaw
 
 
 @dataclass(frozen=True, eq=False)
-class LinearImage:
+class LinearImage(Noise):
     """The noise of sums of another estimate's cells, whatever noise that has: fine time bins and places in groups."""
 
     base: Noise
@@ -51,6 +53,25 @@ class LinearImage:
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         return self.base.image_intervals(values, self._composed(image), level)
+
+    @property
+    def is_stated(self) -> bool:
+        return self.base.is_stated
+
+    @property
+    def is_continual(self) -> bool:
+        return self.base.is_continual
+
+    def forget(self, cells: BoolArray) -> Noise:
+        return replace(self, base=self.base.forget(self.grouping.fine(cells.astype(np.float64)) > 0))
+
+    def scaled(self, budget: Fraction) -> Noise | None:
+        base = self.base.scaled(budget)
+        return None if base is None else replace(self, base=base)
+
+    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+        base = self.base.through(oracle)
+        return None if base is None else replace(self, base=base)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from tacit.counts.noise.oracle import OracleNoise
+    from tacit.counts.noise.tree import TreeNoise
+    from tacit.counts.oracle_distributions import SupportLaw
+    from tacit.counts.tree_least_squares import TreeFusion
 
 
 class Noise(Protocol):
@@ -17,6 +24,9 @@ class Noise(Protocol):
 
     Mathematical contract: the error of the question ``sum(weights * values)`` has mean 0 and variance
     ``variance(weights)``; ``interval`` covers the true answer with probability at least about ``level``.
+
+    Every model answers the first eight methods. The others have an answer that holds for any noise, mostly "not
+    known"; a model that knows more overrides them. No caller asks which class a model has.
     """
 
     def variance(self, weights: FloatArray) -> float:
@@ -42,6 +52,62 @@ class Noise(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """The model as plain data."""
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether an error can be stated at all."""
+        return True
+
+    @property
+    def is_continual(self) -> bool:
+        """Whether errors of successive times are correlated as those of a running counter are."""
+        return False
+
+    def range_limits(
+        self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Standard errors, lower and upper limits of sums over ranges of times of any one place, all at once.
+
+        None where ranges have to be asked one after another.
+        """
+        return None
+
+    def forget(self, cells: BoolArray) -> Noise:
+        """The same noise without what the model knows of the counts of these cells: means over them in their stead."""
+        return self
+
+    def scaled(self, budget: Fraction) -> Noise | None:
+        """A curator's noise had it had so many times the budget (of epsilon, or of rho); None if that is not known."""
+        return None
+
+    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+        """The noise of the same reports through another oracle, given their number of cells; None without reports.
+
+        The oracle's errors must not depend on the counts.
+        """
+        return None
+
+    def of_reports(self) -> OracleNoise | None:
+        """The noise of each cell's own reports; None if cells are sums, nodes of a tree, or a curator's counts."""
+        return None
+
+    def tree_over_time(self) -> TreeNoise | None:
+        """The noise of a curator's tree whose leaves are the times in their order; None if cells are anything else."""
+        return None
+
+    def fused_trees(self) -> FusedTrees | None:
+        """The trees whose least-squares leaves the cells are; None if they are not."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class FusedTrees:
+    """An estimate's trees: their least squares, the way to their leaves and back, and the scales of their variances."""
+
+    fusion: TreeFusion
+    leaves: Callable[[FloatArray], FloatArray]
+    cells: Callable[[FloatArray], FloatArray]
+    scales: FloatArray | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,3 +168,10 @@ class Orientation:
         if self.private == ("time", "place"):
             return np.zeros(1, np.int64), (time[:, None] * shape[1] + place[None, :]).ravel()
         return (place, time) if self.private == ("time",) else (time, place)
+
+
+def evened(counts: FloatArray, cells: BoolArray) -> FloatArray:
+    """Each row's counts, those of its marked cells replaced by their mean."""
+    sums = np.where(cells, counts, 0.0).sum(axis=1, keepdims=True)
+    means = sums / np.maximum(cells.sum(axis=1, keepdims=True), 1)
+    return np.where(cells, means, counts)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, shape_of, texts, whole_numbers
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import Grouping, Noise, Orientation
+from tacit.counts.noise.model import Grouping, Noise, Orientation, evened
 from tacit.counts.oracle_distributions import SupportLaw, TwoCoins, law_from_dict
 from tacit.counts.two_binomials import count_limits, normal_quantile
 from tacit.domain import sum_groups
@@ -25,7 +25,7 @@ _FEW_REPORTS: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
-class OracleNoise:
+class OracleNoise(Noise):
     r"""The noise of a frequency oracle: reports of each public bin, independent of one another.
 
     .. math:: \mathrm{Var} = \sum_t \sum_u n_{tu} V_u(w_t)
@@ -149,6 +149,17 @@ class OracleNoise:
                 lower[:, group] = np.clip(rows[:, group] - reach, 0.0, reports)
                 upper[:, group] = np.clip(rows[:, group] + reach, 0.0, reports)
         return target.cells(lower), target.cells(upper)
+
+    def forget(self, cells: BoolArray) -> Noise:
+        if self.counts is None:
+            return self
+        return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
+
+    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+        return replace(self, law=oracle(self.law.n_cells), counts=None)
+
+    def of_reports(self) -> OracleNoise | None:
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         return {

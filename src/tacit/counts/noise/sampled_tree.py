@@ -19,19 +19,20 @@ as if events were spread evenly over the leaves; they stay unbiased, and their v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, shape_of, texts, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import Grouping, Noise, Orientation
+from tacit.counts.noise.model import FusedTrees, Grouping, Noise, Orientation, evened
+from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.oracle_distributions import SupportLaw, law_from_dict
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.counts.two_binomials import normal_quantile
@@ -48,7 +49,7 @@ MOST_LISTED: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
-class SampledTreeNoise:
+class SampledTreeNoise(Noise):
     """The noise of fused leaves, one tree for each public bin.
 
     ``laws`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public numbers of
@@ -136,6 +137,21 @@ class SampledTreeNoise:
         target = Orientation(self.private, image.shape)
         lower, upper = _limits(target.rows(values), *self._of_image(image), level)
         return target.cells(lower), target.cells(upper)
+
+    def forget(self, cells: BoolArray) -> Noise:
+        return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
+
+    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+        return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.shape, self.private)
+
+    def fused_trees(self) -> FusedTrees | None:
+        orientation = self.orientation
+        return FusedTrees(
+            self.fusion,
+            lambda values: orientation.rows(values).T,
+            lambda leaves: orientation.cells(leaves.T),
+            self.reports.astype(np.float64),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {

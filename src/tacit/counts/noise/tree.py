@@ -11,7 +11,8 @@ no smooth law describes: there the interval is wider by the half unit that makes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from tacit._base.fields import shape_of, text, whole, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_one_of, check_share
 from tacit.counts.noise.image import LinearImage
-from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.noise.model import FusedTrees, Grouping, Noise
 from tacit.counts.noise.node_laws import NodeLaw, node_law_from_dict
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.counts.tree_least_squares import TreeFusion
@@ -35,7 +36,7 @@ _RANGES_AT_ONCE: Final = 1 << 15  # stay in cache on their way from moments to l
 
 
 @dataclass(frozen=True, eq=False)
-class TreeNoise:
+class TreeNoise(Noise):
     """Trees of one shape over one axis, an independent one for each bin of the other.
 
     ``laws`` are those of the noise of single nodes, one for each level, root first, None where a level was not
@@ -97,6 +98,14 @@ class TreeNoise:
         check_share(level=level)
         return _limits(values, self._over_leaves(self._reach(*self._leaf_moments, level)))
 
+    def range_limits(
+        self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        if self.tree_over_time() is None:
+            return None
+        errors = np.sqrt(self.fusion.range_variances(first, stop))
+        return errors, *self.range_intervals(values, first, stop, level)
+
     def range_intervals(
         self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
     ) -> tuple[FloatArray, FloatArray]:
@@ -122,6 +131,15 @@ class TreeNoise:
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
         return _limits(values, self._reach(*self._image_moments(image), level))
+
+    def scaled(self, budget: Fraction) -> Noise | None:
+        return replace(self, laws=tuple(law and law.scaled(budget) for law in self.laws))
+
+    def tree_over_time(self) -> TreeNoise | None:
+        return self if self.axis == "time" and self.order is None else None
+
+    def fused_trees(self) -> FusedTrees | None:
+        return FusedTrees(self.fusion, self.leaves, self.cells, None)
 
     def to_dict(self) -> dict[str, Any]:
         return {

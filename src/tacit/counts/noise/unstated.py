@@ -13,7 +13,7 @@ from tacit.errors import NoInterval
 
 
 @dataclass(frozen=True)
-class Unstated:
+class Unstated(Noise):
     """No honest error can be stated, because a biased step was taken; ``reason`` says which."""
 
     reason: str
@@ -38,6 +38,10 @@ class Unstated:
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         raise self._refusal()
+
+    @property
+    def is_stated(self) -> bool:
+        return False
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "unstated", "reason": self.reason}

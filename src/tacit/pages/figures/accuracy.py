@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from tacit.counts.noise import LinearImage, Noise, OracleNoise, SampledTreeNoise, TreeNoise
+from tacit.counts.noise import Noise
 from tacit.counts.oracle_distributions import UnaryLaw
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import logistic_threshold
@@ -128,7 +128,7 @@ def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[f
 def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], float] | None:
     """The largest standard error under another epsilon, if it can be told."""
     if statement.is_central:
-        return None if _scaled(noise, Fraction(1)) is None else partial(_scaled_error, noise, statement)
+        return None if noise.scaled(Fraction(1)) is None else partial(_scaled_error, noise, statement)
     reports = _rappor_reports(noise)
     return None if reports is None else partial(standard_error_at, n_reports=reports)
 
@@ -139,18 +139,9 @@ def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> 
         factor = Fraction(Cost.approximate(epsilon, statement.delta).rho) / Fraction(statement.rho)
     else:
         factor = Fraction(epsilon) / Fraction(statement.epsilon)
-    scaled = _scaled(noise, factor)
+    scaled = noise.scaled(factor)
     assert scaled is not None
     return float(scaled.standard_errors().max())
-
-
-def _scaled(noise: Noise, factor: Fraction) -> Noise | None:
-    if isinstance(noise, LinearImage):
-        base = _scaled(noise.base, factor)
-        return None if base is None else replace(noise, base=base)
-    if isinstance(noise, TreeNoise):
-        return replace(noise, laws=tuple(law and law.scaled(factor) for law in noise.laws))
-    return None
 
 
 def _rappor_law(epsilon: float, n_cells: int) -> UnaryLaw:
@@ -160,17 +151,5 @@ def _rappor_law(epsilon: float, n_cells: int) -> UnaryLaw:
 
 def _rappor_reports(noise: Noise) -> float | None:
     """As many reports about one cell as would have RAPPOR's largest error, had these reports been RAPPOR's."""
-    rappor = _of_rappor(noise)
+    rappor = noise.through(partial(_rappor_law, 1.0))
     return None if rappor is None else (float(rappor.standard_errors().max()) / standard_error_at(1.0, 1)) ** 2
-
-
-def _of_rappor(noise: Noise) -> Noise | None:
-    if isinstance(noise, LinearImage):
-        base = _of_rappor(noise.base)
-        return None if base is None else replace(noise, base=base)
-    if isinstance(noise, OracleNoise):
-        return replace(noise, law=_rappor_law(1.0, noise.law.n_cells), counts=None)
-    if isinstance(noise, SampledTreeNoise):
-        law = _rappor_law(1.0, noise.hierarchy.n_leaves)
-        return OracleNoise(law, noise.reports, noise.shape, noise.private)
-    return None

@@ -29,8 +29,8 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
     Times that are ``missing`` count for nothing in a curator's counts; where public totals say how many reports came
     in, they say it of these times too.
     """
-    tree = estimate.noise
-    if not isinstance(tree, TreeNoise) or not _stands_over_time(tree) or np.isnan(estimate.values).any():
+    tree = estimate.noise.tree_over_time()
+    if tree is None or not _has_unknown_sums(tree) or np.isnan(estimate.values).any():
         known = measured(estimate)
         if missing is None or known.is_shared:
             return known
@@ -68,13 +68,9 @@ def smoothed_tree(
     )
 
 
-def _stands_over_time(tree: TreeNoise) -> bool:
+def _has_unknown_sums(tree: TreeNoise) -> bool:
     """Whether sums of successive times were measured, and leaves of which not all is known."""
-    return tree.axis == "time" and tree.order is None and bool(measured_levels(tree)) and not _is_known(tree)
-
-
-def _is_known(tree: TreeNoise) -> bool:
-    return not tree.fusion.level_variances[-1] > 0
+    return bool(measured_levels(tree)) and tree.fusion.level_variances[-1] > 0
 
 
 def _given_zeros(fusion: TreeFusion, leaves: FloatArray, gone: BoolArray) -> FloatArray:
