@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 from experiments.ablations.rules import FIT, RULES, Rule, replaced, switched_off
-from experiments.ablations.summary import COLUMNS, FULL, Run, figures, findings_of, printed
+from experiments.ablations.summary import COLUMNS, FULL, Run, by_world, figures, findings_of, printed, tolerances
 from experiments.ablations.worlds import KINDS, World, draw
 from experiments.findings import ROOT, read_expected, report, write_findings
 from experiments.refinement.run import uncut_limits
@@ -62,12 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, help="how many worlds of each kind")
     parser.add_argument("--seed", type=int, nargs="+", help="these seeds instead of fresh ones")
     parser.add_argument("--more", action="store_true", help="add to what earlier runs left in the folder")
+    parser.add_argument("--renew", action="store_true", help="write expected.csv from all runs of the folder")
     parser.add_argument("--reduced", action="store_true", help="a small size, in seconds")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / HERE.name, help="where its findings are left")
     chosen = parser.parse_args(arguments)
     params = tomllib.loads((HERE / "params.toml").read_text(encoding="utf-8"))
     settings = params["reduced" if chosen.reduced else "run"]
-    seeds = chosen.seed or [secrets.randbits(31) for _ in range(chosen.seeds or settings["seeds"])]
+    n_seeds = settings["seeds"] if chosen.seeds is None else chosen.seeds
+    seeds = chosen.seed or [secrets.randbits(31) for _ in range(n_seeds)]
     kinds = chosen.worlds or settings.get("worlds", list(KINDS))
     names = chosen.rules or settings.get("rules", [rule.name for rule in RULES])
     rules = [rule for rule in RULES if rule.name in names]
@@ -85,7 +87,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(world, flush=True)
                 writer.writerows(one.row() for one in measured(world, rules))
                 file.flush()
+    if chosen.renew:
+        renew(Run.read(path), n_worlds=settings["seeds"] * len(KINDS))
     return summarized(chosen.out, params, is_reduced=chosen.reduced)
+
+
+def renew(runs: Sequence[Run], *, n_worlds: int) -> None:
+    """Write the figures of these runs to expected.csv, with the tolerance for a run of so many other worlds.
+
+    The table by kinds of worlds is kept beside them, for readers.
+    """
+    write_rows(HERE / "by_world.csv", by_world(runs))
+    seeds = sorted({run.seed for run in runs})
+    with (HERE / "expected.csv").open("w", encoding="utf-8", newline="") as file:
+        file.write(f"# {len(seeds)} seeds: {' '.join(map(str, seeds))}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("name", "expected", "absolute", "relative"))
+        writer.writerows((name, f"{one:.4f}", f"{allowed:.4f}", 0) for name, one, allowed in tolerances(runs, n_worlds))
 
 
 def summarized(out: Path, params: Mapping[str, Any], *, is_reduced: bool) -> int:
@@ -93,12 +111,17 @@ def summarized(out: Path, params: Mapping[str, Any], *, is_reduced: bool) -> int
     runs = Run.read(out / "runs.csv")
     print(printed(runs, params["coverage"]))
     measured_figures = figures(runs)
-    with (out / "figures.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("name", "measured"), *measured_figures.items()])
+    write_rows(out / "figures.csv", [("name", "measured"), *measured_figures.items()])
+    write_rows(out / "by_world.csv", by_world(runs))
     command = f"python -m experiments.{HERE.name}.run" + (" --reduced" if is_reduced else "")
     write_findings(out, experiment=HERE.name, command=command, findings=findings_of(runs, params["coverage"]))
     expected = read_expected(HERE / ("expected-reduced.csv" if is_reduced else "expected.csv"))
     return report(measured_figures, expected)
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def measured(world: World, rules: Sequence[Rule]) -> Iterator[Run]:

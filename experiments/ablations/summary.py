@@ -42,8 +42,9 @@ class Run:
 
     @classmethod
     def read(cls, path: Path) -> list[Run]:
+        """All measurements of a file; of one that was made twice, the last."""
         with path.open(encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file))[1:]
+            lines = {tuple(line[:5]): line for line in list(csv.reader(file))[1:]}.values()
         return [cls(*line[:2], int(line[2]), *line[3:5], *map(float, line[5:])) for line in lines]  # type: ignore[arg-type]
 
 
@@ -109,7 +110,8 @@ def losses(runs: Sequence[Run], *, by_world: bool = True) -> list[Loss]:
 
 
 def _loss(use: str, rule: str, world: str, period: str, pairs: Sequence[tuple[Run, Run]]) -> Loss:
-    growth = Limits.of([np.log(max(off.error, 1e-12) / max(on.error, 1e-12)) for off, on in pairs])
+    logs = Limits.of([np.log(max(off.error, 1e-12) / max(on.error, 1e-12)) for off, on in pairs])
+    growth = Limits(*(float(np.expm1(part)) for part in (logs.mean, logs.lower, logs.upper)), logs.n)
     without, full = _covers(off for off, _ in pairs), _covers(on for _, on in pairs)
     farther = np.abs(without.mean(axis=0) - LEVELS) - np.abs(full.mean(axis=0) - LEVELS)
     of_levels = []
@@ -148,7 +150,7 @@ def coverages(runs: Sequence[Run], *, by_world: bool = True) -> dict[tuple[str, 
 def figures(runs: Sequence[Run]) -> dict[str, float]:
     """Return what expected.csv has: over all worlds, the error without each rule and the full model's coverage."""
     over_all = losses(runs, by_world=False)
-    found = {f"{one.use}/{one.rule}/{one.period}": float(np.exp(one.error.mean)) for one in over_all}
+    found = {f"{one.use}/{one.rule}/{one.period}": 1 + one.error.mean for one in over_all}
     for (use, _, period), covered in coverages(runs, by_world=False).items():
         found |= {f"{use}/{FULL}/{period} {level:.0%}": one for level, one in zip(LEVELS, covered[:2], strict=True)}
     return found
@@ -192,6 +194,18 @@ def tables(runs: Sequence[Run], limits: Mapping[str, Sequence[float]]) -> tuple[
             tuple(covered),
         ),
     )
+
+
+def by_world(runs: Sequence[Run]) -> list[tuple[str | int, ...]]:
+    """Return for every use, rule, kind of world and period the error relative to the full model, and both coverages."""
+    rows: list[tuple[str | int, ...]] = [("use", "rule", "world", "period", "n", "error", "upper", "80 %", "95 %")]
+    for (use, world, period), (cover_80, cover_95, n) in coverages(runs).items():
+        rows.append((use, FULL, world, period, n, "1.0000", "1.0000", f"{cover_80:.4f}", f"{cover_95:.4f}"))
+    for one in losses(runs):
+        ratios = (f"{1 + part:.4f}" for part in (one.error.mean, one.error.upper))
+        covers = (f"{cover:.4f}" for cover in one.covers)
+        rows.append((one.use, one.rule, one.world, one.period, one.error.n, *ratios, *covers))
+    return rows
 
 
 def marked(share: float, limits: Sequence[float]) -> str:
