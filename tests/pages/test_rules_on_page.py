@@ -131,6 +131,18 @@ def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
     np.testing.assert_array_equal(days.reliable, (days.status == "shown") & is_small)
 
 
+@pytest.mark.parametrize("rules", [{}, {"grey": ("relative error > 0.25",)}, {"suppress": ("count < 5",)}])
+@pytest.mark.parametrize("refine", ["smooth", "project"])
+def test_page_and_table_by_month_agree_on_what_is_reliable(tmp_path, refine, rules):
+    release = Release.of(PLAN, ESTIMATE, refine=refine, rules=Rules.parse(**rules, keep_suppressed=bool(rules)))
+    release.coarsen(time="month").write(tmp_path / "months.parquet")
+    in_file = Release.read(tmp_path / "months.parquet").columns()["reliable"]
+    on_page = counts_by(release, "month").reliable.ravel()
+    np.testing.assert_array_equal(in_file, on_page)
+    assert on_page.any()
+    assert not on_page.all()
+
+
 def test_a_page_of_a_smoothed_release_says_that_a_model_speaks_and_what_its_own_tables_hold(tmp_path):
     make_page(Release.of(PLAN, ESTIMATE, refine="smooth"), tmp_path / "page.html")
     text, tables = tables_of(tmp_path / "page.html")

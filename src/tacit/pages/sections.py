@@ -25,7 +25,7 @@ from tacit.pages.figures import (
     short_names,
     tile_map,
 )
-from tacit.pages.figures.counts import HIDDEN_WORDS, largest_relative_error, rounded
+from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
 from tacit.pages.figures.outlines import Outlines
 from tacit.pages.printed import column_width, sheets
 from tacit.pages.selection import MOST_CELLS, Selection
@@ -232,7 +232,7 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
     remarks = [
         "Made by Tacit. Lines that begin with # are not data.",
-        "All numbers here are unbiased counts of the release and about them; 'reliable' judges them, too.",
+        "All numbers here are unbiased counts of the release and about them; 'reliable' judges them, as in its table.",
     ]
     remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
     remarks += selection.release.statement.text().splitlines()
@@ -314,7 +314,8 @@ def _widths(heads: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]) -
 def unsure_words(release: Release) -> str:
     """Why a count is marked as too uncertain for one number."""
     rules = release.rules
-    share = "a third" if rules.largest_relative_error is None else percent_of(largest_relative_error(rules))
+    limit = rules.largest_relative_error
+    share = "a third" if limit is None else percent_of(limit)
     also = f", or a rule greys it ({' or '.join(map(str, rules.grey))})" if rules.grey else ""
     return f"its standard error is more than {share} of it{also}"
 

@@ -32,7 +32,6 @@ from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
 
-LARGEST_RELATIVE_ERROR = 1 / 3
 ANOTHER_REFINEMENT = "another"
 BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_lower", "refined_upper")
 """Columns in which a suppressed or missing cell has no number."""
@@ -312,12 +311,11 @@ class Release:
         return self.file_checksum or files.checksum_of(self)
 
     def reliable(self) -> NDArray[np.bool_]:
-        """Cells whose standard error is at most a third of their refined count: the others say little.
+        """Cells whose unbiased count is reliable: shown, and of a standard error of at most a third of it.
 
-        The error is that of the refined count where it has one. Cells that are not shown are none of these.
+        Rules that name another relative error set that limit (:meth:`Rules.reliable`).
         """
-        is_small = self._noise_to_look_at.standard_errors() <= LARGEST_RELATIVE_ERROR * self.refined.values
-        return is_small & ~self.blank()
+        return self.rules.reliable(self.unbiased.values, self.unbiased.noise.standard_errors(), self.statuses())
 
     def write(self, path: str | Path) -> None:
         """Write the release as Parquet or CSV, by the path's ending."""

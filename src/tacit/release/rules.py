@@ -28,6 +28,13 @@ SUPPRESSED: Final = "suppressed"
 MISSING: Final = "missing"
 STATUSES: Final = (SHOWN, GREYED, SUPPRESSED, MISSING)
 
+LARGEST_RELATIVE_ERROR: Final = 1 / 3
+"""The relative error up to which a count is reliable, unless rules name another.
+
+From there on a 95 % interval spans more than from a third to five thirds of the count. At half of it a count needs four
+times as many reports to be reliable, at twice it intervals reach zero.
+"""
+
 _MEASURES: Final = {"relative error": ">", "count": "<"}
 _RULE: Final = re.compile(r"\s*(relative error|count)\s*([<>])\s*(\d+(?:\.\d+)?)\s*")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -120,6 +127,17 @@ class Rules:
         """The relative error above which the rules grey or suppress a count; None if they do not ask for it."""
         limits = [rule.limit for rule in (*self.suppress, *self.grey) if rule.measure == "relative error"]
         return min(limits, default=None)
+
+    def reliable(self, counts: FloatArray, errors: FloatArray, statuses: NDArray[np.object_]) -> NDArray[np.bool_]:
+        """Whether each count is worth a number of its own: shown, not greyed, and of a small relative error.
+
+        Tables, files and pages all ask here, with the unbiased counts and their own standard errors, also where rules
+        judge the error of refined counts.
+        """
+        limit = self.largest_relative_error
+        is_small: NDArray[np.bool_] = errors <= (LARGEST_RELATIVE_ERROR if limit is None else limit) * counts
+        is_shown: NDArray[np.bool_] = np.equal(statuses.astype(str), SHOWN)
+        return is_small & is_shown
 
     def suppresses(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
         """Counts that a rule suppresses, or that are gone already."""

@@ -44,6 +44,7 @@ def test_counts_are_the_columns_of_the_coarsened_release(release, step):
 def test_a_count_is_marked_by_its_own_error_whatever_the_refined_one_is(release, step):
     """Unbiased counts are drawn, and the legend says: its standard error is more than a third of it."""
     counts = counts_by(release, step)
+    assert np.array_equal(release.coarsen(time=step).columns()["reliable"], counts.reliable.ravel())
     assert np.array_equal(counts.reliable, counts.standard_errors <= counts.values / 3)
     smoothed = release.coarsen(time=step).refined.values
     if step == "day":

@@ -17,7 +17,6 @@ from tacit.domain import TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.postprocess import clip
 from tacit.release import Release
-from tacit.release.release import LARGEST_RELATIVE_ERROR
 from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
 
 HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
@@ -163,7 +162,7 @@ def counts_by(release: Release, step: str) -> Counts:
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(values, errors, status, release.rules),
+        reliable=release.rules.reliable(values, errors, status),
         status=status,
         level=release.level,
         days_missing=tuple(release.rules.days_missing(axis).tolist()),
@@ -268,26 +267,9 @@ def _summed(
         lower=lower,
         upper=upper,
         standard_errors=errors,
-        reliable=_reliable(known, errors, status, release.rules),
+        reliable=release.rules.reliable(known, errors, status),
         status=status,
     )
-
-
-def _reliable(counts: FloatArray, errors: FloatArray, status: NDArray[np.object_], rules: Rules) -> NDArray[np.bool_]:
-    """Counts worth a number of their own: neither greyed nor hidden, and of a small relative error.
-
-    What is drawn is unbiased, so its error is judged against the unbiased count, also where a rule found that of the
-    refined count small enough.
-    """
-    is_small: NDArray[np.bool_] = errors <= largest_relative_error(rules) * counts
-    is_shown: NDArray[np.bool_] = np.equal(status.astype(str), SHOWN)
-    return is_small & is_shown
-
-
-def largest_relative_error(rules: Rules) -> float:
-    """The relative error up to which a count is worth a number: that of the release's rules, else the usual one."""
-    asked = rules.largest_relative_error
-    return LARGEST_RELATIVE_ERROR if asked is None else asked
 
 
 def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
