@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(wildcard requirements/*.txt)
 
-.PHONY: demo test check bench reproduce setup browser constraints clean
+.PHONY: demo test quick check bench reproduce setup browser constraints clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -14,6 +14,10 @@ demo: $(VENV)/.desk
 test: check
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	@echo "Benchmarks are run by: make bench"
+
+# for daily work: the same checks, and the fastest tests of every room (tests/conftest.py says which)
+quick: check
+	$(BIN)/python -m pytest --quick --numprocesses auto --dist worksteal
 
 check: $(VENV)/.test browser
 	$(BIN)/ruff check .

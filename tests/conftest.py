@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,60 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 SEED = int(os.environ.get("TACIT_TEST_SEED") or int.from_bytes(os.urandom(4), "little"))
+os.environ["TACIT_TEST_SEED"] = str(SEED)  # the processes of a run that is shared out have one seed, the one printed
 
 settings.register_profile("tacit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("tacit"), max_examples=10)  # of the usual 100
 settings.load_profile("tacit")
+
+_TESTS = Path(__file__).parent
+_WHOLE_HOUSE = ("docs", "end_to_end", "experiments", "faults", "tools")
+"""Folders that belong to no room; their tests take minutes."""
+_VARIANTS = 2
+"""How many variants of a parametrized test a quick run has; all of them are as long as the whole suite."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="the fastest tests of every room, in under two minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """For a quick run, leave out what is marked as slow, browsers, the whole house, and later variants."""
+    if not config.getoption("quick"):
+        return
+    seen: Counter[str] = Counter()
+    chosen, left_out = [], []
+    for item in items:
+        seen[item.nodeid.partition("[")[0]] += 1
+        is_slow = bool({"slow", "browser"} & {mark.name for mark in item.iter_markers()})
+        is_late = seen[item.nodeid.partition("[")[0]] > _VARIANTS
+        (left_out if is_slow or is_late or _room(item) in _WHOLE_HOUSE else chosen).append(item)
+    missed = {_room(item) for item in left_out} - {_room(item) for item in chosen} - {*_WHOLE_HOUSE}
+    if missed:
+        raise pytest.UsageError(f"a quick run would have no test of {', '.join(sorted(missed))}.")
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = chosen
+
+
+def _room(item: pytest.Item) -> str:
+    """Return the folder of tests, or of the code, that a test stands in."""
+    home = _TESTS if item.path.is_relative_to(_TESTS) else _TESTS.parent / "src" / "tacit"
+    return item.path.relative_to(home).parts[0]
 
 
 def pytest_report_header() -> str:
     return f"statistical tests: repeat this run with TACIT_TEST_SEED={SEED}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say the seed again below what failed, where a quiet run says it for the first time."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(pytest_report_header())
 
 
 @pytest.fixture

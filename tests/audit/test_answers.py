@@ -31,6 +31,8 @@ from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 
+pytestmark = pytest.mark.slow
+
 SURE = 1 - 1e-9
 
 

@@ -33,6 +33,8 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SecureRandomness, SeededRandomness
 
+pytestmark = pytest.mark.slow
+
 SURE = 1 - 1e-9
 PLANS = {
     "flat": {"epsilon": 1.0, "mechanism": "flat"},

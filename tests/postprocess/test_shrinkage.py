@@ -56,13 +56,13 @@ def fused_locally(counts: np.ndarray, rng: np.random.Generator) -> tuple[TreeFus
 @pytest.mark.parametrize(
     ("series", "n_runs", "unbiased", "shrunk"), [(library_visits, 300, 12_500, 7_000), (bursts, 100, 13_000, 11_500)]
 )
-def test_errors_over_random_ranges_are_what_was_asked_for(series, n_runs, unbiased, shrunk):
+def test_errors_over_random_ranges_are_what_was_asked_for(series, n_runs, unbiased, shrunk, seed):
     """Local model, 2048 days, 1,000 visits a day, epsilon 1: root mean squared errors over 1,000 random ranges.
 
     The means are 11,950 and 6,600 (library), 11,900 and 9,800 (bursts), with standard errors of 1 % and 1.4 %, and of
     1.5 % for both bursts: a false failure has a probability below 1e-4.
     """
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(seed)
     squares = np.zeros(2)
     for _ in range(n_runs):
         counts = series(rng)
@@ -81,9 +81,9 @@ def uneven_fusion() -> TreeFusion:
 
 
 @pytest.mark.parametrize("method", ["sure", "empirical bayes"])
-def test_even_counts_become_nearly_even_again(method):
+def test_even_counts_become_nearly_even_again(method, seed):
     """Nothing but noise: the error falls to less than a fifth of the unbiased leaves' (years of 365 days included)."""
-    fusion, rng = uneven_fusion(), np.random.default_rng()
+    fusion, rng = uneven_fusion(), np.random.default_rng(seed)
     nodes = fusion.hierarchy.sum_leaves(np.full(1095, 100.0)) + rng.normal(0, 50**0.5, fusion.hierarchy.n_nodes)
     leaves = fusion.fuse(nodes)
     shrunk = shrink_leaves(fusion, leaves, method=method)[:, 0]
@@ -99,8 +99,8 @@ def test_counts_that_stand_out_of_the_noise_stay(method):
     assert_allclose(shrunk, counts, atol=5)
 
 
-def test_a_burst_stands_where_one_factor_for_all_would_flatten_it():
-    fusion, rng = uneven_fusion(), np.random.default_rng()
+def test_a_burst_stands_where_one_factor_for_all_would_flatten_it(seed):
+    fusion, rng = uneven_fusion(), np.random.default_rng(seed)
     counts = np.full(1095, 20.0)
     counts[500] = 150.0
     leaves = fusion.fuse(fusion.hierarchy.sum_leaves(counts) + rng.normal(0, 50**0.5, fusion.hierarchy.n_nodes))
