@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
 from tacit.counts.noise import TreeNoise
-from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain import Hierarchy
 from tacit.randomness import SecureRandomness
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.counts.continual_noise import StreamLaw
+from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.continual import Counter, CounterFiles
 from tacit.mechanisms.continual.picker import compare
@@ -48,7 +48,7 @@ def main() -> None:
     print(f"Target: 100,000 bins a second in a batch, for every law; {'reached' if slowest >= 1e5 else 'MISSED'}.")
 
 
-def laws(n_bins: int) -> list[StreamLaw]:
+def laws(n_bins: int) -> list[ContinualNoise]:
     """The best of each kind."""
     found = [one.law for one in compare(Cost.pure(1.0), n_bins, reacts=False)]
     found += [one.law for one in compare(Cost.pure(1.0))]

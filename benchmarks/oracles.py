@@ -18,7 +18,7 @@ from measure import Timing, coin_bytes, per_second, pin_to_one_core, print_machi
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
@@ -54,7 +54,7 @@ class Row:
     peers: Mapping[str, Work]
     seconds_at_best: float
     others: Mapping[str, Work] = field(default_factory=dict)
-    law: SupportLaw | None = None
+    law: SupportDistribution | None = None
     cells: NDArray[np.int32] | None = None
 
 

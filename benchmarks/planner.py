@@ -66,7 +66,7 @@ def curated_errors(contender: Contender, situation: Situation) -> np.ndarray:
     )
     mechanism = central_mechanism_of(plan)
     counts = ExactTally(np.zeros(plan.domain.shape, np.int64))
-    return mechanism.release(counts, plan, spend=Spend.simulation(mechanism.cost, seed=SEED)).values
+    return mechanism.measure(counts, plan, spend=Spend.simulation(mechanism.cost, seed=SEED)).values
 
 
 def counted_errors(contender: Contender, situation: Situation) -> np.ndarray:

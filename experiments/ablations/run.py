@@ -173,7 +173,7 @@ def uses_of(world: World) -> dict[str, Callable[[], Scores]]:
     central_plan = central_plan_for(domain, epsilon=world.curator_epsilon)
     tree = central_mechanism_of(central_plan)
     spend = Spend.simulation(tree.cost, seed=world.seed)
-    curated = tree.release(ExactTally(world.counts), central_plan, spend=spend)
+    curated = tree.measure(ExactTally(world.counts), central_plan, spend=spend)
     missing = world.gaps if world.is_told else None
     return {
         "local": lambda: of_smoothed(world, smooth(local)),

@@ -20,7 +20,7 @@ from tacit.audit import Audit, audit_dependence, audit_memo, audit_nodes, audit_
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan, releases_of_plan
 from tacit.audit.memoized import Device
 from tacit.counts.continual_noise import NodeNoise
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.central.tree import NoisyTree
@@ -160,7 +160,7 @@ def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor], Devic
     return audit_memo(rappor, device=lambda: fault(rappor), confidence=0.9975)  # one of four audits of a plan
 
 
-def few_answers(law: NodeLaw, **claim: Any) -> Audit:
+def few_answers(law: NodeDistribution, **claim: Any) -> Audit:
     """Audit 16 answers with noise of one of our laws, each its own."""
 
     def build(tables: Any) -> Any:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import LinearImage
+from tacit.counts.noise import LinearMap
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
@@ -231,7 +231,7 @@ def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float
 
 def uncut_limits(estimate: Estimate, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     noise = estimate.noise
-    if isinstance(noise, LinearImage) and isinstance(noise.base, StateSpaceNoise):
+    if isinstance(noise, LinearMap) and isinstance(noise.base, StateSpaceNoise):
         return noise.base.image_limits(estimate.values, noise.grouping, level)
     assert isinstance(noise, StateSpaceNoise)
     return noise.limits(estimate.values, level)

@@ -65,7 +65,7 @@ def designed_tree(counts: Integers, epsilon: float, *, n_structures: int, genera
     plan = central_plan_for(domain, epsilon=epsilon)
     mechanism, tally = central_mechanism_of(plan), ExactTally(counts[:, None])
     released = [
-        mechanism.release(tally, plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+        mechanism.measure(tally, plan, spend=Spend.simulation(mechanism.cost, seed=seed))
         for seed in _seeds(n_structures, generator)
     ]
     return _published(released, plan.epsilon)

@@ -153,7 +153,7 @@ def test_nodes_are_those_that_a_release_is_fused_from():
     mechanism = central_mechanism_of(plan)
     counts = ExactTally(np.arange(32).reshape(16, 2))
     nodes = mechanism.noisy_nodes(counts, plan, spend=Spend.simulation(mechanism.cost, seed=5))
-    release = mechanism.release(counts, plan, spend=Spend.simulation(mechanism.cost, seed=5))
+    release = mechanism.measure(counts, plan, spend=Spend.simulation(mechanism.cost, seed=5))
     weights = np.array([0.0 if law is None else 1 / law.variance for law in mechanism.laws])
     weights = np.repeat(weights, mechanism.hierarchy.level_sizes)
     design = mechanism.hierarchy.sum_leaves(np.eye(16)) * np.sqrt(weights)[:, None]

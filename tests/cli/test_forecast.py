@@ -189,7 +189,7 @@ def test_a_curator_s_release_is_forecast_too(tacit, tmp_path):
     plan = central_plan_for(domain, epsilon=1.0)
     mechanism = central_mechanism_of(plan)
     spend = Spend.simulation(mechanism.cost, seed=1)
-    estimate = mechanism.release(ExactTally(small_counts(n_days=64)), plan, spend=spend)
+    estimate = mechanism.measure(ExactTally(small_counts(n_days=64)), plan, spend=spend)
     Release.of(plan, estimate).write(tmp_path / "release.parquet")
     ran = tacit("forecast", "release.parquet", "--horizon", 2)
     assert ran.code == 0, ran.err

@@ -13,9 +13,9 @@ import pytest
 from small_worlds import days_and_places
 from tacit.collection.poisoning import log_chance_of_equal, parts_of, watch
 from tacit.collection.wire import Batch, ReportFile, ReportWriter, encode_message, parse_message
+from tacit.counts.exact_intervals import binomial_tails
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
-from tacit.counts.two_binomials import binomial_tails
 from tacit.errors import PlanMismatch, SettingError
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness

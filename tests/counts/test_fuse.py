@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tacit.counts.fuse import fuse
-from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis

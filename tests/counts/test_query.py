@@ -21,7 +21,7 @@ def curated(**settings):
     plan = central_plan_for(domain, **{"epsilon": 1.0, "fan_outs": [5, 6]} | settings)
     mechanism = central_mechanism_of(plan)
     counts = np.random.default_rng(1).poisson(30, domain.shape)
-    return mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=2))
+    return mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=2))
 
 
 def test_many_ranges_have_the_answers_of_single_boxes():

@@ -34,7 +34,7 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.events import Reason
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.mechanisms.registry import MECHANISMS, plan_for
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.plan import Plan
 from tacit.mechanisms.planner import choose
 from tacit.postprocess import filtered, smooth
@@ -44,8 +44,8 @@ from tacit.privacy.spend import Spend
 from tacit.counts.provenance import Provenance
 from tacit.release import PrivacyStatement, Release
 from tacit._base.rounding import at_most, percent_at_most
-from tacit.counts.continual_noise import STREAM_LAWS, KaryTree
-from tacit.counts.oracle_distributions import LAWS
+from tacit.counts.continual_noise import CONTINUAL_NOISE, KaryTree
+from tacit.counts.oracle_distributions import ORACLE_DISTRIBUTIONS
 from tacit.collection.wire import ReportWriter
 
 ROOT = Path(__file__).parents[2]
@@ -297,7 +297,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,
             filtered(estimate).noise,
-            noise.Unstated("why"),
+            noise.NoStatedNoise("why"),
         )
     ]
     listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Noise models"))}
@@ -305,8 +305,8 @@ def test_the_noise_models_and_their_fields_are_listed():
     assert noise_kinds._READERS.keys() <= listed.keys()
     for model in models:
         assert ["kind", *listed[model["kind"]]] == list(model)
-    assert listed.keys() == noise_kinds._READERS.keys() | LAWS.keys()
-    for kind, law in LAWS.items():
+    assert listed.keys() == noise_kinds._READERS.keys() | ORACLE_DISTRIBUTIONS.keys()
+    for kind, law in ORACLE_DISTRIBUTIONS.items():
         assert listed[kind] == list(inspect.signature(law).parameters)
 
 
@@ -316,7 +316,7 @@ def test_the_laws_of_central_noise_and_their_fields_are_listed():
     pure, gaussian = Cost.pure(1.0), Cost.zcdp(0.5)
     streams = [one.law for one in stream_laws_for(pure, 64, reacts=False)]
     streams += [pick_stream_law(pure), pick_stream_law(gaussian)]
-    assert {law.kind for law in streams} == STREAM_LAWS.keys()
+    assert {law.kind for law in streams} == CONTINUAL_NOISE.keys()
     content = [law.to_dict() for law in (*nodes, *streams)]
     assert {law["kind"] for law in content} == listed.keys()
     for law in content:

@@ -10,7 +10,7 @@ import pytest
 from dotted import resolved
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.counts.continual_noise import STREAM_LAWS
+from tacit.counts.continual_noise import CONTINUAL_NOISE
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 OTHERS = (
@@ -39,7 +39,7 @@ SETTINGS = {"keep", "ones", "zeros", "include", "chances", "permanent", "most", 
 
 
 def test_every_entry_of_every_registry_has_a_proof_and_the_reverse():
-    assert rows().keys() == {*MECHANISMS, *CENTRAL_MECHANISMS, *STREAM_LAWS, *OTHERS}
+    assert rows().keys() == {*MECHANISMS, *CENTRAL_MECHANISMS, *CONTINUAL_NOISE, *OTHERS}
 
 
 @pytest.mark.parametrize("entry", rows())

@@ -27,7 +27,7 @@ from tacit.collection.tallying import estimate_tally
 from tacit.collection.wire import RandomizingWriter, ReportFile, ReportWriter
 from tacit.collection.wire.message import encode_message, parse_message
 from tacit.counts.continual_noise import Epochs
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -181,7 +181,7 @@ sources = checked("sources of random words", _check_sources)
 
 # ---- noise of a curator
 
-_LAWS: dict[str, NodeLaw] = {
+_LAWS: dict[str, NodeDistribution] = {
     "Laplace of rate 1/2": DiscreteLaplace(Fraction(1, 2)),
     "Laplace of rate 1/200": DiscreteLaplace(Fraction(1, 200)),
     "Gaussian of variance 9": DiscreteGaussian(Fraction(9)),
@@ -270,7 +270,7 @@ def _check_price(setting: Setting) -> None:
     plan = central_plan_for(days_and_places(4, 3), epsilon=EPSILON)
     mechanism, counts = central_mechanism_of(plan), ExactTally(np.ones((4, 3), np.int64))
     cheap = Spend.simulation(Cost.pure(EPSILON / 10), seed=setting.seed)
-    _refused(lambda: mechanism.release(counts, plan, spend=cheap), "a release is paid with less than it costs")
+    _refused(lambda: mechanism.measure(counts, plan, spend=cheap), "a release is paid with less than it costs")
     _refused(lambda: replace(cheap, seal=object()), "a spend is forged")
 
 

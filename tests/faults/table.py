@@ -17,7 +17,7 @@ import numpy as np
 
 from faults import refuters as by
 from faults.planting import ALONE, Fault
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.privacy.cost import Cost
@@ -549,42 +549,42 @@ FAULTS: tuple[Fault, ...] = (
     # noise
     Fault(
         "Laplace noise is 10 % low",
-        "tacit.counts.noise.node_laws.DiscreteLaplace.draw",
+        "tacit.counts.noise.node_distributions.DiscreteLaplace.draw",
         _laplace(Fraction(10, 9)),
         by.flat,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Laplace noise is never negative",
-        "tacit.counts.noise.node_laws.DiscreteLaplace.draw",
+        "tacit.counts.noise.node_distributions.DiscreteLaplace.draw",
         result_of(np.abs),
         by.flat,
         "tests/mechanisms/central/test_tree.py",
     ),
     Fault(
         "Laplace noise repeats after 65,536 values",
-        "tacit.counts.noise.node_laws.discrete_laplace",
+        "tacit.counts.noise.node_distributions.discrete_laplace",
         _repeated_chunk,
         by.draws,
         ALONE,
     ),
     Fault(
         "Gaussian noise is 10 % low",
-        "tacit.counts.noise.node_laws.DiscreteGaussian.draw",
+        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(81, 100)),
         by.flat_gaussian,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Gaussian noise has half of its standard deviation",
-        "tacit.counts.noise.node_laws.DiscreteGaussian.draw",
+        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(1, 4)),
         by.flat_gaussian,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Gaussian noise has 2 % too little variance",
-        "tacit.counts.noise.node_laws.DiscreteGaussian.draw",
+        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(98, 100)),
         by.draws,
         ALONE,
@@ -663,17 +663,17 @@ FAULTS: tuple[Fault, ...] = (
     # counters
     Fault(
         "a counter forgets that a count stands in several nodes",
-        "tacit.counts.continual_noise.law.NodeNoise.of",
+        "tacit.counts.continual_noise.model.NodeNoise.of",
         lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=1, most=most),
         by.counter_events,
-        "tests/counts/continual_noise/test_laws.py",
+        "tests/counts/continual_noise/test_models.py",
     ),
     Fault(
         "a counter forgets that a person's day is several counts",
-        "tacit.counts.continual_noise.law.NodeNoise.of",
+        "tacit.counts.continual_noise.model.NodeNoise.of",
         lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=levels),
         by.counter_days,
-        "tests/counts/continual_noise/test_laws.py",
+        "tests/counts/continual_noise/test_models.py",
     ),
     Fault(
         "a counter's Gaussian noise is 10 % low",

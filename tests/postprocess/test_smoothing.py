@@ -15,8 +15,8 @@ from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
 from tacit.counts.fuse import fuse
-from tacit.counts.noise import LinearImage
-from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.noise import LinearMap
+from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally, Tally
@@ -155,7 +155,7 @@ def unequal(rng: np.random.Generator, n_days: int = 90, n_places: int = 15) -> C
 
 def covered(found: Estimate, counts: Counts, level: float) -> float:
     """The part of the counts, spread over their unit, within the limits."""
-    if isinstance(found.noise, LinearImage):
+    if isinstance(found.noise, LinearMap):
         assert isinstance(found.noise.base, StateSpaceNoise)
         lower, upper = found.noise.base.image_limits(found.values, found.noise.grouping, level)
     else:

@@ -54,7 +54,7 @@ def counted(counts: Counts, seed: int, *, epsilon: float = 1.0, **settings: obje
     plan = central_plan_for(days_and_places(*counts.shape), epsilon=epsilon, **settings)  # type: ignore[arg-type]
     mechanism = central_mechanism_of(plan)
     spend = Spend.simulation(mechanism.cost, seed=seed)
-    return plan, mechanism.release(ExactTally(counts), plan, spend=spend)
+    return plan, mechanism.measure(ExactTally(counts), plan, spend=spend)
 
 
 def by(estimate: Estimate, step: str) -> NDArray[np.int64]:

@@ -18,8 +18,8 @@ import tacit
 from small_worlds import days_and_places
 from tacit.audit.testing import assert_frequencies
 from tacit.counts.continual_noise import KaryTree, NodeNoise
-from tacit.counts.noise import node_laws
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.noise import node_distributions
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
@@ -127,8 +127,8 @@ def plan_of(is_gaussian, domain, mechanism):
 DRAWS = {
     "tacit.randomness.gaussian.discrete_gaussian, tacit.randomness.laplace.discrete_laplace": by_sampler,
     "tacit.randomness.source.KeyedRandomness": by_key,
-    "tacit.counts.noise.node_laws.DiscreteGaussian.draw, "
-    "tacit.counts.noise.node_laws.DiscreteLaplace.draw": by_node_law,
+    "tacit.counts.noise.node_distributions.DiscreteGaussian.draw, "
+    "tacit.counts.noise.node_distributions.DiscreteLaplace.draw": by_node_law,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
     "tacit.mechanisms.continual.node_noise.NodeDraws.take": by_node_draws,
@@ -136,7 +136,7 @@ DRAWS = {
 }
 """Where noise is drawn, by qualified name."""
 
-CALLERS = {"counts/noise/node_laws.py", "mechanisms/continual/node_noise.py"}
+CALLERS = {"counts/noise/node_distributions.py", "mechanisms/continual/node_noise.py"}
 """The modules that call the samplers."""
 
 
@@ -151,7 +151,7 @@ def test_a_draw_has_its_distribution_and_its_variance(name, is_gaussian, seed):
 def test_noise_a_tenth_too_small_is_caught_where_it_is_drawn(name, is_gaussian, seed, monkeypatch):
     """The twin: both checks fail, each by itself."""
     share = Fraction(9, 10)
-    for module in (node_laws, node_noise):
+    for module in (node_distributions, node_noise):
         monkeypatch.setattr(
             module,
             "discrete_gaussian",

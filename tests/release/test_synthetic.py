@@ -147,7 +147,7 @@ def test_rows_of_a_curators_release_are_about_as_many_as_its_unbiased_total():
     counts = np.zeros(domain.shape, np.int64)
     counts[:, 0] = 20
     spend = Spend.simulation(Cost.pure(1.0), seed=3)
-    release = Release.of(plan, central_mechanism_of(plan).release(ExactTally(counts), plan, spend=spend))
+    release = Release.of(plan, central_mechanism_of(plan).measure(ExactTally(counts), plan, spend=spend))
     rows = SyntheticRows.of(release, seed=1)
     assert abs(rows.n_rows - release.unbiased.values.sum()) < 15  # 60 periods are rounded apart from one another
     assert "rescaled to the unbiased total" in rows.steps

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places
-from tacit.counts.noise import LinearImage, TreeNoise
+from tacit.counts.noise import LinearMap, TreeNoise
 from tacit.counts.noise.model import Grouping
-from tacit.counts.noise.node_laws import DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain import Box, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
@@ -119,7 +119,7 @@ def test_no_question_is_known_worse_than_by_the_tree_or_by_the_model() -> None:
 def test_a_question_about_cells_is_answered_as_their_image_is() -> None:
     noise = noise_of(inflation=1.3, share_skews=np.array([0.5, 0.1]), offsets=np.full((N_TIMES, N_PLACES), 0.25))
     groups = np.repeat(np.arange(3), [8, 8, 6])
-    image = LinearImage(noise, groups, np.zeros(N_PLACES, np.int64), (3, 1))
+    image = LinearMap(noise, groups, np.zeros(N_PLACES, np.int64), (3, 1))
     values = np.full((3, 1), 60.0)
     lower, upper = image.intervals(values, 0.9)
     for group in range(3):

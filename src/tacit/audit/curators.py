@@ -20,7 +20,7 @@ from tacit.audit.answers import Build, BuildMany
 from tacit.audit.claims import Claim
 from tacit.audit.nodes import MeasuredNodes
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, NestedTree, NodeNoise, RefinedTree
-from tacit.counts.noise.node_laws import DiscreteLaplace, NodeLaw
+from tacit.counts.noise.node_distributions import DiscreteLaplace, NodeDistribution
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of
@@ -64,7 +64,7 @@ def answers_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cura
         wide = _widened(plan, len(tables), is_over_time)
         spend = Spend.simulation(mechanism.cost, seed=_seed(source))
         counts = ExactTally(tables.T if is_over_time else tables)
-        values = central_mechanism_of(wide).release(counts, wide, spend=spend).values
+        values = central_mechanism_of(wide).measure(counts, wide, spend=spend).values
         return values.T if is_over_time else values
 
     return CuratedAnswers(_in_pieces(build, n_bins), n_bins, plan.most)
@@ -103,7 +103,7 @@ def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cur
 
     def build(tables: IntArray) -> FloatArray:
         runs = [
-            mechanism.release(
+            mechanism.measure(
                 ExactTally(table.reshape(small.domain.shape)),
                 small,
                 spend=Spend.simulation(mechanism.cost, seed=_seed(source)),
@@ -247,7 +247,7 @@ def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes
     )
 
 
-def _precision(law: NodeLaw | None) -> float:
+def _precision(law: NodeDistribution | None) -> float:
     if law is None:
         return 0.0
     return float(law.rate) if isinstance(law, DiscreteLaplace) else 1 / law.variance
@@ -299,6 +299,6 @@ def ask_again_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Bu
         one = _widened(plan, 1, is_over_time)
         spend = Spend.simulation(mechanism.cost, seed=_seed(source))
         exact = ExactTally(counts[:, None] if is_over_time else counts[None, :])
-        return lambda: central_mechanism_of(one).release(exact, one, spend=spend).values.reshape(-1)
+        return lambda: central_mechanism_of(one).measure(exact, one, spend=spend).values.reshape(-1)
 
     return build

@@ -64,7 +64,7 @@ def curate_events(
         days = days_of(plan, counted.days)
         spans = events.options.fields_span_lines
         spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget, spans_lines=spans)
-    made = mechanism.release(counted.tally, plan, spend=spend)
+    made = mechanism.measure(counted.tally, plan, spend=spend)
     label = replace(made.provenance, fields_span_lines=events.options.fields_span_lines)
     return Curated(replace(made, provenance=label), counted, spend, is_resumed)
 

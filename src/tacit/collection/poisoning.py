@@ -40,7 +40,13 @@ from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyo
 from tacit.collection.tallying import tallies_of, tally_message
 from tacit.collection.wire import Batch, ReportFile
 from tacit.collection.wire.runs import report_keys, sorting_order
-from tacit.counts.oracle_distributions import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, SupportLaw
+from tacit.counts.oracle_distributions import (
+    HadamardDistribution,
+    HashingDistribution,
+    ResponseDistribution,
+    SubsetDistribution,
+    SupportDistribution,
+)
 from tacit.counts.tally import Tally
 from tacit.errors import PlanMismatch
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -78,7 +84,7 @@ class Part:
     the column before its own where it is one of several.
     """
 
-    law: SupportLaw
+    law: SupportDistribution
     chance: float
     columns: slice
     edges: IntArray
@@ -202,7 +208,7 @@ def _support_alarms(
 
 
 def _total_alarms(
-    law: SupportLaw, rows: Sequence[int | None], totals: IntArray, reports: IntArray, share: float, plan: Plan
+    law: SupportDistribution, rows: Sequence[int | None], totals: IntArray, reports: IntArray, share: float, plan: Plan
 ) -> list[Alarm]:
     bounds = _log_total_beyond(law, totals, reports)
     mean = float(law.p + (law.n_cells - 1) * law.q)
@@ -236,7 +242,7 @@ def _level_alarms(
     ]
 
 
-def _log_total_beyond(law: SupportLaw, totals: IntArray, reports: IntArray) -> FloatArray:
+def _log_total_beyond(law: SupportDistribution, totals: IntArray, reports: IntArray) -> FloatArray:
     """Bounds on the chance that honest reports support as many cells in all, or more; or as few, or fewer."""
     k = law.n_cells
     coins = law.coins(k)
@@ -271,7 +277,7 @@ def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> 
     return min(0.0, ways + log_sum)
 
 
-def _log_sum_of(law: SupportLaw, m: int) -> float:
+def _log_sum_of(law: SupportDistribution, m: int) -> float:
     """The ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
     bits = law.coins(law.n_cells)
     if bits is not None and bits.flips == law.n_cells:  # one independent bit for each cell
@@ -283,18 +289,18 @@ def _log_sum_of(law: SupportLaw, m: int) -> float:
     return _log_sum(kinds, m) if kinds else 0.0
 
 
-def _kinds_of_reports(law: SupportLaw) -> list[tuple[float, float]]:
+def _kinds_of_reports(law: SupportDistribution) -> list[tuple[float, float]]:
     """For any true cell: ln of how many reports there are of each kind, and the chance that one of them is sent."""
     k, p = law.n_cells, float(law.p)
-    if isinstance(law, ResponseLaw):
+    if isinstance(law, ResponseDistribution):
         return [(0.0, p), (math.log(k - 1), 1 - p)]
-    if isinstance(law, SubsetLaw):
+    if isinstance(law, SubsetDistribution):
         supporting, others = math.comb(k - 1, law.size - 1), math.comb(k - 1, law.size)
         return [(math.log(n), chance) for n, chance in ((supporting, p), (others, 1 - p)) if n]
-    if isinstance(law, HadamardLaw):
+    if isinstance(law, HadamardDistribution):
         half = (law.n_bits - 1) * math.log(2)
         return [(half, p), (half, 1 - p)]
-    if isinstance(law, HashingLaw):
+    if isinstance(law, HashingDistribution):
         functions = law.degree * math.log(2)
         return [(functions, p), (functions + math.log((1 << law.bits) - 1), 1 - p)]
     return []

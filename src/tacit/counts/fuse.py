@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
-from tacit.counts.noise.node_laws import NodeLaw
+from tacit.counts.noise.node_distributions import NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.domain.hierarchy import Hierarchy
@@ -22,7 +22,7 @@ LEAST_SQUARES: Final = "least squares over a tree"
 def fuse(
     hierarchy: Hierarchy,
     nodes: NDArray[np.integer] | NDArray[np.floating],
-    laws: Sequence[NodeLaw | None],
+    laws: Sequence[NodeDistribution | None],
     *,
     domain: Domain,
     axis: str = "time",

@@ -47,7 +47,7 @@ class Dealt:
         )
         return CountLaw(counts, counts + np.square(means)[..., None] * relative_to_total), totals
 
-    def sum_laws(self) -> tuple[CountLaw, CountLaw]:
+    def sum_distributions(self) -> tuple[CountLaw, CountLaw]:
         """Of sums over the horizon at a single origin: of places, and of all."""
         counts, totals = self.laws()
         expected, longest = totals.means, float(self.excesses.max())

@@ -115,7 +115,7 @@ class ShareForecaster(Settings):
             self._at_end = learned.known(series, np.array([len(series)]))
         dealt = learned.dealt(self._at_end, horizon)
         counts, totals = dealt.laws()
-        sums, total_sum = dealt.sum_laws()
+        sums, total_sum = dealt.sum_distributions()
         return Forecast(
             domain=coming(series.domain, horizon),
             counts=CountLaw(counts.means[0], counts.variances[0]),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 _SLACK: Final = 1e-9
@@ -84,6 +84,6 @@ def _biased(estimate: Estimate, values: NDArray[np.float64], step: str, bias: st
     return replace(
         estimate,
         values=values,
-        noise=Unstated(f"{bias}, so no honest interval can be stated"),
+        noise=NoStatedNoise(f"{bias}, so no honest interval can be stated"),
         steps=(*estimate.steps, step),
     )

@@ -26,7 +26,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
@@ -60,7 +60,7 @@ def add_up(estimate: Estimate) -> Estimate:
     return replace(
         estimate,
         values=leaves.reshape(n_times, n_places),
-        noise=Unstated(
+        noise=NoStatedNoise(
             "moving counts to where none is negative raises small counts and lowers large ones, so no honest interval "
             "can be stated"
         ),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
 from tacit.postprocess.likelihood_steps import climbed, weighed
@@ -165,7 +165,7 @@ def maximize_likelihood(
     return replace(
         estimate,
         values=cells_of_rows(shares * totals[:, None], estimate),
-        noise=Unstated(
+        noise=NoStatedNoise(
             "the most likely counts are raised where they are small, because none is negative, so no honest interval "
             "can be stated"
         ),

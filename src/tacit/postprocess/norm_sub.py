@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.errors import SettingError
 
@@ -22,7 +22,7 @@ def project(estimate: Estimate) -> Estimate:
     return replace(
         estimate,
         values=cells_of_rows(norm_sub(rows, totals), estimate),
-        noise=Unstated(
+        noise=NoStatedNoise(
             "projection onto non-negative counts raises small counts and lowers large ones, so no honest interval can "
             "be stated"
         ),

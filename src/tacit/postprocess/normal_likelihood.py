@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.errors import SettingError
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
@@ -59,7 +59,7 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     return replace(
         estimate,
         values=cells_of_rows(found, estimate),
-        noise=Unstated(
+        noise=NoStatedNoise(
             "the most likely counts are raised where they are small, because none is negative, so no honest interval "
             "can be stated"
         ),
@@ -67,7 +67,7 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     )
 
 
-def covariances(law: SupportLaw) -> FloatArray:
+def covariances(law: SupportDistribution) -> FloatArray:
     """The covariance of all estimates that one report adds, for every true cell; one for all where they are equal.
 
     From variances of pairs: Cov(a, b) = (Var(a + b) - Var(a) - Var(b)) / 2.

@@ -34,7 +34,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import Unstated
+from tacit.counts.noise import NoStatedNoise
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
 
@@ -63,7 +63,7 @@ def shrink(estimate: Estimate, *, method: str = "sure") -> Estimate:
     return replace(
         estimate,
         values=trees.cells(leaves),
-        noise=Unstated(f"{label} is biased, so no honest interval can be stated"),
+        noise=NoStatedNoise(f"{label} is biased, so no honest interval can be stated"),
         steps=(*estimate.steps, label),
     )
 

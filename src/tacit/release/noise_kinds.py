@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from tacit.counts.noise import (
     FactorizationNoise,
-    LinearImage,
+    LinearMap,
     Noise,
+    NoStatedNoise,
     OracleNoise,
     SampledTreeNoise,
     TreeNoise,
-    Unstated,
 )
 from tacit.errors import FormatError
 
@@ -31,7 +31,7 @@ def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = 
 
 
 def _image_from_dict(content: Mapping[str, Any]) -> Noise:
-    return LinearImage.from_dict(content, noise_from_dict)
+    return LinearMap.from_dict(content, noise_from_dict)
 
 
 def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
@@ -61,5 +61,5 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "sampled tree": SampledTreeNoise.from_dict,
     "state space": _states_from_dict,
     "tree": TreeNoise.from_dict,
-    "unstated": Unstated.from_dict,
+    "unstated": NoStatedNoise.from_dict,
 }

@@ -19,7 +19,7 @@ from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import numbers, truth
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
-from tacit.counts.noise.image import LinearImage
+from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import sum_groups
@@ -88,7 +88,7 @@ class FilteredNoise(Noise):
         return within(lower, upper, largest)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearImage(self, time_groups, place_groups, shape)
+        return LinearMap(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
         return np.sqrt(self._image_moments(image)[0])

@@ -39,7 +39,7 @@ import numpy as np
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import number
 from tacit._base.validation import check_share
-from tacit.counts.noise.image import LinearImage
+from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import Grouping, Noise, evened
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import sum_groups
@@ -102,7 +102,7 @@ class StateSpaceNoise(Noise):
         return self._cell_moments.limits(centre, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearImage(self, time_groups, place_groups, shape)
+        return LinearMap(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
         return np.sqrt(self._image_moments(image).variances)

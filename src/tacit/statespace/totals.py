@@ -21,7 +21,7 @@ from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import state_kernels
 from tacit.counts.count_law import CountLaw
-from tacit.counts.two_binomials import normal_quantile
+from tacit.counts.exact_intervals import normal_quantile
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates

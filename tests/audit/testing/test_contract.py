@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.audit.testing import ListedWords, RecordedWords, check_randomizer
-from tacit.counts.oracle_distributions import HadamardLaw
+from tacit.counts.oracle_distributions import HadamardDistribution
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SeededRandomness
@@ -105,9 +105,9 @@ class Unmoved(HadamardResponse):
 class WrongVariance(HadamardResponse):
     @property
     def law(self):
-        class Law(HadamardLaw):
+        class Law(HadamardDistribution):
             def variances(self, weights):
-                return 1.01 * HadamardLaw.variances(self, weights)
+                return 1.01 * HadamardDistribution.variances(self, weights)
 
         return Law(self.n_cells, self.keep)
 

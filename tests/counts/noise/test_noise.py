@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.tallying import estimate_tally
-from tacit.counts.noise import LinearImage, OracleNoise, Unstated
-from tacit.counts.oracle_distributions import ResponseLaw, UnaryLaw
+from tacit.counts.noise import LinearMap, NoStatedNoise, OracleNoise
+from tacit.counts.oracle_distributions import ResponseDistribution, UnaryDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import Tally
@@ -32,7 +32,7 @@ QUARTER = COIN // 4
 
 def noise_of(reports, shape, private=("place",)):
     n_cells = {("place",): shape[1], ("time",): shape[0], ("time", "place"): shape[0] * shape[1]}[private]
-    return OracleNoise(UnaryLaw(n_cells, COIN - QUARTER, QUARTER), np.asarray(reports), shape, private)
+    return OracleNoise(UnaryDistribution(n_cells, COIN - QUARTER, QUARTER), np.asarray(reports), shape, private)
 
 
 @given(arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
@@ -44,7 +44,7 @@ def test_the_variance_of_a_question_is_the_sum_over_its_cells(weights):
 
 
 def test_the_true_cells_bit_has_its_own_variance_where_the_coins_are_not_symmetric():
-    noise = OracleNoise(UnaryLaw(2, COIN // 2, QUARTER), np.array([10]), (1, 2), counts=np.array([[4.0, 6.0]]))
+    noise = OracleNoise(UnaryDistribution(2, COIN // 2, QUARTER), np.array([10]), (1, 2), counts=np.array([[4.0, 6.0]]))
     p, q = 0.5, 0.25
     expected = [(10 * q * (1 - q) + n * (p * (1 - p) - q * (1 - q))) / (p - q) ** 2 for n in (4, 6)]
     np.testing.assert_allclose(noise.standard_errors()[0] ** 2, expected)
@@ -53,7 +53,9 @@ def test_the_true_cells_bit_has_its_own_variance_where_the_coins_are_not_symmetr
 @pytest.mark.parametrize(
     ("reports", "private"), [([10, 3, 7, 5], ("place",)), ([9, 12, 4], ("time",)), ([25], ("time", "place"))]
 )
-@pytest.mark.parametrize("law", [lambda k: UnaryLaw(k, COIN - QUARTER, QUARTER), lambda k: ResponseLaw(k, COIN // 2)])
+@pytest.mark.parametrize(
+    "law", [lambda k: UnaryDistribution(k, COIN - QUARTER, QUARTER), lambda k: ResponseDistribution(k, COIN // 2)]
+)
 def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, law, seed):
     """Public time, public place, or neither: coarse questions equal the same questions asked of the fine cells."""
     plain = noise_of(reports, (4, 3), private)
@@ -90,7 +92,7 @@ def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, l
 def test_coarsening_twice_is_coarsening_once():
     fine = noise_of([10, 3, 7, 5], (4, 3))
     half = fine.coarsen(np.arange(4), np.array([0, 1, 1]), (4, 2))
-    assert isinstance(half, LinearImage)
+    assert isinstance(half, LinearMap)
     twice = half.coarsen(np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1))
     once = fine.coarsen(np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1))
     weights = np.array([[1.0], [-2.0]])
@@ -160,16 +162,18 @@ def test_every_division_into_public_and_private_estimates_without_bias(private, 
     "noise",
     [
         noise_of([10, 3], (2, 3)),
-        OracleNoise(UnaryLaw(2, COIN // 2, QUARTER), np.array([10, 20, 4]), (2, 3), ("time",), np.ones((3, 2))),
-        OracleNoise(ResponseLaw(3, COIN // 3), np.array([10, 20]), (2, 3), counts=np.ones((2, 3))),
-        LinearImage(noise_of([10, 3], (2, 3)), np.array([0, 0]), np.array([0, 0, 1]), (1, 2)),
-        Unstated("clipping is biased"),
+        OracleNoise(
+            UnaryDistribution(2, COIN // 2, QUARTER), np.array([10, 20, 4]), (2, 3), ("time",), np.ones((3, 2))
+        ),
+        OracleNoise(ResponseDistribution(3, COIN // 3), np.array([10, 20]), (2, 3), counts=np.ones((2, 3))),
+        LinearMap(noise_of([10, 3], (2, 3)), np.array([0, 0]), np.array([0, 0, 1]), (1, 2)),
+        NoStatedNoise("clipping is biased"),
     ],
 )
 def test_a_noise_model_survives_plain_data(noise):
     again = noise_from_dict(json.loads(json.dumps(noise.to_dict())))
     assert type(again) is type(noise)
-    if isinstance(noise, Unstated):
+    if isinstance(noise, NoStatedNoise):
         assert again == noise
         return
     rng = np.random.default_rng(0)
@@ -187,7 +191,7 @@ def test_damaged_noise_is_refused(content):
 
 
 def test_after_a_biased_step_no_interval_is_given_and_the_reason_is():
-    noise = Unstated("clipping is biased upwards")
+    noise = NoStatedNoise("clipping is biased upwards")
     for ask in (
         lambda: noise.variance(np.ones((1, 1))),
         lambda: noise.interval(1.0, np.ones((1, 1)), 0.9),
@@ -262,7 +266,7 @@ def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_su
     law = SubsetSelection.of_size(size, epsilon=1.0, n_cells=n_cells).law
     noise = OracleNoise(law, np.array([n_reports]), (1, n_cells), counts=np.full((1, n_cells), n_reports / n_cells))
     weights = (np.arange(n_cells) < n_summed)[None, :].astype(float)
-    laws = law.sum_laws(n_summed)
+    laws = law.sum_distributions(n_summed)
     one = {True: laws.inside, False: laws.outside}
     for m in range(n_reports + 1):
         chances = {0: 1.0}

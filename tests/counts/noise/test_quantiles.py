@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.quantiles import limits_of, within
-from tacit.counts.two_binomials import normal_quantile
 
 LEVELS = [0.5, 0.8, 0.95]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.counts.fuse import LEAST_SQUARES
-from tacit.counts.noise import LinearImage, SampledTreeNoise, errors_of_questions, intervals_of_questions
+from tacit.counts.noise import LinearMap, SampledTreeNoise, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.sampled_tree import FEW_REPORTS, MOST_LISTED
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
@@ -140,7 +140,7 @@ def test_errors_of_leaves_months_and_places_are_those_of_their_questions():
         lower, upper = noise.intervals(estimate.values, 0.9)
         assert limits == pytest.approx((lower[cell], upper[cell]))
     months = estimate.coarsen(time="month")
-    assert isinstance(months.noise, LinearImage)
+    assert isinstance(months.noise, LinearMap)
     np.testing.assert_allclose(months.noise.standard_errors(), errors_of_questions(noise, months.noise.grouping))
     for ours, theirs in zip(
         months.noise.intervals(months.values, 0.9),

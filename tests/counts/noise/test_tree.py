@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from statistical import assert_share
-from tacit.counts.noise import LinearImage, TreeNoise
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.noise import LinearMap, TreeNoise
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.domain import Hierarchy
 from tacit.errors import FormatError, SettingError
@@ -116,7 +116,7 @@ def test_a_noise_read_back_answers_the_same(noise):
     assert again.variance(weights) == noise.variance(weights)
     assert again.interval(3.0, weights, 0.9) == noise.interval(3.0, weights, 0.9)
     image = noise.coarsen(np.zeros(noise.shape[0], int), np.zeros(noise.shape[1], int), (1, 1))
-    assert isinstance(noise_from_dict(json.loads(json.dumps(image.to_dict()))), LinearImage)
+    assert isinstance(noise_from_dict(json.loads(json.dumps(image.to_dict()))), LinearMap)
 
 
 def test_damaged_noise_is_refused():

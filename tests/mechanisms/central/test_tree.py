@@ -9,7 +9,7 @@ import pytest
 
 from small_worlds import days_and_places
 from statistical import assert_variance
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError
@@ -27,7 +27,7 @@ def doubs(level: str = "region", last: str = "2018-03-31") -> Domain:
 
 def released(plan: Plan, counts: np.ndarray, seed: int = 1):
     mechanism = central_mechanism_of(plan)
-    return mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+    return mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
 
 
 @pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
@@ -127,13 +127,13 @@ def test_counts_that_do_not_fit_are_refused_before_noise_is_drawn():
     mechanism = central_mechanism_of(plan)
     spend = Spend.simulation(mechanism.cost, seed=1)
     with pytest.raises(SettingError, match="shape"):
-        mechanism.release(ExactTally(np.zeros((3, 2), np.int64)), plan, spend=spend)
+        mechanism.measure(ExactTally(np.zeros((3, 2), np.int64)), plan, spend=spend)
     with pytest.raises(SettingError, match="negative") as refused:
-        mechanism.release(ExactTally(np.full((4, 2), -17)), plan, spend=spend)
+        mechanism.measure(ExactTally(np.full((4, 2), -17)), plan, spend=spend)
     assert "17" not in str(refused.value)
     with pytest.raises(SettingError, match="epsilon 2"):
-        mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=Spend.simulation(Cost.pure(2.0), seed=1))
-    mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=spend)  # nothing was drawn for the others
+        mechanism.measure(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=Spend.simulation(Cost.pure(2.0), seed=1))
+    mechanism.measure(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=spend)  # nothing was drawn for the others
 
 
 def test_a_spend_releases_one_table_of_counts_under_one_plan(tmp_path):
@@ -146,15 +146,15 @@ def test_a_spend_releases_one_table_of_counts_under_one_plan(tmp_path):
         data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"events"}
     )
     for spend in (paid, Spend.simulation(mechanism.cost, seed=5)):
-        first, again = (mechanism.release(counts, plan, spend=spend) for _ in range(2))
+        first, again = (mechanism.measure(counts, plan, spend=spend) for _ in range(2))
         assert np.array_equal(first.values, again.values)
         with pytest.raises(SettingError, match="other counts"):
-            mechanism.release(ExactTally(np.full((4, 2), 8)), plan, spend=spend)
+            mechanism.measure(ExactTally(np.full((4, 2), 8)), plan, spend=spend)
     with pytest.raises(SettingError, match="pays for release"):
-        central_mechanism_of(other_plan).release(counts, other_plan, spend=paid)
+        central_mechanism_of(other_plan).measure(counts, other_plan, spend=paid)
     ledger.finish(paid)
     with pytest.raises(SettingError, match="finished"):
-        mechanism.release(counts, plan, spend=paid)
+        mechanism.measure(counts, plan, spend=paid)
 
 
 def test_counts_beyond_what_floats_hold_exactly_are_refused_before_noise_is_drawn():
@@ -166,7 +166,7 @@ def test_counts_beyond_what_floats_hold_exactly_are_refused_before_noise_is_draw
     for largest in (1, 1 << 62):
         counts[3, 0] = largest
         with pytest.raises(SettingError, match=r"at most 2\*\*53 = 9,007,199,254,740,992"):
-            mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=1))
+            mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=1))
 
 
 def test_a_plan_is_not_released_for_a_price_of_another_unit(tmp_path):
@@ -174,7 +174,7 @@ def test_a_plan_is_not_released_for_a_price_of_another_unit(tmp_path):
     mechanism, ledger = central_mechanism_of(plan), Ledger(tmp_path / "ledger.sqlite")
     paid = ledger.spend(data_set="visits", release=plan.fingerprint, cost=mechanism.cost, days={"2018-01-01": b"e"})
     with pytest.raises(SettingError, match="asked for the unit event, but the plan protects the user-day"):
-        mechanism.release(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=paid)
+        mechanism.measure(ExactTally(np.zeros((4, 2), np.int64)), plan, spend=paid)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit._base import kernels as _kernels
 from tacit.audit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_reports
-from tacit.counts.oracle_distributions import HadamardLaw, law_from_dict
+from tacit.counts.oracle_distributions import HadamardDistribution, distribution_from_dict
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -174,8 +174,8 @@ def test_a_cells_variance_is_the_formula(epsilon):
 
 
 def test_a_law_survives_its_plain_data():
-    law = HadamardLaw(1000, COIN // 3)
-    assert law_from_dict(law.to_dict()) == law
+    law = HadamardDistribution(1000, COIN // 3)
+    assert distribution_from_dict(law.to_dict()) == law
 
 
 def test_large_simulations_meet_the_truth(seed):

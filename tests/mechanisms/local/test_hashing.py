@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit._base import galois
 from tacit.audit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_reports
-from tacit.counts.oracle_distributions import HashingLaw, law_from_dict
+from tacit.counts.oracle_distributions import HashingDistribution, distribution_from_dict
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -346,7 +346,7 @@ def test_settings_without_noise_without_signal_or_without_a_field_are_refused(ba
     with pytest.raises(SettingError):
         LocalHashing(**settings)
     with pytest.raises(SettingError):
-        HashingLaw(**settings)
+        HashingDistribution(**settings)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 33.0, 1e-20])
@@ -367,10 +367,10 @@ def test_a_channel_too_large_to_list_says_so():
 
 
 def test_the_law_survives_plain_data():
-    law = HashingLaw(17, 2, QUARTER + 1)
-    assert law_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+    law = HashingDistribution(17, 2, QUARTER + 1)
+    assert distribution_from_dict(json.loads(json.dumps(law.to_dict()))) == law
     with pytest.raises(FormatError):
-        law_from_dict(law.to_dict() | {"bits": 60})
+        distribution_from_dict(law.to_dict() | {"bits": 60})
 
 
 def test_the_polynomials_are_the_shared_ones():

@@ -46,7 +46,7 @@ def test_predicted_variances_are_those_that_a_release_states(contender):
     plan = planned(contender, replace(SITUATION, n_places=2))
     mechanism = central_mechanism_of(plan)
     counts = ExactTally(np.zeros(plan.domain.shape, np.int64))
-    estimate = mechanism.release(counts, plan, spend=Spend.simulation(mechanism.cost, seed=1))
+    estimate = mechanism.measure(counts, plan, spend=Spend.simulation(mechanism.cost, seed=1))
     rng = np.random.default_rng(3)
     for _ in range(20):
         first, stop = np.sort(rng.choice(N_BINS + 1, 2, replace=False))
@@ -62,7 +62,7 @@ def test_simulated_releases_err_as_predicted(contender, seed):
     plan = planned(contender, SITUATION)
     mechanism = central_mechanism_of(plan)
     counts = np.random.default_rng(seed).integers(0, 50, plan.domain.shape)
-    estimate = mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+    estimate = mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
     assert_errors_as_predicted(contender, SITUATION, estimate.values - counts)
 
 
@@ -71,7 +71,7 @@ def test_a_prediction_for_another_unit_is_caught(seed):
     plan = planned(contender, SITUATION)
     mechanism = central_mechanism_of(plan)
     counts = np.zeros(plan.domain.shape, np.int64)
-    estimate = mechanism.release(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+    estimate = mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
     with pytest.raises(AssertionError, match="tree laplace"):
         assert_errors_as_predicted(
             designed_contenders(replace(SITUATION, unit=Unit()))[0], SITUATION, estimate.values - counts

@@ -192,7 +192,7 @@ def _check_sum_laws(
     n_summed: int,
 ) -> None:
     """Where the law says how many of the first cells a report supports, compare the two distributions."""
-    laws = randomizer.law.sum_laws(n_summed)
+    laws = randomizer.law.sum_distributions(n_summed)
     if laws is None:
         return
     for cell, row in enumerate(channel):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.validation import check_share
-from tacit.counts.two_binomials import binomial_tails
+from tacit.counts.exact_intervals import binomial_tails
 
 
 def assert_frequencies(

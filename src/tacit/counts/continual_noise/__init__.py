@@ -12,16 +12,17 @@ from typing import Any, Final
 from tacit.counts.continual_noise.buffered import BufferedRoot
 from tacit.counts.continual_noise.epochs import Epochs
 from tacit.counts.continual_noise.exponentials import Exponentials
-from tacit.counts.continual_noise.law import LONGEST, NodeNoise, StreamLaw
+from tacit.counts.continual_noise.model import LONGEST, ContinualNoise, NodeNoise
 from tacit.counts.continual_noise.nested import KaryTree, NestedTree, SmoothTree
 from tacit.counts.continual_noise.refined import FusedTree, RefinedTree
 from tacit.errors import FormatError
 from tacit.privacy.cost import Cost
 
 __all__ = [
+    "CONTINUAL_NOISE",
     "LONGEST",
-    "STREAM_LAWS",
     "BufferedRoot",
+    "ContinualNoise",
     "Epochs",
     "Exponentials",
     "FusedTree",
@@ -30,25 +31,24 @@ __all__ = [
     "NodeNoise",
     "RefinedTree",
     "SmoothTree",
-    "StreamLaw",
-    "stream_law_from_dict",
+    "continual_noise_from_dict",
 ]
 
-STREAM_LAWS: Final[Mapping[str, type[Any]]] = {
+CONTINUAL_NOISE: Final[Mapping[str, type[Any]]] = {
     law.kind: law for law in (KaryTree, SmoothTree, RefinedTree, FusedTree, BufferedRoot, Epochs)
 }
 
 
-def stream_law_from_dict(content: Mapping[str, Any]) -> StreamLaw:
+def continual_noise_from_dict(content: Mapping[str, Any]) -> ContinualNoise:
     """Read a law back from plain data.
 
     >>> law = SmoothTree(5, Cost.pure(1.0), zeros=2, ones=2)
-    >>> stream_law_from_dict(law.to_dict()) == law
+    >>> continual_noise_from_dict(law.to_dict()) == law
     True
     """
     try:
         fields = {name: _read(value) for name, value in content.items() if name not in ("kind", "cost")}
-        law: StreamLaw = STREAM_LAWS[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
+        law: ContinualNoise = CONTINUAL_NOISE[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
         return law
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise FormatError("the law of the counter is damaged or newer than this version. Restore the file.") from None

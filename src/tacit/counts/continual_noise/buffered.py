@@ -13,7 +13,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.continual_noise.exponentials import Exponentials
-from tacit.counts.continual_noise.law import NodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import NodeNoise, check_horizon, check_ranges
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.law import LONGEST, check_ranges
+from tacit.counts.continual_noise.model import LONGEST, check_ranges
 from tacit.counts.continual_noise.refined import RefinedTree
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost

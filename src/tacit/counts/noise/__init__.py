@@ -9,24 +9,23 @@ anything in another process.
 from __future__ import annotations
 
 from tacit.counts.noise.factorization import FactorizationNoise
-from tacit.counts.noise.image import LinearImage, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.model import FusedTrees, Grouping, Noise, Orientation
+from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
+from tacit.counts.noise.model import FusedTrees, Grouping, Noise, NoStatedNoise, Orientation
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.noise.sampled_tree import SampledTreeNoise
 from tacit.counts.noise.tree import TreeNoise
-from tacit.counts.noise.unstated import Unstated
 
 __all__ = [
     "FactorizationNoise",
     "FusedTrees",
     "Grouping",
-    "LinearImage",
+    "LinearMap",
+    "NoStatedNoise",
     "Noise",
     "OracleNoise",
     "Orientation",
     "SampledTreeNoise",
     "TreeNoise",
-    "Unstated",
     "errors_of_questions",
     "intervals_of_questions",
 ]

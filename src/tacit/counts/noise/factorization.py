@@ -11,8 +11,8 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
-from tacit.counts.continual_noise import StreamLaw, stream_law_from_dict
-from tacit.counts.noise.image import LinearImage, errors_of_questions, intervals_of_questions
+from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
+from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.errors import SettingError
@@ -31,7 +31,7 @@ class FactorizationNoise(Noise):
     within the law's bound can give.
     """
 
-    law: StreamLaw
+    law: ContinualNoise
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class FactorizationNoise(Noise):
         return _limits(values, self._widest_reach(*self._bin_moments(), level)[:, None])
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearImage(self, time_groups, place_groups, shape)
+        return LinearMap(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
         moments = self._image_moments(image)
@@ -80,7 +80,7 @@ class FactorizationNoise(Noise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FactorizationNoise:
-        return cls(stream_law_from_dict(content["law"]), shape_of(content))
+        return cls(continual_noise_from_dict(content["law"]), shape_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         """The variance and the fourth cumulant of a question; places that are asked alike are asked once."""

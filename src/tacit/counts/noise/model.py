@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.fields import text
+from tacit.errors import NoInterval
 
 if TYPE_CHECKING:
     from tacit.counts.noise.oracle import OracleNoise
     from tacit.counts.noise.tree import TreeNoise
-    from tacit.counts.oracle_distributions import SupportLaw
+    from tacit.counts.oracle_distributions import SupportDistribution
     from tacit.counts.tree_least_squares import TreeFusion
 
 
@@ -80,7 +82,7 @@ class Noise(Protocol):
         """A curator's noise had it had so many times the budget (of epsilon, or of rho); None if that is not known."""
         return None
 
-    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+    def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         """The noise of the same reports through another oracle, given their number of cells; None without reports.
 
         The oracle's errors must not depend on the counts.
@@ -98,6 +100,48 @@ class Noise(Protocol):
     def fused_trees(self) -> FusedTrees | None:
         """The trees whose least-squares leaves the cells are; None if they are not."""
         return None
+
+
+@dataclass(frozen=True)
+class NoStatedNoise(Noise):
+    """No honest error can be stated, because a biased step was taken; ``reason`` says which."""
+
+    reason: str
+
+    def variance(self, weights: FloatArray) -> float:
+        raise self._refusal()
+
+    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
+        raise self._refusal()
+
+    def standard_errors(self) -> FloatArray:
+        raise self._refusal()
+
+    def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        raise self._refusal()
+
+    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+        return self
+
+    def image_errors(self, image: Grouping) -> FloatArray:
+        raise self._refusal()
+
+    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        raise self._refusal()
+
+    @property
+    def is_stated(self) -> bool:
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "unstated", "reason": self.reason}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> NoStatedNoise:
+        return cls(text(content, "reason"))
+
+    def _refusal(self) -> NoInterval:
+        return NoInterval(f"{self.reason}. Ask the unbiased values, which carry an interval.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from tacit._base.fields import numbers, shape_of, texts, whole_numbers
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
-from tacit.counts.noise.image import LinearImage
+from tacit.counts.exact_intervals import count_limits, normal_quantile
+from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import Grouping, Noise, Orientation, evened
-from tacit.counts.oracle_distributions import SupportLaw, TwoCoins, law_from_dict
-from tacit.counts.two_binomials import count_limits, normal_quantile
+from tacit.counts.oracle_distributions import SupportDistribution, TwoCoins, distribution_from_dict
 from tacit.domain import sum_groups
 
 _FEW_REPORTS: Final = 256
@@ -33,11 +33,11 @@ class OracleNoise(Noise):
     with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
     every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
     be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips, or of numbers of
-    two laws, the interval is exact (:mod:`tacit.counts.two_binomials`, :mod:`tacit.counts.two_laws`); other questions
-    have the normal one, or Chebyshev's where reports are few.
+    two distributions, the interval is exact (:mod:`tacit.counts.exact_intervals`); other questions have the normal
+    one, or Chebyshev's where reports are few.
     """
 
-    law: SupportLaw
+    law: SupportDistribution
     reports: IntArray
     shape: tuple[int, int]
     private: tuple[str, ...] = ("place",)
@@ -102,7 +102,7 @@ class OracleNoise(Noise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         public, private = self.orientation.groups(time_groups, place_groups, shape)
         if not np.array_equal(private, np.arange(self.law.n_cells)):
-            return LinearImage(self, time_groups, place_groups, shape)
+            return LinearMap(self, time_groups, place_groups, shape)
         # sums over public bins alone are again reports through the same coins
         n_public = Orientation(self.private, shape).rows(np.empty(shape)).shape[0]
         reports = sum_groups(self.reports, public, n_groups=n_public)
@@ -131,7 +131,7 @@ class OracleNoise(Noise):
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
         for group in range(rows.shape[1]):
             size = int(np.count_nonzero(private == group))
-            coins, laws = self.law.coins(size), self.law.sum_laws(size)
+            coins, laws = self.law.coins(size), self.law.sum_distributions(size)
             if coins is not None:
                 supports = (reports * size).astype(np.float64)
                 lower[:, group], upper[:, group] = self._limits(
@@ -155,7 +155,7 @@ class OracleNoise(Noise):
             return self
         return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
 
-    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+    def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         return replace(self, law=oracle(self.law.n_cells), counts=None)
 
     def of_reports(self) -> OracleNoise | None:
@@ -173,7 +173,7 @@ class OracleNoise(Noise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
-        law, shape, private = law_from_dict(content["law"]), shape_of(content), texts(content, "private")
+        law, shape, private = distribution_from_dict(content["law"]), shape_of(content), texts(content, "private")
         rows = Orientation.of_file(private, shape).n_rows
         if law.n_cells * rows != math.prod(shape):
             raise ValueError("cells")
@@ -233,7 +233,9 @@ class OracleNoise(Noise):
         is_full = sizes == self.law.n_cells
         known = int(self.reports[is_full].sum())
         partial = np.unique(sizes[~is_full & (sizes > 0)])
-        laws = [self.law.sum_laws(int(size)) for size in partial] or [self.law.sum_laws(self.law.n_cells)]
+        laws = [self.law.sum_distributions(int(size)) for size in partial] or [
+            self.law.sum_distributions(self.law.n_cells)
+        ]
         if len(laws) > 1 or laws[0] is None:
             return None
         if not len(partial):

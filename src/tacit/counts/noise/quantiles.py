@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.two_binomials import normal_quantile
+from tacit.counts.exact_intervals import normal_quantile
 
 _MOST_SKEWED: Final = 2.5
 _LEAST_SKEWED: Final = 1e-3

@@ -30,12 +30,12 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, shape_of, texts, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
-from tacit.counts.noise.image import LinearImage
+from tacit.counts.exact_intervals import normal_quantile
+from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import FusedTrees, Grouping, Noise, Orientation, evened
 from tacit.counts.noise.oracle import OracleNoise
-from tacit.counts.oracle_distributions import SupportLaw, law_from_dict
+from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict
 from tacit.counts.tree_least_squares import TreeFusion
-from tacit.counts.two_binomials import normal_quantile
 from tacit.domain import sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.randomness.bernoulli import COIN
@@ -60,7 +60,7 @@ class SampledTreeNoise(Noise):
     """
 
     hierarchy: Hierarchy
-    laws: tuple[SupportLaw, ...]
+    laws: tuple[SupportDistribution, ...]
     chances: tuple[int, ...]
     reports: IntArray
     shape: tuple[int, int]
@@ -123,7 +123,7 @@ class SampledTreeNoise(Noise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         public, private = self.orientation.groups(time_groups, place_groups, shape)
         if not np.array_equal(private, np.arange(self.hierarchy.n_leaves)):
-            return LinearImage(self, time_groups, place_groups, shape)
+            return LinearMap(self, time_groups, place_groups, shape)
         # trees of several public bins, added up, are the tree of all their reports
         reports, counts = self._of_public(public, Orientation(self.private, shape).rows(np.empty(shape)).shape[0])
         return SampledTreeNoise(self.hierarchy, self.laws, self.chances, reports, shape, self.private, counts)
@@ -141,7 +141,7 @@ class SampledTreeNoise(Noise):
     def forget(self, cells: BoolArray) -> Noise:
         return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
 
-    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+    def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.shape, self.private)
 
     def fused_trees(self) -> FusedTrees | None:
@@ -169,7 +169,7 @@ class SampledTreeNoise(Noise):
     def from_dict(cls, content: Mapping[str, Any]) -> SampledTreeNoise:
         read = cls(
             Hierarchy.from_dict(content["hierarchy"]),
-            tuple(law_from_dict(law) for law in content["laws"]),
+            tuple(distribution_from_dict(law) for law in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
             whole_numbers(content, "reports"),
             shape_of(content),
@@ -226,7 +226,7 @@ class SampledTreeNoise(Noise):
         return variances, worst, steps
 
 
-def level_variances(laws: Sequence[SupportLaw], chances: Sequence[int]) -> list[float]:
+def level_variances(laws: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
     r"""The variances of nodes, root first, that one report leaves where events are spread evenly.
 
     .. math:: \sigma_l^2 = \frac{1}{\alpha_l} \Bigl(a_l + \frac{1 - \alpha_l}{k_l}\Bigr)
@@ -240,14 +240,14 @@ def level_variances(laws: Sequence[SupportLaw], chances: Sequence[int]) -> list[
     return variances
 
 
-def error_of_differences(law: SupportLaw) -> float:
+def error_of_differences(law: SupportDistribution) -> float:
     """Half the variance that a report adds to the difference of two cells, on average over cells and truths."""
     p, q, k = float(law.p), float(law.q), law.n_cells
     single = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / k
     return (k * single - float(law.variances(np.ones(k)).mean()) / k) / (k - 1)
 
 
-def _step(law: SupportLaw, chance: int) -> float:
+def _step(law: SupportDistribution, chance: int) -> float:
     """How far a report that supports a node, or does not, takes the node's count."""
     return COIN / chance / float(law.p - law.q)
 

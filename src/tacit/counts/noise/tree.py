@@ -23,9 +23,9 @@ from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import shape_of, text, whole, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_one_of, check_share
-from tacit.counts.noise.image import LinearImage
+from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import FusedTrees, Grouping, Noise
-from tacit.counts.noise.node_laws import NodeLaw, node_law_from_dict
+from tacit.counts.noise.node_distributions import NodeDistribution, node_distribution_from_dict
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
@@ -44,7 +44,7 @@ class TreeNoise(Noise):
     """
 
     hierarchy: Hierarchy
-    laws: tuple[NodeLaw | None, ...]
+    laws: tuple[NodeDistribution | None, ...]
     shape: tuple[int, int]
     axis: str = "time"
     order: IntArray | None = None
@@ -123,7 +123,7 @@ class TreeNoise(Noise):
         return lower, upper
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearImage(self, time_groups, place_groups, shape)
+        return LinearMap(self, time_groups, place_groups, shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
         return np.sqrt(self._image_moments(image)[0])
@@ -156,7 +156,7 @@ class TreeNoise(Noise):
     def from_dict(cls, content: Mapping[str, Any]) -> TreeNoise:
         return cls(
             Hierarchy.from_dict(content["hierarchy"]),
-            tuple(None if law is None else node_law_from_dict(law) for law in content["laws"]),
+            tuple(None if law is None else node_distribution_from_dict(law) for law in content["laws"]),
             shape_of(content),
             text(content, "axis"),
             None if content["order"] is None else whole_numbers(content, "order"),

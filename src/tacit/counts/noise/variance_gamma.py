@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.two_binomials import normal_quantile
+from tacit.counts.exact_intervals import normal_quantile
 
 _N_STEPS: Final = 128
 _LARGEST_KURTOSIS: Final = 60.0

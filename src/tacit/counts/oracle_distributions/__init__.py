@@ -1,12 +1,13 @@
-r"""The laws of reports that support cells: what a noise model must know of a local randomizer, and no more.
+r"""The distributions of reports that support cells: what a noise model must know of a local randomizer, and no more.
 
 Every frequency oracle of the field reads a report as the set of cells it *supports*. The true cell is supported with
 probability p, any other with probability q, and counts are estimated from the supports C by
 
 .. math:: \hat n_v = \frac{C_v - N q}{p - q}.
 
-How much a linear question :math:`\sum_v w_v \hat n_v` errs depends on how the supports of one report hang together. A
-law answers that exactly: ``variances(w)[u]`` is the variance that one report of true cell u adds to the question.
+How much a linear question :math:`\sum_v w_v \hat n_v` errs depends on how the supports of one report are correlated. A
+distribution answers that exactly: ``variances(w)[u]`` is the variance that one report of true cell u adds to the
+question.
 """
 
 from __future__ import annotations
@@ -14,43 +15,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tacit.counts.oracle_distributions.hadamard import HadamardLaw
-from tacit.counts.oracle_distributions.hashing import HashingLaw
-from tacit.counts.oracle_distributions.law import SupportLaw, TwoCoins
-from tacit.counts.oracle_distributions.longitudinal import LongitudinalLaw
-from tacit.counts.oracle_distributions.response import ResponseLaw
-from tacit.counts.oracle_distributions.subset import SubsetLaw
-from tacit.counts.oracle_distributions.unary import UnaryLaw
+from tacit.counts.oracle_distributions.distribution import SupportDistribution, TwoCoins
+from tacit.counts.oracle_distributions.hadamard import HadamardDistribution
+from tacit.counts.oracle_distributions.hashing import HashingDistribution
+from tacit.counts.oracle_distributions.longitudinal import LongitudinalDistribution
+from tacit.counts.oracle_distributions.response import ResponseDistribution
+from tacit.counts.oracle_distributions.subset import SubsetDistribution
+from tacit.counts.oracle_distributions.unary import UnaryDistribution
 from tacit.errors import FormatError
 from tacit.randomness.bernoulli import COIN
 
 __all__ = [
-    "LAWS",
-    "HadamardLaw",
-    "HashingLaw",
-    "LongitudinalLaw",
-    "ResponseLaw",
-    "SubsetLaw",
-    "SupportLaw",
+    "ORACLE_DISTRIBUTIONS",
+    "HadamardDistribution",
+    "HashingDistribution",
+    "LongitudinalDistribution",
+    "ResponseDistribution",
+    "SubsetDistribution",
+    "SupportDistribution",
     "TwoCoins",
-    "UnaryLaw",
-    "law_from_dict",
+    "UnaryDistribution",
+    "distribution_from_dict",
 ]
 
-LAWS: Final[Mapping[str, Callable[..., SupportLaw]]] = {
-    law.kind: law for law in (UnaryLaw, ResponseLaw, SubsetLaw, HadamardLaw, HashingLaw, LongitudinalLaw)
+ORACLE_DISTRIBUTIONS: Final[Mapping[str, Callable[..., SupportDistribution]]] = {
+    kind.kind: kind
+    for kind in (
+        UnaryDistribution,
+        ResponseDistribution,
+        SubsetDistribution,
+        HadamardDistribution,
+        HashingDistribution,
+        LongitudinalDistribution,
+    )
 }
 
 
-def law_from_dict(content: Mapping[str, Any]) -> SupportLaw:
-    """Read a law back from plain data.
+def distribution_from_dict(content: Mapping[str, Any]) -> SupportDistribution:
+    """Read a distribution back from plain data.
 
-    >>> law_from_dict(UnaryLaw(3, 3 << 62, 1 << 62).to_dict()) == UnaryLaw(3, 3 << 62, 1 << 62)
+    >>> coins = UnaryDistribution(3, 3 << 62, 1 << 62)
+    >>> distribution_from_dict(coins.to_dict()) == coins
     True
     """
     try:
         fields = {name: _whole(value) for name, value in content.items() if name != "kind"}
-        law = LAWS[content["kind"]](**fields)
+        law = ORACLE_DISTRIBUTIONS[content["kind"]](**fields)
         if not 0 < law.q < law.p <= 1:
             raise ValueError("nothing can be estimated by such coins")
         return law

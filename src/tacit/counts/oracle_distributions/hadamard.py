@@ -10,12 +10,12 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray
 from tacit._base.kernels import hadamard_plain
-from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, single_cell
 from tacit.randomness.bernoulli import COIN
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardLaw(Law):
+class HadamardDistribution(OracleDistribution):
     r"""A column named: with probability keep / 2**64 from the half that supports the truth, else from all of them.
 
     Cell v is supported by the columns with +1 in row v + 1 of the Hadamard matrix of order K = 2**n_bits > k. Any two

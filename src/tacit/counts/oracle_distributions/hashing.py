@@ -11,7 +11,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.galois import LARGEST_DEGREE, form_blocks, walsh_hadamard
 from tacit._base.validation import check_at_least
-from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell, spread
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, single_cell, spread
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 
@@ -19,7 +19,7 @@ _NUMBERS_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class HashingLaw(Law):
+class HashingDistribution(OracleDistribution):
     r"""One of g = 2**bits hash values named: the truth's with probability keep / 2**64, else one drawn from all.
 
     The report is a random element a of the field of 2**m elements and a value z; it supports the cells v with

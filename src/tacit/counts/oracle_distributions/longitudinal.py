@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.law import Law, TwoCoins
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins
 from tacit.randomness.bernoulli import COIN
 
 
 @dataclass(frozen=True, slots=True)
-class LongitudinalLaw(Law):
+class LongitudinalDistribution(OracleDistribution):
     r"""Independent bits of a first report: a permanent coin flips the true bit, an instantaneous one sends the result.
 
     With the chances :math:`\varphi` = permanent / 2**64 of a flip, a = ones / 2**64 to send a one for a permanent one

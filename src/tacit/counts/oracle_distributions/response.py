@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.law import Law, TwoCoins, spread
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, spread
 from tacit.randomness.bernoulli import COIN
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseLaw(Law):
+class ResponseDistribution(OracleDistribution):
     """One cell named: the truth is kept with probability keep / 2**64, else a cell is drawn from all of them."""
 
     kind: ClassVar[str] = "response"

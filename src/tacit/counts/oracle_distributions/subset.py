@@ -9,14 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.law import Law, TwoCoins, single_cell, spread
-from tacit.counts.two_laws import Law as NumberLaw
-from tacit.counts.two_laws import TwoLaws
+from tacit.counts.exact_intervals import NumberDistribution, TwoDistributions
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, single_cell, spread
 from tacit.randomness.bernoulli import COIN
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetLaw(Law):
+class SubsetDistribution(OracleDistribution):
     """``size`` cells named: the true one among them with probability include / 2**64, the others drawn evenly."""
 
     kind: ClassVar[str] = "subset"
@@ -48,7 +47,7 @@ class SubsetLaw(Law):
     def coins(self, n_summed: int) -> TwoCoins | None:
         return single_cell(self, n_summed)
 
-    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+    def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
         r"""How many of s cells are named: the others are drawn evenly from k - 1, s - 1 or s of them in the box.
 
         .. math:: f_{in} = p\,(1 + H(s{-}1, w{-}1)) + (1-p)\,H(s{-}1, w), \qquad
@@ -57,8 +56,8 @@ class SubsetLaw(Law):
         with the hypergeometric law H(a, b) of how many of a marked cells are among b drawn from k - 1.
         """
         if n_summed == self.n_cells:  # as many cells are named whatever is true, and none is outside
-            always = NumberLaw(self.size, (1.0,))
-            return TwoLaws(always, always)
+            always = NumberDistribution(self.size, (1.0,))
+            return TwoDistributions(always, always)
         others, w, p = self.n_cells - 1, self.size, float(self.p)
         laws = []
         for marked, shift in ((n_summed - 1, 1), (n_summed, 0)):
@@ -67,8 +66,8 @@ class SubsetLaw(Law):
                 first, drawn_mass = _drawn(others, marked, drawn)
                 mass[first + named : first + named + len(drawn_mass)] += chance * drawn_mass
             possible = np.flatnonzero(mass)
-            laws.append(NumberLaw(int(possible[0]), tuple(mass[possible[0] : possible[-1] + 1].tolist())))
-        return TwoLaws(*laws)
+            laws.append(NumberDistribution(int(possible[0]), tuple(mass[possible[0] : possible[-1] + 1].tolist())))
+        return TwoDistributions(*laws)
 
 
 def _drawn(n: int, marked: int, drawn: int) -> tuple[int, FloatArray]:

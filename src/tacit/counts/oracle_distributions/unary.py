@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.law import Law, TwoCoins
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins
 from tacit.randomness.bernoulli import COIN
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryLaw(Law):
+class UnaryDistribution(OracleDistribution):
     """Independent bits: the true cell's is one with probability ones / 2**64, any other's with zeros / 2**64."""
 
     kind: ClassVar[str] = "unary"

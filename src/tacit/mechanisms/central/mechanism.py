@@ -31,8 +31,8 @@ class CentralMechanism(Protocol):
     def cost(self) -> Cost:
         """What a release costs each unit."""
 
-    def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
-        """Publish the counts of a plan's domain with noise."""
+    def measure(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
+        """Return the counts of a plan's domain with noise."""
 
 
 def check_release(mechanism: CentralMechanism, counts: ExactTally, plan: Plan, spend: Spend) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.counts.fuse import fuse
-from tacit.counts.noise.node_laws import DiscreteGaussian, DiscreteLaplace, NodeLaw
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally
 from tacit.domain import Hierarchy
@@ -63,12 +63,12 @@ class NoisyTree:
             raise SettingError(f"cost must be pure or zCDP, not both and not nothing; got {self.cost}.")
 
     @property
-    def laws(self) -> tuple[NodeLaw | None, ...]:
+    def laws(self) -> tuple[NodeDistribution | None, ...]:
         """The law of the noise of every level, root first; none where nothing is measured."""
         parts = [Fraction(share, sum(self.shares)) for share in self.shares]
         return tuple(self._law(part) if part else None for part in parts)
 
-    def release(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
+    def measure(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
         nodes = self.noisy_nodes(counts, plan, spend=spend)
         provenance = Provenance(plan.fingerprint, spend.is_simulation, spend.prior, spend.ledger_heads)
@@ -97,7 +97,7 @@ class NoisyTree:
                 here += law.draw(here.size, randomness=randomness).reshape(here.shape)
         return nodes
 
-    def _law(self, part: Fraction) -> NodeLaw:
+    def _law(self, part: Fraction) -> NodeDistribution:
         if self.cost.epsilon:
             return DiscreteLaplace(Fraction(self.cost.epsilon) * part / self.sensitivity)
         return DiscreteGaussian(self.sensitivity**2 / (2 * Fraction(self.cost.rho) * part))

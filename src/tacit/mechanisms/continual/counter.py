@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
-from tacit.counts.continual_noise import StreamLaw
+from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.continual.engine import Engine, Memory, engine_of
@@ -76,7 +76,7 @@ class Counter:
         horizon: int | None = None,
         reacts: bool = True,
         unit: Unit = _EVENT,
-        law: StreamLaw | None = None,
+        law: ContinualNoise | None = None,
         place: bytes = b"",
     ) -> Counter:
         """A new counter for what was spent. Its key is drawn from the spend's randomness.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit.counts.continual_noise import StreamLaw
+from tacit.counts.continual_noise import ContinualNoise
 from tacit.mechanisms.continual.node_noise import NodeDraws
 
 Memory = Mapping[str, IntArray]
@@ -32,7 +32,7 @@ class Engine(Protocol):
         """
 
 
-def engine_of(law: StreamLaw, draws: NodeDraws) -> Engine:
+def engine_of(law: ContinualNoise, draws: NodeDraws) -> Engine:
     """The engine of a law."""
     from tacit.mechanisms.continual import buffered, measured, nested
 

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit.counts.continual_noise import LONGEST, Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree, StreamLaw
-from tacit.counts.continual_noise.law import NodeNoise, check_horizon
+from tacit.counts.continual_noise import LONGEST, ContinualNoise, Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
+from tacit.counts.continual_noise.model import NodeNoise, check_horizon
 from tacit.errors import SettingError
 from tacit.mechanisms.continual.tuning import tune
 from tacit.privacy.cost import Cost
@@ -33,12 +33,12 @@ _LONGEST_LABEL: Final = 512
 class Candidate:
     """A law, and the squared error of its totals averaged over time: the mean, and the largest."""
 
-    law: StreamLaw
+    law: ContinualNoise
     mean: float
     largest: float
 
 
-def pick(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> StreamLaw:
+def pick(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> ContinualNoise:
     """The law of least mean squared error of the running total.
 
     ``horizon`` is the number of bins, if it is known. Only if the stream surely does not react to what is published
@@ -75,7 +75,7 @@ def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most
     return sorted(chosen.values(), key=lambda candidate: candidate.mean)
 
 
-def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[StreamLaw]:
+def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[ContinualNoise]:
     """All that is tried."""
     for zeros in range(1, _MOST_ZEROS + 1):
         ones = SmoothTree.fewest_ones(horizon, zeros)
@@ -91,7 +91,7 @@ def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[StreamL
             yield tune(horizon, cost, most)
 
 
-def _endless_laws(cost: Cost, most: int) -> Iterator[StreamLaw]:
+def _endless_laws(cost: Cost, most: int) -> Iterator[ContinualNoise]:
     with suppress(SettingError):  # more noise than whole numbers hold
         yield _epochs(cost, most)
     if cost.rho:
@@ -119,7 +119,7 @@ def _totals(horizon: int) -> IntArray:
     return np.append(1 + (parts * (horizon - 1)).astype(np.int64), horizon)
 
 
-def _ranked(laws: Iterator[StreamLaw], totals: IntArray) -> list[Candidate]:
+def _ranked(laws: Iterator[ContinualNoise], totals: IntArray) -> list[Candidate]:
     candidates = []
     for law in laws:
         variances = law.range_variances(np.zeros_like(totals), totals)

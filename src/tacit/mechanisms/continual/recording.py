@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit.counts.continual_noise import StreamLaw
+from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain, TimeAxis
 from tacit.mechanisms.continual.stream import Stream
 from tacit.privacy.ledger import Ledger
@@ -22,7 +22,7 @@ from tacit.privacy.unit import Unit
 _DIGEST_BYTES: Final = 16
 
 
-def release_name(law: StreamLaw, domain: Domain, unit: Unit) -> str:
+def release_name(law: ContinualNoise, domain: Domain, unit: Unit) -> str:
     """What the ledger knows a counter by: all that decides its numbers but the events."""
     content = json.dumps([law.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
     return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tacit.counts.continual_noise import StreamLaw
+from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
 from tacit.errors import DataError, SettingError
 from tacit.mechanisms.continual.counter import Counter, check_statable
@@ -26,7 +26,7 @@ from tacit.privacy.unit import Unit
 
 def start_counter(
     files: CounterFiles,
-    law: StreamLaw,
+    law: ContinualNoise,
     domain: Domain,
     *,
     data_set: str,
@@ -59,7 +59,7 @@ def start_counter(
 
 
 def _paid(
-    ledger: Ledger, law: StreamLaw, unit: Unit, data_set: str, release: str, place: bytes, budget: Budget | None
+    ledger: Ledger, law: ContinualNoise, unit: Unit, data_set: str, release: str, place: bytes, budget: Budget | None
 ) -> Spend:
     """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
     if any(

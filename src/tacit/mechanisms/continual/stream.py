@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.counts.continual_noise import StreamLaw, stream_law_from_dict
+from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.privacy.cost import Cost
@@ -26,7 +26,7 @@ class Stream:
     that paid.
     """
 
-    law: StreamLaw
+    law: ContinualNoise
     domain: Domain
     unit: Unit
     identity: str
@@ -81,7 +81,7 @@ class Stream:
             if not isinstance(content["is_simulation"], bool) or not isinstance(content["identity"], str):
                 raise TypeError("label")
             return cls(
-                law=stream_law_from_dict(content["law"]),
+                law=continual_noise_from_dict(content["law"]),
                 domain=Domain.from_dict(content["domain"]),
                 unit=Unit.from_dict(content["unit"]),
                 identity=content["identity"],
@@ -100,7 +100,7 @@ def _prior(content: Mapping[str, Any]) -> Guarantee:
     return Guarantee.of_a_sum(Cost.from_dict(content), is_local=False)
 
 
-def identity_of(key: bytes, law: StreamLaw, domain: Domain) -> str:
+def identity_of(key: bytes, law: ContinualNoise, domain: Domain) -> str:
     """A name that follows from the key and all that decides what is published, and tells nothing about the key."""
     content = json.dumps([law.to_dict(), domain.to_dict(with_gazetteer=False)], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(content.encode(), digest_size=16, key=key, person=b"counter name").hexdigest()

@@ -19,7 +19,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit.counts.continual_noise import BufferedRoot, Exponentials
 from tacit.counts.continual_noise.buffered import DIGITS
-from tacit.counts.continual_noise.law import check_horizon
+from tacit.counts.continual_noise.model import check_horizon
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import LARGEST_VARIANCE

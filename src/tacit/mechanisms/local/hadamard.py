@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import hadamard_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import HadamardLaw
+from tacit.counts.oracle_distributions import HadamardDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -97,9 +97,9 @@ class HadamardResponse:
         return self.n_cells.bit_length()
 
     @property
-    def law(self) -> HadamardLaw:
+    def law(self) -> HadamardDistribution:
         """How the cells that one column supports hang together."""
-        return HadamardLaw(self.n_cells, self.keep)
+        return HadamardDistribution(self.n_cells, self.keep)
 
     @property
     def epsilon(self) -> float:

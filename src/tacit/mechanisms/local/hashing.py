@@ -21,7 +21,7 @@ from tacit._base import galois
 from tacit._base.kernels import hashing_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions.hashing import HashingLaw, field_degree
+from tacit.counts.oracle_distributions.hashing import HashingDistribution, field_degree
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -129,9 +129,9 @@ class LocalHashing:
         return self.law.q
 
     @property
-    def law(self) -> HashingLaw:
+    def law(self) -> HashingDistribution:
         """How the cells that one report supports hang together."""
-        return HashingLaw(self.n_cells, self.bits, self.keep)
+        return HashingDistribution(self.n_cells, self.bits, self.keep)
 
     @property
     def epsilon(self) -> float:

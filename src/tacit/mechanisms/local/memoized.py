@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import unary_kernels
 from tacit._base.validation import check_at_least, check_share
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions.longitudinal import LongitudinalLaw
+from tacit.counts.oracle_distributions.longitudinal import LongitudinalDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -198,7 +198,7 @@ class LongitudinalRappor:
         return self._coins.q
 
     @property
-    def law(self) -> LongitudinalLaw:
+    def law(self) -> LongitudinalDistribution:
         """How the bits of a one-hot report hang together."""
         if self.n_bits is not None:
             raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
@@ -308,8 +308,8 @@ class LongitudinalRappor:
         return CellEstimate(cells, values, covariance)
 
     @property
-    def _coins(self) -> LongitudinalLaw:
-        return LongitudinalLaw(self.n_cells, self.permanent, self.ones, self.zeros)
+    def _coins(self) -> LongitudinalDistribution:
+        return LongitudinalDistribution(self.n_cells, self.permanent, self.ones, self.zeros)
 
     @property
     def _positions(self) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.domain.hierarchy import Hierarchy, Node
 from tacit.errors import NoInterval
 
@@ -49,7 +49,7 @@ class NodeEstimate:
     hierarchy: Hierarchy
     values: FloatArray
     level_reports: tuple[int, ...]
-    laws: tuple[SupportLaw, ...]
+    laws: tuple[SupportDistribution, ...]
 
     @classmethod
     def of_supports(
@@ -57,7 +57,7 @@ class NodeEstimate:
         hierarchy: Hierarchy,
         supports: Sequence[NDArray[np.int64]],
         level_reports: Sequence[int],
-        laws: Sequence[SupportLaw],
+        laws: Sequence[SupportDistribution],
     ) -> NodeEstimate:
         """Scale every level's estimate up to all reports: N / n_l * (C - n_l q) / (p - q)."""
         total = sum(level_reports)

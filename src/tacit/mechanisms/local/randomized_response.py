@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import response_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import ResponseLaw
+from tacit.counts.oracle_distributions import ResponseDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -89,9 +89,9 @@ class RandomizedResponse:
         return self.law.q
 
     @property
-    def law(self) -> ResponseLaw:
+    def law(self) -> ResponseDistribution:
         """How the cells that a report supports hang together: it supports one."""
-        return ResponseLaw(self.n_cells, self.keep)
+        return ResponseDistribution(self.n_cells, self.keep)
 
     @property
     def epsilon(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.plan import Plan
@@ -60,5 +60,5 @@ class FrequencyOracle(LocalRandomizer, Protocol):
     """A randomizer whose report supports a set of cells: the true one with probability p, any other with q < p."""
 
     @property
-    def law(self) -> SupportLaw:
+    def law(self) -> SupportDistribution:
         """How the cells that one report supports hang together."""

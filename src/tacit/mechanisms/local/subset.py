@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import subset_kernels, unary_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import SubsetLaw
+from tacit.counts.oracle_distributions import SubsetDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -109,9 +109,9 @@ class SubsetSelection:
         return self.law.q
 
     @property
-    def law(self) -> SubsetLaw:
+    def law(self) -> SubsetDistribution:
         """How the cells that a report supports hang together: there are ``size`` of them."""
-        return SubsetLaw(self.n_cells, self.size, self.include)
+        return SubsetDistribution(self.n_cells, self.size, self.include)
 
     @property
     def mean_variance(self) -> Fraction:

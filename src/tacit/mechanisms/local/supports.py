@@ -7,14 +7,14 @@ import numpy as np
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import OracleNoise, Orientation
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import PlanMismatch
 from tacit.plan import Plan
 
 
-def estimate_supports(law: SupportLaw, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
+def estimate_supports(law: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
     """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
     if tally.provenance.plan_id != plan.fingerprint:
         raise PlanMismatch(

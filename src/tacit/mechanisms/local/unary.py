@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import unary_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import UnaryLaw
+from tacit.counts.oracle_distributions import UnaryDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
@@ -171,9 +171,9 @@ class UnaryEncoding:
         return Fraction(self.zeros, COIN)
 
     @property
-    def law(self) -> UnaryLaw:
+    def law(self) -> UnaryDistribution:
         """How the bits of a report hang together."""
-        return UnaryLaw(self.n_cells, self.ones, self.zeros)
+        return UnaryDistribution(self.n_cells, self.ones, self.zeros)
 
     @property
     def epsilon(self) -> float:

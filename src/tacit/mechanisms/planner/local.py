@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Final
 
 from tacit.counts.noise.sampled_tree import error_of_differences, level_variances
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import TacitError
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -38,11 +38,11 @@ MOST_DESIGNED: Final = 1 << 20
 """Up to so many bins the best tree is searched for."""
 
 
-def report_error(law: SupportLaw) -> QuadraticError:
+def report_error(law: SupportDistribution) -> QuadraticError:
     """What one report adds to the variance of a sum of cells, on average over where it may come from.
 
-    >>> from tacit.counts.oracle_distributions import UnaryLaw
-    >>> report_error(UnaryLaw(17, 3 << 62, 1 << 62))
+    >>> from tacit.counts.oracle_distributions import UnaryDistribution
+    >>> report_error(UnaryDistribution(17, 3 << 62, 1 << 62))
     QuadraticError(single=0.75, shared=0.0)
     """
     p, q = float(law.p), float(law.q)

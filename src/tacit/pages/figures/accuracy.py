@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from tacit.counts.noise import Noise
-from tacit.counts.oracle_distributions import UnaryLaw
+from tacit.counts.oracle_distributions import UnaryDistribution
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import logistic_threshold
 from tacit.randomness.bernoulli import COIN
@@ -144,9 +144,9 @@ def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> 
     return float(scaled.standard_errors().max())
 
 
-def _rappor_law(epsilon: float, n_cells: int) -> UnaryLaw:
+def _rappor_law(epsilon: float, n_cells: int) -> UnaryDistribution:
     flip = logistic_threshold(epsilon / 2)
-    return UnaryLaw(n_cells, COIN - flip, flip)
+    return UnaryDistribution(n_cells, COIN - flip, flip)
 
 
 def _rappor_reports(noise: Noise) -> float | None:

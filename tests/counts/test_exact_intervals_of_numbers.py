@@ -9,18 +9,24 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tacit.counts.oracle_distributions import SubsetLaw
-from tacit.counts.two_binomials import count_limits
-from tacit.counts.two_laws import LARGEST_LISTED, Law, TwoLaws, _by_listing, _by_window
+from tacit.counts.exact_intervals import (
+    LARGEST_LISTED,
+    NumberDistribution,
+    TwoDistributions,
+    _by_listing,
+    _by_window,
+    count_limits,
+)
+from tacit.counts.oracle_distributions import SubsetDistribution
 from tacit.mechanisms.local.subset import SubsetSelection
 
-COIN = TwoLaws(Law(0, (0.25, 0.75)), Law(0, (0.75, 0.25)))
+COIN = TwoDistributions(NumberDistribution(0, (0.25, 0.75)), NumberDistribution(0, (0.75, 0.25)))
 # the least number is not 0, and not the same
-SHIFTED = TwoLaws(Law(2, (0.1, 0.2, 0.7)), Law(1, (0.3, 0.4, 0.3)))
+SHIFTED = TwoDistributions(NumberDistribution(2, (0.1, 0.2, 0.7)), NumberDistribution(1, (0.3, 0.4, 0.3)))
 
 
 def subset_laws(n_cells, size, epsilon, n_summed):
-    return SubsetSelection.of_size(size, epsilon=epsilon, n_cells=n_cells).law.sum_laws(n_summed)
+    return SubsetSelection.of_size(size, epsilon=epsilon, n_cells=n_cells).law.sum_distributions(n_summed)
 
 
 CASES = [COIN, SHIFTED, subset_laws(5, 2, 1.0, 3), subset_laws(17, 5, 1.0, 4), subset_laws(17, 2, 2.2, 9)]
@@ -92,7 +98,7 @@ def test_many_reports_of_little_variance_are_inverted_exactly():
 
 def test_wide_laws_need_no_large_table():
     """A box of half of 2048 cells, of which each report names 551."""
-    laws = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=2048).law.sum_laws(1024)
+    laws = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=2048).law.sum_distributions(1024)
     mean_in, mean_out = laws.inside.cumulants[0], laws.outside.cumulants[0]
     sums = np.rint([50 * mean_in + 50 * mean_out, 100 * mean_out]).astype(int)
     lower, upper = laws.limits(sums, np.array([100, 100]), level=0.95)
@@ -103,9 +109,9 @@ def test_wide_laws_need_no_large_table():
 @pytest.mark.parametrize("n_cells", [2, 3, 5, 6])
 def test_the_laws_of_subsets_are_what_listing_all_subsets_gives(n_cells):
     for size in range(1, n_cells):
-        law = SubsetLaw(n_cells, size, (1 << 64) * 7 // 8)
+        law = SubsetDistribution(n_cells, size, (1 << 64) * 7 // 8)
         for n_summed in range(1, n_cells + 1):
-            laws = law.sum_laws(n_summed)
+            laws = law.sum_distributions(n_summed)
             for truth, found in ((0, laws.inside), (n_cells - 1, laws.outside)):
                 expected = [Fraction(0)] * (size + 1)
                 for named in combinations(range(n_cells), size):

@@ -19,7 +19,7 @@ LONGEST: Final = 1 << 40
 """No stream is longer: more bins than seconds in thirty thousand years."""
 
 
-class StreamLaw(Protocol):
+class ContinualNoise(Protocol):
     r"""The error of the running totals of one stream of counts, and of all that is computed from them.
 
     After bin t the total of the bins 0 .. t - 1 is published, in whole numbers of 1/``grid``. Its error is linear in

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from stream_matrices import factors, sums
 from tacit.counts.continual_noise import (
-    STREAM_LAWS,
+    CONTINUAL_NOISE,
     BufferedRoot,
     Epochs,
     FusedTree,
@@ -23,7 +23,7 @@ from tacit.counts.continual_noise import (
     NestedTree,
     RefinedTree,
     SmoothTree,
-    stream_law_from_dict,
+    continual_noise_from_dict,
 )
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
@@ -137,14 +137,14 @@ def test_the_variance_of_any_question_is_that_of_the_matrices(law):
 
 @pytest.mark.parametrize("law", LAWS, ids=NAMES)
 def test_laws_travel_as_plain_data(law):
-    assert stream_law_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+    assert continual_noise_from_dict(json.loads(json.dumps(law.to_dict()))) == law
 
 
 def test_a_damaged_law_is_refused():
     content = LAWS[0].to_dict()
     for broken in ({**content, "horizon": 2.5}, {**content, "kind": "x"}, {"kind": content["kind"]}, {}):
         with pytest.raises(FormatError):
-            stream_law_from_dict(broken)
+            continual_noise_from_dict(broken)
 
 
 def test_ranges_that_run_backward_or_beyond_are_refused():
@@ -174,7 +174,7 @@ def test_the_slack_of_a_buffered_root_is_in_its_noise():
     assert 1 < float(law.node_noise.parameter) / ideal < 1.001
 
 
-@pytest.mark.parametrize("law", STREAM_LAWS.values(), ids=STREAM_LAWS)
+@pytest.mark.parametrize("law", CONTINUAL_NOISE.values(), ids=CONTINUAL_NOISE)
 def test_every_law_promises_privacy_error_cost_and_names_its_reference(law):
     promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", law.__doc__, re.MULTILINE)
     assert promises == ["Privacy", "Error", "Cost", "Reference"]

@@ -7,8 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from tacit.counts.noise import Grouping, LinearImage, OracleNoise, Unstated, errors_of_questions, intervals_of_questions
-from tacit.counts.oracle_distributions import SubsetLaw, UnaryLaw
+from tacit.counts.noise import (
+    Grouping,
+    LinearMap,
+    NoStatedNoise,
+    OracleNoise,
+    errors_of_questions,
+    intervals_of_questions,
+)
+from tacit.counts.oracle_distributions import SubsetDistribution, UnaryDistribution
 from tacit.errors import FormatError
 from tacit.randomness.bernoulli import COIN
 from tacit.release.noise_kinds import noise_from_dict
@@ -18,7 +25,7 @@ IMAGE = Grouping(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 
 @pytest.mark.parametrize("private", [("place",), ("time",)])
 @pytest.mark.parametrize(
-    "law", [lambda k: UnaryLaw(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetLaw(k, 2, COIN // 8 * 7)]
+    "law", [lambda k: UnaryDistribution(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetDistribution(k, 2, COIN // 8 * 7)]
 )
 def test_the_fast_way_equals_asking_one_question_after_the_other(law, private):
     n_public, n_cells = (4, 3) if private == ("place",) else (3, 4)
@@ -34,24 +41,24 @@ def test_the_fast_way_equals_asking_one_question_after_the_other(law, private):
 
 
 def test_a_linear_image_of_a_linear_image_is_one_of_the_finest_cells():
-    base = OracleNoise(UnaryLaw(3, COIN // 4 * 3, COIN // 4), np.array([5, 6, 7, 8]), (4, 3))
-    half = LinearImage(base, np.arange(4), np.array([0, 1, 1]), (4, 2))
-    nested = LinearImage(half, np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1))
-    flat = LinearImage(base, np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1))
+    base = OracleNoise(UnaryDistribution(3, COIN // 4 * 3, COIN // 4), np.array([5, 6, 7, 8]), (4, 3))
+    half = LinearMap(base, np.arange(4), np.array([0, 1, 1]), (4, 2))
+    nested = LinearMap(half, np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1))
+    flat = LinearMap(base, np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1))
     np.testing.assert_allclose(nested.standard_errors(), flat.standard_errors())
     again = noise_from_dict(json.loads(json.dumps(nested.to_dict())))
     np.testing.assert_array_equal(again.intervals(np.ones((2, 1)), 0.9), flat.intervals(np.ones((2, 1)), 0.9))
 
 
 def test_a_linear_image_of_any_kind_is_read_back():
-    image = LinearImage(Unstated("clipping is biased"), np.array([0, 0]), np.array([0]), (1, 1))
+    image = LinearMap(NoStatedNoise("clipping is biased"), np.array([0, 0]), np.array([0]), (1, 1))
     again = noise_from_dict(json.loads(json.dumps(image.to_dict())))
-    assert isinstance(again, LinearImage)
+    assert isinstance(again, LinearMap)
     assert again.base == image.base
 
 
 def test_noise_nested_without_end_is_refused():
-    content = LinearImage(Unstated("x"), np.array([0]), np.array([0]), (1, 1)).to_dict()
+    content = LinearMap(NoStatedNoise("x"), np.array([0]), np.array([0]), (1, 1)).to_dict()
     deep = dict(content)
     deep["base"] = deep
     with pytest.raises(FormatError):

@@ -17,7 +17,7 @@ from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
 from tacit.randomness.laplace import discrete_laplace, laplace_variance
 
 
-class NodeLaw(Protocol):
+class NodeDistribution(Protocol):
     """Noise around zero, symmetric, the same for every count it is added to."""
 
     @property
@@ -31,7 +31,7 @@ class NodeLaw(Protocol):
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         """Draw so many, independently."""
 
-    def scaled(self, budget: Fraction) -> NodeLaw:
+    def scaled(self, budget: Fraction) -> NodeDistribution:
         """The same kind of noise for so many times the budget: of epsilon, or of rho."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class DiscreteGaussian:
         return {"kind": "discrete gaussian", "parameter": str(self.parameter)}
 
 
-def node_law_from_dict(content: Mapping[str, Any]) -> NodeLaw:
+def node_distribution_from_dict(content: Mapping[str, Any]) -> NodeDistribution:
     """Read a law back from plain data."""
     try:
         if content["kind"] == "discrete laplace":

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.counts.two_binomials import LARGEST_LISTED, _series_tail, count_limits, normal_quantile
+from tacit.counts.exact_intervals import LARGEST_LISTED, _series_tail, count_limits, normal_quantile
 
 COINS = [(0.95, 0.05), (0.75, 0.25), (0.55, 0.45), (0.5, 0.1)]
 

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.counts.oracle_distributions import LAWS, ResponseLaw, SubsetLaw, SupportLaw, law_from_dict
+from tacit.counts.oracle_distributions import (
+    ORACLE_DISTRIBUTIONS,
+    ResponseDistribution,
+    SubsetDistribution,
+    SupportDistribution,
+    distribution_from_dict,
+)
 from tacit.errors import FormatError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
@@ -59,7 +65,7 @@ def mean_and_variance(
 
 
 def test_every_law_has_an_example():
-    assert {randomizer.law.kind for randomizer in EXAMPLES} == LAWS.keys()
+    assert {randomizer.law.kind for randomizer in EXAMPLES} == ORACLE_DISTRIBUTIONS.keys()
 
 
 @by_name
@@ -115,23 +121,23 @@ def test_the_listing_notices_a_threshold_that_is_off_by_one(randomizer):
     law = randomizer.law
     name = next(n for n in ("ones", "keep", "include") if n in law.to_dict())
     fields = {n: int(v, 16) if isinstance(v, str) else v for n, v in law.to_dict().items() if n != "kind"}
-    moved = LAWS[law.kind](**(fields | {name: fields[name] - 1}))
+    moved = ORACLE_DISTRIBUTIONS[law.kind](**(fields | {name: fields[name] - 1}))
     assert (moved.p, moved.q) != (law.p, law.q)
 
 
 @by_name
 def test_a_law_comes_back_from_plain_data(randomizer):
-    assert law_from_dict(randomizer.law.to_dict()) == randomizer.law
+    assert distribution_from_dict(randomizer.law.to_dict()) == randomizer.law
 
 
 @pytest.mark.parametrize("damage", [{"kind": "unheard of"}, {"n_cells": None}, {"extra": 1}])
 def test_a_damaged_law_is_refused(damage):
     with pytest.raises(FormatError):
-        law_from_dict(ResponseLaw(3, COIN // 2).to_dict() | damage)
+        distribution_from_dict(ResponseDistribution(3, COIN // 2).to_dict() | damage)
 
 
-@pytest.mark.parametrize("law", [ResponseLaw(1000, COIN // 1000), SubsetLaw(1000, 300, COIN // 2)])
-def test_what_all_weights_share_adds_no_noise(law: SupportLaw):
+@pytest.mark.parametrize("law", [ResponseDistribution(1000, COIN // 1000), SubsetDistribution(1000, 300, COIN // 2)])
+def test_what_all_weights_share_adds_no_noise(law: SupportDistribution):
     """Every report of these names the same number of cells, so their estimates add up to the number of reports."""
     weights = np.random.default_rng(1).normal(size=1000)
     np.testing.assert_allclose(law.variances(weights + 1e6), law.variances(weights), rtol=1e-8)

@@ -15,11 +15,11 @@ from tacit._base.fields import shape_of, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.model import Grouping, Noise
-from tacit.counts.oracle_distributions import SupportLaw
+from tacit.counts.oracle_distributions import SupportDistribution
 
 
 @dataclass(frozen=True, eq=False)
-class LinearImage(Noise):
+class LinearMap(Noise):
     """The noise of sums of another estimate's cells, whatever noise that has: fine time bins and places in groups."""
 
     base: Noise
@@ -46,7 +46,7 @@ class LinearImage(Noise):
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         composed = self._composed(Grouping(time_groups, place_groups, shape))
-        return LinearImage(self.base, composed.time_groups, composed.place_groups, composed.shape)
+        return LinearMap(self.base, composed.time_groups, composed.place_groups, composed.shape)
 
     def image_errors(self, image: Grouping) -> FloatArray:
         return self.base.image_errors(self._composed(image))
@@ -69,7 +69,7 @@ class LinearImage(Noise):
         base = self.base.scaled(budget)
         return None if base is None else replace(self, base=base)
 
-    def through(self, oracle: Callable[[int], SupportLaw]) -> Noise | None:
+    def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         base = self.base.through(oracle)
         return None if base is None else replace(self, base=base)
 
@@ -83,7 +83,7 @@ class LinearImage(Noise):
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> LinearImage:
+    def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> LinearMap:
         """Read it back; ``read`` reads the noise of the fine cells, whichever it is."""
         base, shape = read(content["base"]), shape_of(content)
         fine = getattr(base, "shape", None)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.two_laws import TwoLaws
+from tacit.counts.exact_intervals import TwoDistributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class TwoCoins:
     flips: int
 
 
-class SupportLaw(Protocol):
+class SupportDistribution(Protocol):
     """The joint law of the supports of one report, given its true cell."""
 
     @property
@@ -46,7 +46,7 @@ class SupportLaw(Protocol):
     def coins(self, n_summed: int) -> TwoCoins | None:
         """A sum of ``n_summed`` cells as coin flips, where it is exactly that."""
 
-    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+    def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
         """How many of ``n_summed`` cells a report supports, if its true cell is one of them and if it is not.
 
         None where that hangs on more than this, or is not known.
@@ -55,13 +55,13 @@ class SupportLaw(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-class Law:
+class OracleDistribution:
     """What all laws share: a kind, and plain data made of their fields."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
-    def sum_laws(self, n_summed: int) -> TwoLaws | None:
+    def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,12 +70,12 @@ class Law:
         return {"kind": self.kind} | {n: hex(v) if v >= 1 << 53 else v for n, v in fields.items()}
 
 
-def spread(law: SupportLaw, square: FloatArray, mean: FloatArray) -> FloatArray:
+def spread(law: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
     """The variance from a mean square and a mean; what rounding leaves below zero is zero."""
     variance: FloatArray = np.maximum(square - mean**2, 0.0)
     return variance / float(law.p - law.q) ** 2
 
 
-def single_cell(law: SupportLaw, n_summed: int) -> TwoCoins | None:
+def single_cell(law: SupportDistribution, n_summed: int) -> TwoCoins | None:
     """The coins of one cell; a sum of several is not a number of coin flips."""
     return TwoCoins(law.p, law.q, 1) if n_summed == 1 else None
