@@ -58,7 +58,7 @@ def test_a_release_of_another_plan_is_not_revised():
 
 def test_a_curators_revision_says_that_it_was_paid_for_anew():
     version = Version(2, "ab" * 32)
-    assert "paid for anew" in version.words(is_central=True, is_alone=False)
+    assert "paid for again" in version.words(is_central=True, is_alone=False)
     assert "add what that one cost" in version.words(is_central=True, is_alone=True)
 
 
@@ -94,7 +94,7 @@ def test_reports_that_are_gone_are_counted_at_the_resolution_of_the_former(tmp_p
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_reports_that_were_replaced_are_noticed_and_not_said_to_cost_nothing(tmp_path, ending):
-    """As many reports, but randomized anew."""
+    """As many reports, but randomized again."""
     _, again = simulated(COUNTS, seed=9)
     former = released(EARLY, by="month")
     former.write(tmp_path / f"1{ending}")

@@ -91,7 +91,7 @@ def release(
             given = Release.read(tally)
             estimate = given.unbiased
             agreed_rules = replace(agreed_rules, missing=(*given.rules.missing, *agreed_rules.missing))
-            made = given.anew(by=by, place=place, level=level, refine=refine, rules=agreed_rules)
+            made = given.again(by=by, place=place, level=level, refine=refine, rules=agreed_rules)
         else:
             agreed = agreed_plan(plan)
             estimate = estimate_tally(Tally.read(tally), agreed)

@@ -176,12 +176,12 @@ class Release:
                     "longer periods or larger places. Release it again, with --by or --place, or with "
                     "--keep-suppressed."
                 )
-            return self.anew(by=time, place=place, refine=self.refinement)
+            return self.again(by=time, place=place, refine=self.refinement)
         unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
         made = replace(self, unbiased=unbiased, refined=refined, file_checksum="")
         return made._without_suppressed() if self.rules.remove else made
 
-    def anew(
+    def again(
         self,
         *,
         by: str | None = None,

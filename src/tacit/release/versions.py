@@ -1,4 +1,4 @@
-"""Versions: late and corrected data make a release anew, and the new one says which it replaces."""
+"""Versions: late and corrected data make a release again, and the new one says which it replaces."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Version:
             )
         if not is_central and self.n_fewer:
             return (
-                f"{what} No event was reported anew, so a revision costs events that were counted before nothing more."
+                f"{what} No event was reported again, so a revision costs events that were counted before nothing more."
             )
         if not is_central:
             return (
@@ -87,7 +87,7 @@ class Version:
                 "had, so a revision costs events that were counted before nothing more."
             )
         if not is_alone:
-            return f"{what} Counting again drew new noise and was paid for anew: the figures above count all versions."
+            return f"{what} Counting again drew new noise and was paid for again: the figures above count all versions."
         return (
             f"{what} Counting again drew new noise. The figures above are of this version alone: for events that were "
             "in the former version too, add what that one cost."
@@ -106,7 +106,7 @@ def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> No
     """Refuse to replace a release of another plan, or a simulation by what is none, or the other way round."""
     if former.plan.fingerprint != plan.fingerprint:
         raise PlanMismatch(
-            "the former release was made under another plan, so this is no new version of it. Release it anew."
+            "the former release was made under another plan, so this is no new version of it. Release it again."
         )
     if former.is_simulation != is_simulation:
         was, now = ("a simulation", "is not") if former.is_simulation else ("not a simulation", "is one")

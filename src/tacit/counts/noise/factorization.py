@@ -14,19 +14,18 @@ from tacit._base.validation import check_share
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
 from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.model import Grouping, Noise
-from tacit.counts.noise.variance_gamma import quantile_factors
+from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.errors import SettingError
 
 _QUESTIONS_AT_ONCE: Final = 64
-_ONE_NODE: Final = 2.0
 _SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class FactorizationNoise(Noise):
+class FactorizationNoise(VarianceGammaNoise):
     """One stream for each place, independent of the others, all by the same law of their totals.
 
-    Bins of one place hang together: the error of a range is that of two totals, whatever its length. Intervals of
+    Bins of one place are correlated: the error of a range is that of two totals, whatever its length. Intervals of
     single questions have the law's own variance and kurtosis; those of all cells at once are the widest that a kurtosis
     within the law's bound can give.
     """
@@ -38,24 +37,12 @@ class FactorizationNoise(Noise):
         if not (0 < self.shape[0] <= self.law.horizon and self.shape[1] > 0):
             raise SettingError(f"a stream has 1 to {self.law.horizon} bins; got shape={self.shape}.")
 
-    def variance(self, weights: FloatArray) -> float:
-        return self._moments(weights)[0]
-
-    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        check_share(level=level)
-        variance, cumulant = self._moments(weights)
-        is_whole = bool((np.asarray(weights) % 1 == 0).all())
-        reach = float(self._reach(np.array([variance]), np.array([cumulant]), level, is_whole=is_whole)[0])
-        if np.min(weights) < 0:
-            return value - reach, value + reach
-        return max(value - reach, 0.0), max(value + reach, 0.0)
-
     def standard_errors(self) -> FloatArray:
         return np.sqrt(np.broadcast_to(self._bin_moments()[0][:, None], self.shape))
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return _limits(values, self._widest_reach(*self._bin_moments(), level)[:, None])
+        return non_negative(values, self._widest_margins(*self._bin_moments(), level)[:, None])
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearMap(self, time_groups, place_groups, shape)
@@ -69,7 +56,7 @@ class FactorizationNoise(Noise):
         moments = self._image_moments(image)
         if moments is None:
             return intervals_of_questions(self, values, image, level)
-        return _limits(values, self._widest_reach(*moments, level))
+        return non_negative(values, self._widest_margins(*moments, level))
 
     @property
     def is_continual(self) -> bool:
@@ -112,29 +99,19 @@ class FactorizationNoise(Noise):
         cumulants[runs] = self.law.range_cumulants(edges[:-1], edges[1:])
         return variances[:, None] * n_places, cumulants[:, None] * n_places
 
-    def _widest_reach(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
+    def _widest_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
         shares = _SHARES if self.law.excess_kurtosis else (0.0,)
-        widest: FloatArray = np.max([self._reach(variances, share * cumulants, level) for share in shares], axis=0)
+        widest: FloatArray = np.max([self._margins(variances, share * cumulants, level) for share in shares], axis=0)
         return widest
 
-    def _reach(
-        self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
-    ) -> FloatArray:
-        is_whole = is_whole and self.law.grid == 1
-        if is_whole or self.law.is_grainy:
-            # spread the noise over a unit, U: a continuous law, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
-            variances, cumulants = variances + 1 / 12, cumulants - 1 / 120
-        squares = np.square(variances)
-        kurtosis = np.divide(cumulants, squares, out=np.zeros_like(squares), where=squares > 0)
-        reach = quantile_factors(kurtosis, level) * np.sqrt(variances)
-        if is_whole:
-            return np.ceil(reach - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
-        if self.law.is_grainy:
-            return reach + 0.5
-        # one node outweighs the others: the error is near a whole number
-        return np.where(kurtosis > _ONE_NODE, np.ceil(reach), reach)
+    @property
+    def _errs_by_whole_numbers(self) -> bool:
+        return self.law.grid == 1
 
+    @property
+    def _is_grainy(self) -> bool:
+        return self.law.is_grainy
 
-def _limits(values: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Counts are never below zero, so cutting limits there loses nothing."""
-    return np.maximum(values - reach, 0.0), np.maximum(values + reach, 0.0)
+    @property
+    def _largest_smooth_kurtosis(self) -> float:
+        return 2.0  # between the normal distribution's 0 and the Laplace distribution's 3

@@ -79,14 +79,14 @@ class OracleNoise(Noise):
         rows = self.orientation.rows(weights)
         asked = self.reports * rows.any(axis=1)
         if not np.isin(rows, (0.0, 1.0)).all():
-            reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
-            return value - reach, value + reach
+            margin = float(self._margin(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+            return value - margin, value + margin
         limits = self._limits_by_coins(value, rows, level) or self._limits_by_laws(value, rows, level)
         if limits is not None:
             return limits
-        reach = float(self._reach(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
+        margin = float(self._margin(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
         largest = float(asked.sum())
-        return min(max(value - reach, 0.0), largest), min(max(value + reach, 0.0), largest)
+        return min(max(value - margin, 0.0), largest), min(max(value + margin, 0.0), largest)
 
     def standard_errors(self) -> FloatArray:
         variances: FloatArray = self.orientation.cells(self._cell_variances)
@@ -145,9 +145,9 @@ class OracleNoise(Noise):
                 )
             else:
                 worst = reports * self.law.variances((private == group).astype(np.float64)).max()
-                reach = self._reach(errors[:, group] ** 2, worst, reports, level)
-                lower[:, group] = np.clip(rows[:, group] - reach, 0.0, reports)
-                upper[:, group] = np.clip(rows[:, group] + reach, 0.0, reports)
+                margin = self._margin(errors[:, group] ** 2, worst, reports, level)
+                lower[:, group] = np.clip(rows[:, group] - margin, 0.0, reports)
+                upper[:, group] = np.clip(rows[:, group] + margin, 0.0, reports)
         return target.cells(lower), target.cells(upper)
 
     def forget(self, cells: BoolArray) -> Noise:
@@ -192,7 +192,7 @@ class OracleNoise(Noise):
             sum(n * self.law.variances(question).max() for n, question in zip(n_reports, questions, strict=True))
         )
 
-    def _reach(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
+    def _margin(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
         """How far an answer without a coin law may be from the truth.
 
         Of many reports, by the normal law. Of few, by Chebyshev's inequality with the largest variance there can be:

@@ -106,10 +106,10 @@ class SampledTreeNoise(Noise):
             variance += float(self.counts[which].sum(axis=0) @ per_report)
             worst += float(self.reports[which].sum() * per_report.max())
             step = max(step, largest)
-        reach = float(_reach(variance, worst, step, asked, level))
+        margin = float(_margin(variance, worst, step, asked, level))
         if not np.isin(rows, (0.0, 1.0)).all():
-            return value - reach, value + reach
-        return min(max(value - reach, 0.0), float(asked)), min(max(value + reach, 0.0), float(asked))
+            return value - margin, value + margin
+        return min(max(value - margin, 0.0), float(asked)), min(max(value + margin, 0.0), float(asked))
 
     def standard_errors(self) -> FloatArray:
         errors: FloatArray = self.orientation.cells(np.sqrt(self._of_leaves[0]))
@@ -252,7 +252,7 @@ def _step(law: SupportDistribution, chance: int) -> float:
     return COIN / chance / float(law.p - law.q)
 
 
-def _reach(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:
+def _margin(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:
     """How far an answer may be from the truth."""
     by_chebyshev = np.sqrt(np.where(np.asarray(n_reports) < FEW_REPORTS, worst, variances) / (1 - level))
     is_normal = (np.asarray(n_reports) >= FEW_REPORTS) & (np.asarray(variances) >= _SQUARED_STEPS * np.square(steps))
@@ -263,5 +263,5 @@ def _limits(
     values: FloatArray, reports: IntArray, variances: FloatArray, worst: FloatArray, steps: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
     largest = reports[:, None].astype(np.float64)
-    reach = _reach(variances, worst, steps, largest, level)
-    return np.clip(values - reach, 0.0, largest), np.clip(values + reach, 0.0, largest)
+    margin = _margin(variances, worst, steps, largest, level)
+    return np.clip(values - margin, 0.0, largest), np.clip(values + margin, 0.0, largest)

@@ -3,7 +3,7 @@ r"""The noise of the leaves of measured trees, fused by least squares.
 Every answer is a weighted sum of the nodes' independent noises, whose weights :mod:`tacit.counts.tree_least_squares`
 knows; so its variance and its fourth cumulant are exact, :math:`\sum_v g_v^2 \sigma_v^2` and :math:`\sum_v g_v^4 c_v`.
 Intervals are those of the variance-gamma law of this variance and kurtosis: exact for one Laplace node, and for equal
-ones. Where leaves alone were measured the noise of a sum is a whole number, and so is the reach of its interval. Where
+ones. Where leaves alone were measured the noise of a sum is a whole number, and so is the margin of its interval. Where
 a level's noise is mostly 0 (a variance below 1, as for a large epsilon) an answer errs by few distinct amounts, which
 no smooth law describes: there the interval is wider by the half unit that makes it safe.
 """
@@ -26,7 +26,7 @@ from tacit._base.validation import check_one_of, check_share
 from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import FusedTrees, Grouping, Noise
 from tacit.counts.noise.node_distributions import NodeDistribution, node_distribution_from_dict
-from tacit.counts.noise.variance_gamma import quantile_factors
+from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
@@ -36,7 +36,7 @@ _RANGES_AT_ONCE: Final = 1 << 15  # stay in cache on their way from moments to l
 
 
 @dataclass(frozen=True, eq=False)
-class TreeNoise(Noise):
+class TreeNoise(VarianceGammaNoise):
     """Trees of one shape over one axis, an independent one for each bin of the other.
 
     ``laws`` are those of the noise of single nodes, one for each level, root first, None where a level was not
@@ -79,26 +79,14 @@ class TreeNoise(Noise):
             cumulants.append(kurtosis * variance**2 if kurtosis else 0.0)
         return TreeFusion(self.hierarchy, variances, cumulants)
 
-    def variance(self, weights: FloatArray) -> float:
-        return self._moments(weights)[0]
-
-    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        check_share(level=level)
-        variance, cumulant = self._moments(weights)
-        is_whole = bool((np.asarray(weights) % 1 == 0).all())
-        reach = float(self._reach(np.array([variance]), np.array([cumulant]), level, is_whole=is_whole)[0])
-        if np.min(weights) < 0:
-            return value - reach, value + reach
-        return max(value - reach, 0.0), max(value + reach, 0.0)
-
     def standard_errors(self) -> FloatArray:
         return np.sqrt(self._over_leaves(self._leaf_moments[0]))
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return _limits(values, self._over_leaves(self._reach(*self._leaf_moments, level)))
+        return non_negative(values, self._over_leaves(self._margins(*self._leaf_moments, level)))
 
-    def range_limits(
+    def rangenon_negative(
         self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         if self.tree_over_time() is None:
@@ -118,8 +106,8 @@ class TreeNoise(Noise):
         lower, upper = np.empty(values.size), np.empty(values.size)
         for start in range(0, values.size, _RANGES_AT_ONCE):
             part = slice(start, start + _RANGES_AT_ONCE)
-            reach = self._reach(*self.fusion.range_moments(first[part], stop[part]), level)
-            lower[part], upper[part] = _limits(values[part], reach)
+            margin = self._margins(*self.fusion.range_moments(first[part], stop[part]), level)
+            lower[part], upper[part] = non_negative(values[part], margin)
         return lower, upper
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
@@ -130,7 +118,7 @@ class TreeNoise(Noise):
 
     def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return _limits(values, self._reach(*self._image_moments(image), level))
+        return non_negative(values, self._margins(*self._image_moments(image), level))
 
     def scaled(self, budget: Fraction) -> Noise | None:
         return replace(self, laws=tuple(law and law.scaled(budget) for law in self.laws))
@@ -234,28 +222,11 @@ class TreeNoise(Noise):
         """Whether nothing was measured but the leaves: then answers to whole-number questions err by whole numbers."""
         return not self.known and all(law is None for law in self.laws[:-1])
 
-    @cached_property
+    @property
+    def _errs_by_whole_numbers(self) -> bool:
+        return self.is_flat
+
+    @property
     def _is_grainy(self) -> bool:
         """Whether some level's noise is mostly 0."""
         return any(law is not None and law.variance < 1 for law in self.laws)
-
-    def _reach(
-        self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
-    ) -> FloatArray:
-        is_whole, is_exact = is_whole and self.is_flat, variances == 0
-        if is_whole or self._is_grainy:
-            # spread the noise over a unit, U: a continuous law, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
-            variances, cumulants = variances + 1 / 12, cumulants - 1 / 120
-        squares = np.square(variances)
-        kurtosis = np.divide(cumulants, squares, out=np.zeros_like(squares), where=squares > 0)
-        reach = quantile_factors(kurtosis, level) * np.sqrt(variances)
-        if is_whole:
-            reach = np.ceil(reach - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
-        elif self._is_grainy:
-            reach = reach + 0.5
-        return np.where(is_exact, 0.0, reach)
-
-
-def _limits(values: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Counts are never below zero, so cutting limits there loses nothing."""
-    return np.maximum(values - reach, 0.0), np.maximum(values + reach, 0.0)

@@ -22,11 +22,72 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
+from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
+from tacit.counts.noise.model import Noise
 
 _N_STEPS: Final = 128
 _LARGEST_KURTOSIS: Final = 60.0
 """Beyond, almost all mass is at 0 and the quantiles fall again: this one's are wide enough."""
+
+
+class VarianceGammaNoise(Noise):
+    """Noise of which the variance and the fourth cumulant of any answer are known; intervals are those of the two."""
+
+    def variance(self, weights: FloatArray) -> float:
+        return self._moments(weights)[0]
+
+    def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
+        check_share(level=level)
+        variance, cumulant = self._moments(weights)
+        is_whole = bool((np.asarray(weights) % 1 == 0).all())
+        margin = float(self._margins(np.array([variance]), np.array([cumulant]), level, is_whole=is_whole)[0])
+        if np.min(weights) < 0:
+            return value - margin, value + margin
+        return max(value - margin, 0.0), max(value + margin, 0.0)
+
+    def _moments(self, weights: FloatArray) -> tuple[float, float]:
+        """The variance and the fourth cumulant of the answer to a question."""
+        raise NotImplementedError
+
+    @property
+    def _errs_by_whole_numbers(self) -> bool:
+        """Whether answers to whole-number questions err by whole numbers."""
+        raise NotImplementedError
+
+    @property
+    def _is_grainy(self) -> bool:
+        """Whether some noise is mostly 0, so that no smooth distribution describes an answer's error."""
+        raise NotImplementedError
+
+    @property
+    def _largest_smooth_kurtosis(self) -> float:
+        """The excess kurtosis above which one node outweighs the others, and errors are near whole numbers."""
+        return math.inf
+
+    def _margins(
+        self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
+    ) -> FloatArray:
+        """How far answers may be from the truth."""
+        is_whole, is_exact = is_whole and self._errs_by_whole_numbers, variances == 0
+        if is_whole or self._is_grainy:
+            # spread the noise over a unit, U: a continuous variable, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
+            variances, cumulants = variances + 1 / 12, cumulants - 1 / 120
+        squares = np.square(variances)
+        kurtosis = np.divide(cumulants, squares, out=np.zeros_like(squares), where=squares > 0)
+        margins = quantile_factors(kurtosis, level) * np.sqrt(variances)
+        if is_whole:
+            margins = np.ceil(margins - 0.5)  # P(|Z| <= n) = P(|Z + U| <= n + 1/2) for whole numbers
+        elif self._is_grainy:
+            margins = margins + 0.5
+        else:
+            margins = np.where(kurtosis > self._largest_smooth_kurtosis, np.ceil(margins), margins)
+        return np.where(is_exact, 0.0, margins)
+
+
+def non_negative(values: FloatArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Limits of counts. Counts are never below zero, so cutting limits there loses nothing."""
+    return np.maximum(values - margins, 0.0), np.maximum(values + margins, 0.0)
 
 
 def quantile_factors(excess_kurtosis: FloatArray, level: float) -> FloatArray:
