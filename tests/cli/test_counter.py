@@ -276,7 +276,7 @@ def test_a_release_of_a_history_has_rules_and_may_be_refined(tacit, branches, tm
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("smooth", "a counter's hangs together from one to the next"),
+        ("smooth", "a counter's is correlated from one to the next"),
         ("likelihood", "needs a public number of reports"),
         ("project", "needs a public number of reports"),
         ("neat", "must be one of raw, clip"),
@@ -293,7 +293,7 @@ def test_a_refinement_that_would_not_be_true_of_a_counter_is_refused(tacit, bran
     if name == "smooth":  # nor does a release that was made of a counter forget it
         again = tacit("release", "release.parquet", "--refine", "smooth", "--out", "smooth.parquet")
         assert again.code == 2
-        assert "that of a counter hangs together" in " ".join(again.err.split())
+        assert "that of a counter is correlated" in " ".join(again.err.split())
 
 
 class Killed(BaseException):

@@ -143,7 +143,7 @@ def _check_refinement(refine: str | None) -> None:
         return
     refinement_named(refine)
     why = (
-        "smoothing takes the noise of every period for its own, and a counter's hangs together from one to the next"
+        "smoothing takes the noise of every period for its own, and a counter's is correlated from one to the next"
         if refine == "smooth"
         else "that needs a public number of reports, which a counter has not"
     )
