@@ -36,6 +36,14 @@ def test_many_ranges_have_the_answers_of_single_boxes():
             assert many.is_simulation
 
 
+def test_ranges_of_a_curators_counts_are_answered_all_at_once():
+    def limits(estimate):
+        return estimate.noise.range_limits(estimate.values[FIRST, 0], FIRST, STOP, 0.9)
+
+    assert limits(curated()) is not None
+    assert limits(simulated_estimate(np.ones((30, 2), int))[1]) is None
+
+
 def test_a_place_may_be_named():
     estimate = curated()
     named, numbered = (answer_ranges(estimate, FIRST, STOP, place=place) for place in ("place 1", 1))

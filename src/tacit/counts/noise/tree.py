@@ -86,7 +86,7 @@ class TreeNoise(VarianceGammaNoise):
         check_share(level=level)
         return non_negative(values, self._over_leaves(self._margins(*self._leaf_moments, level)))
 
-    def rangenon_negative(
+    def range_limits(
         self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         if self.tree_over_time() is None:
