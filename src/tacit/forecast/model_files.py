@@ -32,7 +32,7 @@ from tacit.forecast.history import series_state
 from tacit.forecast.table import FORECASTERS, forecaster_named
 from tacit.statespace.covariates import Covariates
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _MANIFEST: Final = "model.json"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _FAR: Final = 1e3

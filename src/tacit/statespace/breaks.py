@@ -34,7 +34,6 @@ def found_breaks(setting: Setting, variability: Variability) -> FloatArray:
     """How much variance each step of a level has beyond its drift: 0 (1 x 1) where no place shows a break."""
     n_times, n_places = setting.measured.counts.shape
     shocks, observed = np.zeros((n_times, n_places)), setting.observed
-    setting = replace(setting, scales=np.ones(n_places))
     places = np.arange(n_places)
     prior = np.log(_A_YEAR * setting.calendar.step_days / DAYS_A_YEAR / len(_SIZES))
     for _ in range(_MOST):

@@ -10,7 +10,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.statespace.breaks import found_breaks
-from tacit.statespace.fitting import fit, fit_scales
+from tacit.statespace.fitting import fit
 from tacit.statespace.long_run import long_run_shares
 from tacit.statespace.model import OF_RATES, Setting, Variability
 from tacit.statespace.seasons import Seasons
@@ -38,7 +38,6 @@ def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: V
         start=pooled.start,
         start_variances=pooled.start_variances,
         shares=np.broadcast_to(pooled.shares, known.counts.shape),
-        scales=np.ones(len(pooled.shares)),
         shocks=np.zeros((1, 1)),
         skews=pooled.skews,
     )
@@ -54,5 +53,4 @@ def fitted(known: Measured, calendar: Seasons, extra: FloatArray, variability: V
         setting = replace(setting, shocks=found_breaks(setting.open_ended(), chosen))
         if variability is None:
             chosen = fit(setting.open_ended(), chosen, prior=prior, first_step=0.5)
-        setting = replace(setting, scales=fit_scales(setting.open_ended(), chosen))
     return Fitted(setting, chosen)

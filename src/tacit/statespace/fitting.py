@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Final
 
 import numpy as np
@@ -22,8 +22,6 @@ _SMALLEST: Final = -9.0
 _LARGEST: Final = 7.0
 _AVERAGED: Final = ((0, 2), (5, 1))  # the drift, squared, and the overdispersion: variances both
 _SHIFTS: Final = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
-_SCALES: Final = (0.2, 0.3, 0.44, 0.66, 1.0, 1.5, 2.25, 3.4, 5.0)
-_SCALE_DEVIATION: Final = 0.45
 
 
 def fit(setting: Setting, start: Variability, *, prior: Variability, first_step: float = _FIRST_STEP) -> Variability:
@@ -66,22 +64,6 @@ def _with_means(loss: Callable[[FloatArray], float], best: FloatArray) -> Variab
         weights = np.exp(losses.min() - losses)
         found[axis] = np.log(weights @ np.exp(power * logs) / weights.sum()) / power
     return Variability.from_logs(found)
-
-
-def fit_scales(setting: Setting, variability: Variability) -> FloatArray:
-    """How much more or less than others each place varies: the mean, on a log scale, of what its own data say.
-
-    The prior is that most are within a third of the others; where noise hides how much a place varies, it stays.
-    """
-    observed = setting.observed
-    logs = np.log(np.array(_SCALES))
-    scores = np.empty((len(logs), len(setting.base)))
-    fixed = replace(setting, scales=np.ones(len(setting.base))).fixed(given_sum=True)
-    for row, scale in enumerate(_SCALES):
-        model = replace(fixed, scales=fixed.scales * scale**2).model(variability)
-        scores[row] = model.log_likelihoods(observed) - 0.5 * (logs[row] / _SCALE_DEVIATION) ** 2
-    weights = np.exp(scores - scores.max(axis=0))
-    return np.asarray(np.exp(logs @ weights / weights.sum(axis=0)), np.float64)
 
 
 def _descend(loss: Callable[[FloatArray], float], start: FloatArray, first_step: float) -> FloatArray:

@@ -58,7 +58,8 @@ class Setting:
     """All of the model but its variability: what was measured, when, and where shares are about.
 
     ``base`` are shares in the long run, ``start`` and ``start_variances`` what is known of the first levels, ``skews``
-    the third cumulants of what is open of the shares.
+    the third cumulants of what is open of the shares. ``of_weights`` says that the states are weights whose parts of
+    their sum are the shares.
     """
 
     measured: Measured
@@ -68,9 +69,9 @@ class Setting:
     start: FloatArray
     start_variances: FloatArray
     shares: FloatArray
-    scales: FloatArray
     shocks: FloatArray
     skews: FloatArray | None = None
+    of_weights: bool = False
 
     def model(self, variability: Variability) -> StateSpace:
         """The model of independent places."""
@@ -100,11 +101,14 @@ class Setting:
         """What does not hang on the variability: of independent places, or of places once their sum is known."""
         measured = self.measured
         errors, shares = measured.errors(self.shares), self.shares
-        scales, starts = np.square(self.base * self.scales), self.start_variances
+        scale_squared, starts = np.square(self.base), self.start_variances
+        if self.of_weights:  # of what a weight moves, its share sees a part: the sum of weights moves with it
+            scale_squared = scale_squared * (1 - self.base)
         fractions = np.ones((1, len(starts)))
         if given_sum and measured.is_shared:
             fractions, errors = _fractions(shares), errors * _fractions(errors)
-            starts, scales = starts * _fractions(starts[None])[0], scales * _fractions(scales[None])[0]
+            starts = starts * _fractions(starts[None])[0]
+            scale_squared = scale_squared * _fractions(scale_squared[None])[0]
         chosen = slice(None) if places is None else places
         return Fixed(
             measured.exposures,
@@ -113,7 +117,7 @@ class Setting:
             shares[:, chosen],
             fractions[:, chosen],
             errors[:, chosen],
-            scales[chosen],
+            scale_squared[chosen],
             starts[chosen],
             self.shocks if self.shocks.shape[1] == 1 else self.shocks[:, chosen],
             measured.error_skew,
@@ -135,8 +139,8 @@ class Setting:
 class Fixed:
     """All of a model's variances that do not hang on the variability, and the way from that to the model.
 
-    ``fractions`` of the variance of chance are left where the sum of all places is known; ``scales`` are squares of
-    the shares that relative deviations are relative to.
+    ``fractions`` of the variance of chance are left where the sum of all places is known; ``scale_squared`` are
+    squares of the shares that relative deviations are relative to.
     """
 
     exposures: FloatArray
@@ -145,7 +149,7 @@ class Fixed:
     shares: FloatArray
     fractions: FloatArray
     errors: FloatArray
-    scales: FloatArray
+    scale_squared: FloatArray
     starts: FloatArray
     shocks: FloatArray
     error_skew: float
@@ -154,9 +158,9 @@ class Fixed:
 
     def model(self, variability: Variability) -> StateSpace:
         steps = variability.drift**2 * self.calendar.step_days / DAYS_A_YEAR
-        series = np.stack([self.starts, self.scales * steps, self.scales * variability.wander**2], axis=1)
+        series = np.stack([self.starts, self.scale_squared * steps, self.scale_squared * variability.wander**2], axis=1)
         of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
-        coefficients = self.scales[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
+        coefficients = self.scale_squared[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
         model = StateSpace(
             exposures=self.exposures,
             deviations=self.deviations(variability),

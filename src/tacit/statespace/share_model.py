@@ -22,7 +22,6 @@ from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.drifting import StateSpace
 from tacit.statespace.fitted import fitted
-from tacit.statespace.hidden import with_middles
 from tacit.statespace.model import Setting, Variability
 from tacit.statespace.seasons import Seasons, seasons
 from tacit.statespace.sizes import Sizes
@@ -34,7 +33,7 @@ _FAR_BELOW: Final = -5.0
 _FAR_ABOVE: Final = 6.0
 _MOST_NUMBERS: Final = 1 << 22
 _FEWEST_BINS: Final = 28
-_ARRAYS: Final = ("base", "start", "start_variances", "shares", "scales", "shocks")
+_ARRAYS: Final = ("base", "start", "start_variances", "shares", "shocks")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +96,6 @@ class ShareModel:
     start: FloatArray
     start_variances: FloatArray
     shares: FloatArray
-    scales: FloatArray
     shocks: FloatArray
     sizes: Sizes
 
@@ -109,7 +107,6 @@ class ShareModel:
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < _FEWEST_BINS
         found = fitted(known, calendar, bursts, Variability() if is_short else None)
-        variability = found.variability if is_short else with_middles(found.setting, found.variability)
         arrays = {name: np.asarray(getattr(found.setting, name), np.float64) for name in _ARRAYS}
         n_places = known.counts.shape[1]
         pooled, errors = _pooled(found.setting, np.array([len(known.exposures)]))
@@ -119,10 +116,8 @@ class ShareModel:
         base = law.middles(pooled, errors)[0][:, 0]
         # all places are open to the same degree: else the first bins of large ones would set the sum of all weights
         arrays |= {"base": base, "start": base, "start_variances": np.ones(n_places)}
-        # of what a weight moves, its share sees a part: the sum of weights moves with it
-        arrays["scales"] = arrays["scales"] * np.sqrt(1 - base)
         arrays["shocks"] = _timed(arrays["shocks"])
-        return cls(variability, sizes=law, **arrays)
+        return cls(found.variability, sizes=law, **arrays)
 
     def follow(self, known: Measured, bursts: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Go through the bins, and keep what was known at origins (ascending)."""
@@ -181,7 +176,7 @@ class ShareModel:
     def _model(self, known: Measured, calendar: Seasons, bursts: FloatArray) -> tuple[StateSpace, Setting]:
         """The model of all bins, those after what it learned from included."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        learned = Setting(measured=known, calendar=calendar, bursts=bursts, **arrays)
+        learned = Setting(measured=known, calendar=calendar, bursts=bursts, of_weights=True, **arrays)
         setting = learned.going_on(known, calendar, bursts)
         return setting.model(self.variability), setting
 

@@ -78,7 +78,6 @@ def _learned(
         start=base,
         start_variances=base * np.maximum(base, 1 - base),
         shares=np.broadcast_to(base, shown.counts.shape),
-        scales=np.ones(n_places),
         shocks=np.zeros((1, 1)),
     )
     return setting, variability or Variability()
