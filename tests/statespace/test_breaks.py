@@ -10,9 +10,9 @@ from small_worlds import simulated_estimate
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import measured
 from tacit.postprocess import filtered, smooth
+from tacit.statespace.calendar import seasons
 from tacit.statespace.fitted import fitted
 from tacit.statespace.model import bursts
-from tacit.statespace.seasons import seasons
 
 N_DAYS = 730
 OPENS, CLOSES, DOUBLES = 1, 2, 3

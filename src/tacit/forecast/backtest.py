@@ -28,8 +28,8 @@ from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances, squared_errors
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 
 Report = Callable[[int, int | None], None]
 

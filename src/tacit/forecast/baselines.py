@@ -14,8 +14,8 @@ from tacit.counts.series import Series
 from tacit.forecast.history import History, positive_means
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
+from tacit.statespace.calendar import n_slots, season_length, slots
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import n_slots, season_length, slots
 
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)
 _FEWEST_BINS: Final = 7
@@ -177,7 +177,7 @@ def _relative_deviation(history: History, first: int) -> float:
 
 
 def _slots(history: History, n_times: int) -> IntArray:
-    return slots(history.time.without_end().starts(n_times), history.time.step)
+    return slots(history.time, n_times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,8 +28,8 @@ from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.history import History
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 
 _HORIZONS: Final = (1, 7, 28)
 _FEWEST_BINS: Final = 60

@@ -14,8 +14,8 @@ from tacit.forecast.features import Past, feature_rows
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.habits import Habits
 from tacit.forecast.history import History
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 
 LEADS: Final = (1, 2, 4, 7, 14, 28)
 _MOST_ROWS: Final = 400_000

@@ -27,8 +27,8 @@ from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
 from tacit.forecast.climatology import carried_on
+from tacit.statespace.calendar import bins_per_day
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import bins_per_day
 
 _NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit.forecast.habits import Levels, fading
 from tacit.forecast.history import History
+from tacit.statespace.calendar import calendar_columns, season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.days import calendar_columns
-from tacit.statespace.season_lengths import season_length
 
 _LONGEST_LEAD: Final = 28  # bins; what is further off looks alike
 _WINDOWS: Final = (1, 4, 13, 52)  # in seasons

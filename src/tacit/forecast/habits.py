@@ -17,7 +17,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit.forecast.history import History
-from tacit.statespace.season_lengths import n_slots, season_length, slots
+from tacit.statespace.calendar import n_slots, season_length, slots
 
 BURST_WEIGHT: Final = 0.1
 _BURST: Final = 1.35  # times what is expected, and
@@ -58,7 +58,7 @@ class Habits:
 
     def levels(self, history: History) -> Levels:
         """The level and the shares that are known at each bin of a history and at its end."""
-        slot = slots(history.time.without_end().starts(len(history)), history.time.step)
+        slot = slots(history.time, len(history))
         factors, totals = self.rhythm[slot], history.values[:, -1]
         level = _followed(history, factors, 0.5 ** (1 / self.half_life))
         weights = np.where(totals > _cap(level[:-1] * factors, history.variances[:, -1]), BURST_WEIGHT, 1.0)
@@ -105,7 +105,7 @@ class Levels:
     def factors(self, bins: IntArray) -> FloatArray:
         """The week's rhythm in bins, to come as well."""
         last = int(bins.max(initial=0)) + 1
-        slot = slots(self.history.time.without_end().starts(last), self.history.time.step)
+        slot = slots(self.history.time, last)
         return np.asarray(self.rhythm[slot[bins]], np.float64)
 
 
@@ -117,7 +117,7 @@ def fading(values: FloatArray, factor: float) -> FloatArray:
 
 
 def _rhythm(history: History) -> FloatArray:
-    slot = slots(history.time.without_end().starts(len(history)), history.time.step)[history.counted]
+    slot = slots(history.time, len(history))[history.counted]
     totals = history.values[history.counted, -1]
     overall = max(float(np.median(totals)), float(totals.mean()) / 4, 1e-6)
     capped = np.minimum(totals, 3 * max(overall, float(totals.mean())))

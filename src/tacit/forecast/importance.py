@@ -18,8 +18,8 @@ from tacit.forecast.boosting import BoostingForecaster, corrected
 from tacit.forecast.cases import Cases, collect_cases
 from tacit.forecast.history import History, long_run_shares
 from tacit.randomness import SeededRandomness
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 
 
 @dataclass(frozen=True, slots=True)

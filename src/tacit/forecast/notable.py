@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast
+from tacit.statespace.calendar import weekdays
 
 UNUSUAL: Final = 0.15
 """How far from its usual number a bin must be expected, in parts of it."""
@@ -59,9 +59,9 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
     """Days whose expected total is far from that of the same weekday in the last weeks."""
     if forecast.domain.time.step != "day":
         return {}
-    weekdays, past = _weekdays(forecast.domain.time.starts()), _weekdays(series.domain.time.starts())
+    coming, past = weekdays(forecast.domain.time.starts()), weekdays(series.domain.time.starts())
     found = {}
-    for bin, weekday in enumerate(weekdays.tolist()):
+    for bin, weekday in enumerate(coming.tolist()):
         same = np.flatnonzero((past == weekday) & ~series.missing)[-_RECENT_WEEKS:]
         usual = float(series.totals[same].mean()) if len(same) >= _RECENT_WEEKS // 2 else 0.0
         # noise of the totals themselves is no reason to be astonished
@@ -90,8 +90,3 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
         for bin, chance in enumerate(chances.tolist())
         if chance >= BUSY_CHANCE
     }
-
-
-def _weekdays(starts: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    days: NDArray[np.int64] = starts.astype("datetime64[D]").astype(np.int64)
-    return (days + 3) % 7  # 1 January 1970 was a Thursday

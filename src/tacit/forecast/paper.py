@@ -16,9 +16,8 @@ from tacit.errors import SettingError
 from tacit.forecast.history import History
 from tacit.forecast.spread import Expected, Spread, learn_spread
 from tacit.forecast.spread_forecaster import SpreadForecaster
+from tacit.statespace.calendar import calendar_columns, season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.days import calendar_columns
-from tacit.statespace.season_lengths import season_length
 
 RAW_DATA_NOTE: Final = (
     "uses raw data: the means of true counts by which private counts were rescaled were not made private"

@@ -11,8 +11,8 @@ from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.measured import Measured
 from tacit.counts.series import Series
 from tacit.forecast.gaps import gaps, leading_zeros
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 from tacit.statespace.totals import Followed, TotalModel, Totals
 
 _BURST_SCORE: Final = 2.0

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.count_law import CountLaw
 from tacit.forecast.history import History
-from tacit.statespace.season_lengths import season_length
+from tacit.statespace.calendar import season_length
 
 _MOST_ORIGINS: Final = 120
 _MOST_NUMBERS: Final = 2_000_000

@@ -27,8 +27,8 @@ from tacit.forecast.boosting import BoostingForecaster, fewest_losses
 from tacit.forecast.cases import Cases, Start, collect_cases
 from tacit.forecast.features import feature_groups, feature_names
 from tacit.forecast.history import History, long_run_shares
+from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
 
 Progress = Callable[[int, float], None]
 

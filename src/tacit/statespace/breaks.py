@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
+from tacit.statespace.calendar import DAYS_A_YEAR
 from tacit.statespace.model import Setting, Variability
-from tacit.statespace.seasons import DAYS_A_YEAR
 
 _A_YEAR: Final = 0.05  # how many breaks are expected of a place
 _SIZES: Final = (0.1, 1.0, 10.0)  # variances of shifts, in squares of the share

@@ -10,10 +10,10 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.statespace.breaks import found_breaks
+from tacit.statespace.calendar import Seasons
 from tacit.statespace.fitting import fit
 from tacit.statespace.long_run import long_run_shares
 from tacit.statespace.model import OF_RATES, Setting, Variability
-from tacit.statespace.seasons import Seasons
 
 _LEAST_SHARE: Final = 0.1
 _REVISIONS: Final = 2

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.counts.noise.tree import TreeNoise
+from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
 from tacit.statespace.drifting import StateSpace
 from tacit.statespace.fused_noise import FusedStates
-from tacit.statespace.seasons import DAYS_A_YEAR, Seasons
 
 _LEAST_FRACTION: Final = 0.05
 _WIDE: Final = 4.0

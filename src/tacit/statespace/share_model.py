@@ -20,10 +20,10 @@ from tacit._base.kernels import state_kernels
 from tacit.counts.measured import Measured
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
+from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.drifting import StateSpace
 from tacit.statespace.fitted import fitted
 from tacit.statespace.model import Setting, Variability
-from tacit.statespace.seasons import Seasons, seasons
 from tacit.statespace.sizes import Sizes
 
 _LEAST_SHARE: Final = 0.1

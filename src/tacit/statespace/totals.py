@@ -24,9 +24,8 @@ from tacit.counts.count_law import CountLaw
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
-from tacit.statespace.covariates import Covariates
-from tacit.statespace.season_lengths import season_length
-from tacit.statespace.terms import CHANGING, DAYS_A_YEAR, USUAL_SIZES, Terms
+from tacit.statespace.calendar import DAYS_A_YEAR, bin_days, season_length
+from tacit.statespace.covariates import CHANGING, USUAL_SIZES, Covariates, Terms
 
 _LARGEST: Final = 2.5
 _HALF_LIFE_YEARS: Final = 2.0
@@ -83,8 +82,7 @@ class Totals:
 
     @property
     def bin_days(self) -> float:
-        starts = self.time.without_end().starts(13).astype("datetime64[s]").astype(np.int64)
-        return float(np.median(np.diff(starts))) / 86_400
+        return bin_days(self.time)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

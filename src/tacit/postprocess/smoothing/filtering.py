@@ -11,11 +11,11 @@ from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
+from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.filtered_noise import FilteredNoise
 from tacit.statespace.fitted import fitted
 from tacit.statespace.model import Setting, Variability, bursts
-from tacit.statespace.seasons import Seasons, seasons
 from tacit.statespace.storms import with_storms
 
 FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"

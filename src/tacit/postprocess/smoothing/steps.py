@@ -13,11 +13,11 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
+from tacit.statespace.calendar import seasons
 from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.fitted import fitted
 from tacit.statespace.fused_noise import FusedStates
 from tacit.statespace.model import Variability, bursts
-from tacit.statespace.seasons import seasons
 from tacit.statespace.smoothed_noise import StateSpaceNoise
 from tacit.statespace.storms import with_storms
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.domain import TimeAxis
-from tacit.statespace.covariates import Covariates
-from tacit.statespace.terms import USUAL_SIZES, Terms
+from tacit.statespace.covariates import USUAL_SIZES, Covariates, Terms
 
 STARTS = {"week": "2018-01-01"}
 
