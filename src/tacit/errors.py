@@ -21,16 +21,84 @@
     ├── NoInterval              a biased step has no honest interval
     └── NotShown                a count that a release does not show: suppressed, or without data
 
-Each message ends with what to do. ``exit_code`` is what the command line leaves with.
+Each message ends with what to do. Where that is a function in Python and an option in the shell, the error carries it
+as a :class:`Remedy`, and each front puts it into its own words. ``exit_code`` is what the command line leaves with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum, unique
+
+
+@unique
+class Remedy(Enum):
+    """What to do about an error, with Python's words for it; the shell's are in ``tacit.cli.remedies``.
+
+    The names in braces are filled in from what the error is told besides its problem.
+    """
+
+    ACCEPT_AGAIN = "Else keep to the new days with only=, or accept the sum with again=True."
+    ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
+    AUDIT_FEWER = "Make more, or audit with fewer n_runs."
+    CHANGE_BUDGET = "Leave the budget out, or change it first with Ledger.set_budget({data_set!r}, ...)."
+    CHOOSE_DATE_ORDER = "Say which it is with ReadOptions(date_format='day-first'), or 'month-first'."
+    CHOOSE_HISTORY = "Choose another history for the CounterFiles."
+    CHOOSE_HORIZON = "Give for example 7, or 'month'."
+    CHOOSE_STATE = "Choose another state for the CounterFiles."
+    COUNT_INSTEAD = "Use central_mechanism_of, or make a plan with plan_for."
+    DECLARE_COPY = (
+        "Say first whether {data_set} and {other} are the same events: Ledger.declare_same({data_set!r}, {other!r}); "
+        "or, if they only look alike on such days: Ledger.declare_distinct({data_set!r}, {other!r})"
+    )
+    DESCRIBE_AGAIN = "Describe it again with propose_source, or name the right file."
+    DESCRIBE_SOURCE = "Propose a description with propose_source."
+    FIT_AGAIN = "Else fit a new forecaster."
+    GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
+    GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
+    HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
+    KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
+    KEEP_TO_NEW_DAYS = "Keep to the new days with only=; again=True does not help here."
+    LEAVE_OUT_REVISES = "Leave out revises."
+    LEAVE_OUT_TOWNS = "Leave towns out."
+    MAKE_PLAN = "Make one with plan_for or central_plan_for."
+    MAKE_RELEASE = "Make one with Release.of and its write."
+    MAKE_REPORTS = "Make one with randomize_events."
+    MAKE_TALLY = "Make one with tally_reports and its write."
+    NAME_DATA_SET = "Say which: data_set=..."
+    NAME_PLACES_COLUMN = "Rename a column, or say which it is: Gazetteer.read(path, columns={{{meaning!r}: 'COLUMN'}})"
+    OVERWRITE = "Choose another name, or overwrite it with overwrite=True."
+    RANDOMIZE_INSTEAD = "Use mechanism_of, or make a plan with central_plan_for."
+    RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."
+    RELEASE_FROM_REPORTS = "Release the reports again with by=... or place=..."
+    SAVE_MODEL = "Make one with SavedModel.of and its write."
+    START_COUNTER = "Start one with tacit.mechanisms.continual.start_counter."
+
 
 class TacitError(Exception):
-    """Something Tacit refuses to do, with a sentence that says what to do instead."""
+    """Something Tacit refuses to do, with a sentence that says what to do instead.
+
+    >>> str(SettingError("there are two columns.", remedy=Remedy.NAME_PLACES_COLUMN, meaning="town"))
+    "there are two columns. Rename a column, or say which it is: Gazetteer.read(path, columns={'town': 'COLUMN'})"
+    """
 
     exit_code = 1
+
+    def __init__(self, problem: str, *, remedy: Remedy | str = "", **names: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy, self.names = problem, remedy, names
+
+    def __str__(self) -> str:
+        return self.said(lambda remedy, names: remedy.value.format(**names))
+
+    def said(self, words: Callable[[Remedy, dict[str, str]], str]) -> str:
+        """Return the whole message, with what to do in the ``words`` of a front."""
+        remedy = words(self.remedy, self.names) if isinstance(self.remedy, Remedy) else self.remedy
+        return f"{self.problem} {remedy}".rstrip()
+
+    def about(self, problem: str, kind: type[TacitError] | None = None) -> TacitError:
+        """Return an error with the same remedy about a problem that is put otherwise."""
+        return (kind or type(self))(problem, remedy=self.remedy, **self.names)
 
 
 class SettingError(TacitError, ValueError):

@@ -25,7 +25,7 @@ from tacit._base.files import write_whole
 from tacit._base.reading import read_document, reading
 from tacit._base.validation import check_one_of, check_positive, check_share
 from tacit.domain import Domain, Gazetteer
-from tacit.errors import FormatError, PlanError, SettingError, TacitError
+from tacit.errors import FormatError, PlanError, Remedy, SettingError, TacitError
 from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
@@ -207,16 +207,17 @@ class Plan:
             if whole(content, "format") != plan.format:
                 raise ValueError("format")
         except FormatError as problem:
-            raise PlanError(f"the plan is damaged: {problem}") from None
+            raise problem.about(f"the plan is damaged: {problem.problem}", PlanError) from None
         except TacitError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            raise PlanError(f"the plan lacks or garbles {problem}. Make it again with: tacit plan") from None
+            raise PlanError(f"the plan lacks or garbles {problem}.", remedy=Remedy.MAKE_PLAN) from None
         stated = content.get("fingerprint", "")
         if stated and stated != plan.fingerprint:
             raise PlanError(
                 f"the plan says fingerprint {stated}, but its content has {plan.fingerprint}: it was edited after it "
-                "was made. Make a new plan with: tacit plan"
+                "was made.",
+                remedy=Remedy.MAKE_PLAN,
             )
         return plan
 
@@ -237,13 +238,12 @@ class Plan:
         that stands in a plan is opened.
         """
         path = Path(path)
-        make = "Make one with: tacit plan"
         keeps = (PlanError, FormatError, SettingError)
-        with reading(path, "a plan", make, missing=make, refusal=PlanError, keeps=keeps):
+        with reading(path, "a plan", Remedy.MAKE_PLAN, refusal=PlanError, keeps=keeps):
             try:
                 content = tomllib.loads(read_document(path).decode())
             except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-                raise PlanError(f"{path} is not a plan: {problem}. {make}") from None
+                raise PlanError(f"{path} is not a plan: {problem}.", remedy=Remedy.MAKE_PLAN) from None
             return cls.from_dict(content, gazetteer=gazetteer)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.limits import LARGEST_DOCUMENT, LARGEST_EXPANDED, MOST_DIGITS
-from tacit.errors import FormatError, MissingExtra, PlanError, TacitError
+from tacit.errors import FormatError, MissingExtra, PlanError, Remedy, TacitError
 
 _left: ContextVar[int] = ContextVar("bytes that compressed parts of the file being read may still grow to")
 _GIB: Final = 1 << 30
@@ -26,9 +26,9 @@ _GIB: Final = 1 << 30
 def reading(
     path: str | Path,
     kind: str,
-    remedy: str,
+    remedy: Remedy | str,
     *,
-    missing: str = "",
+    missing: Remedy | str = "",
     refusal: type[TacitError] = FormatError,
     keeps: tuple[type[TacitError], ...] = (FormatError, PlanError, MissingExtra),
 ) -> Iterator[None]:
@@ -41,14 +41,14 @@ def reading(
     try:
         yield
     except FileNotFoundError:
-        raise refusal(f"there is no {kind.split(' ', 1)[-1]} at {path}. {missing or remedy}") from None
+        raise refusal(f"there is no {kind.split(' ', 1)[-1]} at {path}.", remedy=missing or remedy) from None
     except MissingExtra:
         raise
     except TacitError as problem:
-        words = str(problem) if str(path) in str(problem) else f"{path}: {problem}"
-        raise (type(problem) if isinstance(problem, keeps) else refusal)(words) from None
+        words = problem.problem if str(path) in problem.problem else f"{path}: {problem.problem}"
+        raise problem.about(words, None if isinstance(problem, keeps) else refusal) from None
     except Exception:  # damage fails in many ways, and none of them is a fault of the program
-        raise refusal(f"{path} is not {kind}, or is damaged. {remedy}") from None
+        raise refusal(f"{path} is not {kind}, or is damaged.", remedy=remedy) from None
     finally:
         _left.reset(token)
 

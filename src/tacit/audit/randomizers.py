@@ -18,7 +18,7 @@ from tacit.audit.report_tables import ReportTables
 from tacit.audit.supports import Supports, has_supports
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import Fields, Wholes, views_of
-from tacit.errors import DataError, SettingError
+from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
@@ -212,8 +212,8 @@ def from_files(reports: Mapping[int, NDArray[np.uint8]], *, randomness: Randomne
             start = n_given[value]
             if start + len(at) > len(shuffled[value]):
                 raise DataError(
-                    f"an audit needs more reports of value {value} than the {len(shuffled[value])} there are. "
-                    "Make more, or audit with fewer: --runs"
+                    f"an audit needs more reports of value {value} than the {len(shuffled[value])} there are.",
+                    remedy=Remedy.AUDIT_FEWER,
                 )
             out[at] = shuffled[value][start : start + len(at)]
             n_given[value] = start + len(at)

@@ -129,9 +129,9 @@ def waiting(doing: str) -> Iterator[None]:
             begun.join()
 
 
-def fail(problem: BaseException, words: str | None = None) -> None:
+def fail(problem: BaseException, words: str) -> None:
     """Print a refusal, and what was noted on its way."""
-    err.print(f"[bold red]Error:[/bold red] {escape(words or str(problem))}")
+    err.print(f"[bold red]Error:[/bold red] {escape(words)}")
     for note in getattr(problem, "__notes__", ()):
         err.print(escape(note))
 

@@ -13,6 +13,7 @@ from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import PlacesColumns
 from tacit.cli.populations import populations
+from tacit.cli.remedies import in_shell
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast
@@ -223,4 +224,5 @@ def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) 
             path, series.domain, date=options.covariates_date, place=options.covariates_place, horizon=horizon
         )
     except MissingColumn as problem:
-        raise MissingColumn(f"{problem} Name it: --covariates-date COLUMN, or --covariates-place COLUMN") from None
+        name = "Name it: --covariates-date COLUMN, or --covariates-place COLUMN"
+        raise MissingColumn(in_shell(problem), remedy=name) from None

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, default_ledger
+from tacit.cli.remedies import in_shell
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError
@@ -47,7 +48,7 @@ def verify(
             book.verify(heads)
         except FormatError as problem:
             refused.append(file)
-            console.warn(f"{file}: {problem}")
+            console.warn(f"{file}: {in_shell(problem)}")
         else:
             held = "the ledger holds its head." if heads else "carries no head: a simulation, or older than heads are."
             console.say(f"{file}: {held}")

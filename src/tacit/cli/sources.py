@@ -10,7 +10,7 @@ from tacit.cli import console
 from tacit.cli.described import Settings
 from tacit.cli.options import DomainOptions
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
-from tacit.errors import PlanError, SettingError
+from tacit.errors import PlanError, Remedy, SettingError
 from tacit.events import BadRowSummary, TableNotes, scan_span
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.registry import mechanism_of
@@ -36,9 +36,8 @@ def moved_table(table: str | None) -> Gazetteer | Path | None:
 
 def agreed_plan(path: str | Path, places: str | None = None) -> Plan:
     """The plan in a file, if its epsilon and thresholds agree; else a refusal that names the file."""
-    make = "Make one with: tacit plan"
     plan = Plan.read(path, gazetteer=moved_table(places))
-    with reading(path, "a plan", make, refusal=PlanError):
+    with reading(path, "a plan", Remedy.MAKE_PLAN, refusal=PlanError):
         if plan.is_central:
             central_mechanism_of(plan)
         else:

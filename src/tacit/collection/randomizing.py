@@ -20,7 +20,7 @@ from tacit.collection.wire.cell_counts import CellCounter, CellCounts
 from tacit.collection.wire.drawing import drawing_key, secret_key
 from tacit.collection.wire.randomizing_writer import write_reports
 from tacit.counts.provenance import Provenance
-from tacit.errors import DataError, SettingError
+from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.mechanisms.continual.recording import days_of_bins
 from tacit.mechanisms.registry import mechanism_of
@@ -176,4 +176,4 @@ def _is_unfinished(ledger: Ledger, data_set: str, plan: Plan) -> bool:
 
 def _check_free(path: Path) -> None:
     if path.exists():
-        raise SettingError(f"{path} exists already. Choose another name, or overwrite it with --force.")
+        raise SettingError(f"{path} exists already.", remedy=Remedy.OVERWRITE)

@@ -19,7 +19,7 @@ from tacit._base.files import write_whole
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.reading import parse_json, reading
 from tacit.counts.provenance import Provenance
-from tacit.errors import FormatError, SettingError
+from tacit.errors import FormatError, Remedy, SettingError
 
 FORMAT: Final = 1
 
@@ -92,8 +92,8 @@ class Tally:
     @classmethod
     def read(cls, path: str | Path) -> Tally:
         """Read a tally written by :meth:`write`; one that no reports can have made is refused."""
-        remedy = "Make it again with: tacit tally"
-        with reading(path, "a tally", remedy, missing="Make one with: tacit tally"):
+        remedy = Remedy.MAKE_TALLY
+        with reading(path, "a tally", remedy):
             parts = read_members(Path(path))
             header = parse_json(str(read_array(parts["header.npy"])))
             if header["kind"] != "tally":
@@ -103,10 +103,10 @@ class Tally:
             arrays = [_whole_numbers(read_array(parts[f"{name}.npy"])) for name in ("statistics", "reports")]
             # tallies of earlier versions have no checksum
             if "checksum" in header and header["checksum"] != _checksum(header, *arrays):
-                raise FormatError(f"the tally was changed or damaged: its checksum does not agree. {remedy}")
+                raise FormatError("the tally was changed or damaged: its checksum does not agree.", remedy=remedy)
             tally = cls(Provenance.from_dict(header), *arrays)
             if (tally.statistics > tally.reports[:, None]).any():
-                raise FormatError(f"the tally supports a cell by more reports than there are. {remedy}")
+                raise FormatError("the tally supports a cell by more reports than there are.", remedy=remedy)
         return tally
 
 
@@ -144,7 +144,7 @@ def _padded(rows: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
 def _whole_numbers(array: NDArray[Any]) -> NDArray[np.int64]:
     """Counts from a file: whole numbers from 0 to what a tally may hold."""
     if array.dtype.kind not in "iu" or (array.size and not 0 <= int(array.min()) <= int(array.max()) <= MOST_REPORTS):
-        raise FormatError("the tally holds numbers that are no counts. Make it again with: tacit tally")
+        raise FormatError("the tally holds numbers that are no counts.", remedy=Remedy.MAKE_TALLY)
     return array.astype(np.int64)
 
 

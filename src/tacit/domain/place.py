@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.domain.gazetteer import BUILTIN, Gazetteer
 from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, matcher_of
 from tacit.domain.names import fold_name
-from tacit.errors import SettingError
+from tacit.errors import Remedy, SettingError
 
 __all__ = ["AMBIGUOUS", "ELSEWHERE", "MISSING", "OUTSIDE", "UNKNOWN", "PlaceAxis", "TableReference", "fold_name"]
 
@@ -327,8 +327,8 @@ class PlaceAxis:
                 "Build it with PlaceAxis.from_gazetteer(table)."
             )
         raise SettingError(
-            f"gazetteer must be at hand to {purpose}; the file names the table {self.table.name} without carrying it. "
-            "Name the table: --places FILE, or in Python gazetteer=Gazetteer.read(path)."
+            f"gazetteer must be at hand to {purpose}; the file names the table {self.table.name} without carrying it.",
+            remedy=Remedy.GIVE_TABLE,
         )
 
     def _not_a_cell(self, name: str, meant: Mapping[int, set[str]] | None = None) -> SettingError:

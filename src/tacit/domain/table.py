@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacit.domain.names import fold_name
-from tacit.errors import DataError, MissingColumn, UnreadableFile
+from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
 
 Tiles = dict[str, tuple[int, int]]
 Levels = Mapping[str, str] | Sequence[str] | None
@@ -166,8 +166,9 @@ class _Reader:
             if len(found) > 1:
                 raise DataError(
                     f"the table of places {self.source} must have one column for {meaning}; got "
-                    f"{', '.join(self.header[i] for i in found)}. Rename one, or say which it is: "
-                    f"--places-column {meaning}=COLUMN"
+                    f"{', '.join(self.header[i] for i in found)}.",
+                    remedy=Remedy.NAME_PLACES_COLUMN,
+                    meaning=meaning,
                 )
             if found:
                 return found[0]
@@ -177,8 +178,9 @@ class _Reader:
 
     def _no_column(self, what: str, meaning: str) -> MissingColumn:
         return MissingColumn(
-            f"the table of places {self.source} must have a column {what}; got {', '.join(self.header)}. Rename a "
-            f"column, or say which it is: --places-column {meaning}=COLUMN"
+            f"the table of places {self.source} must have a column {what}; got {', '.join(self.header)}.",
+            remedy=Remedy.NAME_PLACES_COLUMN,
+            meaning=meaning,
         )
 
     def read(self, records: list[tuple[int, list[str]]]) -> Table:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.extras import require
-from tacit.errors import NotDescribed, UnreadableFile
+from tacit.errors import NotDescribed, Remedy, UnreadableFile
 from tacit.events.arrays import bytes_and_offsets, is_utf8
 from tacit.events.csv_blocks import Block, RegularRows, cut_blocks, cut_lines, regular_rows, row_at
 from tacit.events.csv_streams import (
@@ -125,8 +125,8 @@ class CsvSource:
             )
         if given is not None and given not in (found, (*(found or ()), "")):
             raise UnreadableFile(
-                f"{self.name} does not have the column names in line {n_lines} that its description gives. "
-                "Describe it again with: tacit check --force, or name the right file."
+                f"{self.name} does not have the column names in line {n_lines} that its description gives.",
+                remedy=Remedy.DESCRIBE_AGAIN,
             )
         return given or found or ()
 

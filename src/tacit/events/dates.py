@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.extras import require
-from tacit.errors import AmbiguousDate
+from tacit.errors import AmbiguousDate, Remedy
 from tacit.events.arrays import bytes_and_offsets, is_text, text_of
 from tacit.events.date_format import ANY_DATE, DateForm, DateOrder, parse_date_format
 
@@ -26,9 +26,6 @@ _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIXED_LENGTHS: Final = (10, 16, 19, 20, 25)
 _DASH, _DOT, _SLASH, _COLON, _SPACE = b"-./: "
 _T, _Z, _PLUS = b"TZ+"
-_REMEDY: Final = (
-    "Say which it is with date_format (on the command line --date-format day-first, or --date-format month-first)."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,5 +353,6 @@ class OrderKeeper:
         """Raise because no row proves anything."""
         raise AmbiguousDate(
             f"{self._source}: no date tells whether they are day first or month first (the first in question is in row "
-            f"{row}). {_REMEDY}"
+            f"{row}).",
+            remedy=Remedy.CHOOSE_DATE_ORDER,
         )

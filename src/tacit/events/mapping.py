@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tacit._base.validation import check_at_least, check_one_of
-from tacit.errors import MissingColumn, SettingError, UnreadableFile
+from tacit.errors import MissingColumn, Remedy, SettingError, UnreadableFile
 
 if TYPE_CHECKING:
     from tacit.events.places import Polygons
@@ -206,8 +206,8 @@ Did you mean 'SDate'?
             )
     if not may_quote:
         raise MissingColumn(
-            f"{source} has no column {wanted!r} (asked for as {role}), nor any other that was asked for. "
-            "Look at its first line: if it holds no column names, give them as names (on the command line --names)."
+            f"{source} has no column {wanted!r} (asked for as {role}), nor any other that was asked for.",
+            remedy=Remedy.GIVE_NAMES,
         )
     nearest = _nearest(names, wanted)
     shown = ", ".join(name.strip()[:60] for name in names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")

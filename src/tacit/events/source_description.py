@@ -18,7 +18,7 @@ from tacit._base.extras import require
 from tacit._base.files import write_whole
 from tacit._base.validation import check_one_of
 from tacit.domain.zone import zone_info
-from tacit.errors import FormatError, SettingError, TacitError
+from tacit.errors import FormatError, Remedy, SettingError, TacitError
 from tacit.events.date_format import DateOrder, parse_date_format
 from tacit.events.mapping import FORMATS, EventColumns, ReadOptions
 
@@ -80,8 +80,8 @@ class SourceDescription:
         check_one_of(FORMATS, format=self.format)
         if self.is_csv and (self.encoding is None or self.separator is None or self.names is None):
             raise SettingError(
-                "the description of a CSV file must give its encoding, its separator and the names of its columns. "
-                "Propose one with: tacit check"
+                "the description of a CSV file must give its encoding, its separator and the names of its columns.",
+                remedy=Remedy.DESCRIBE_SOURCE,
             )
         if self.zone is not None:
             zone_info(self.zone)
@@ -162,8 +162,8 @@ class SourceDescription:
         """Read a description from plain data; refuses what it does not know."""
         if content.get("tacit_source") != FORMAT:
             raise FormatError(
-                f"the description of the source must have tacit_source = {FORMAT}. "
-                "Make one with: tacit check, or install a newer Tacit."
+                f"the description of the source must have tacit_source = {FORMAT}. A newer one needs a newer Tacit.",
+                remedy=Remedy.DESCRIBE_SOURCE,
             )
         own: dict[str, Any] = {"format": content.get("format")}
         for group, names in (("columns", ROLES), ("text", _TEXT), ("values", _VALUES)):
@@ -189,7 +189,7 @@ class SourceDescription:
             )
         text = (
             "# How a source of events is written. Public: every line must be true whatever its rows hold,\n"
-            "# and nothing here may be changed because of what some row holds. Made by: tacit check\n"
+            "# and nothing here may be changed because of what some row holds.\n"
         )
         write_whole(Path(path), (text + require("tomli_w", extra="cli").dumps(self.to_dict())).encode())
 
@@ -197,7 +197,8 @@ class SourceDescription:
     def read(cls, path: str | Path) -> SourceDescription:
         """Read a description from TOML."""
         path = Path(path)
-        problem = None
+        describe = Remedy.DESCRIBE_SOURCE
+        refused: TacitError
         try:
             with path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1)
@@ -205,20 +206,12 @@ class SourceDescription:
                 raise FormatError(f"{path} is longer than a description of a source can be. Name another file.")
             return cls.from_dict(tomllib.loads(data.decode("utf-8")))
         except TacitError as wrong:
-            problem = f"{path}: {wrong}"
+            refused = wrong.about(f"{path}: {wrong.problem}", FormatError)
         except FileNotFoundError:
-            problem = f"there is no description of a source at {path}. Make one with: tacit check"
-        except (
-            OSError,
-            UnicodeDecodeError,
-            tomllib.TOMLDecodeError,
-            RecursionError,
-            TypeError,
-            LookupError,
-            ValueError,
-        ):
-            problem = f"{path} is not a description of a source, or it is damaged. Make one with: tacit check"
-        raise FormatError(problem)
+            refused = FormatError(f"there is no description of a source at {path}.", remedy=describe)
+        except (OSError, TypeError, LookupError, ValueError, RecursionError):  # not UTF-8, no TOML, or other fields
+            refused = FormatError(f"{path} is not a description of a source, or it is damaged.", remedy=describe)
+        raise refused  # outside the block: its context would hold what the file holds
 
 
 _DATES: Final = {

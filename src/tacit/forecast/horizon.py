@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from tacit.domain import TimeAxis
-from tacit.errors import SettingError
+from tacit.errors import Remedy, SettingError
 
 MOST_BINS: Final = 9_000
 _PERIOD: Final = re.compile(r"(?:(\d+)\s+)?(hour|day|week|month|year)s?")
@@ -24,8 +24,8 @@ def horizon_of(asked: str | int, time: TimeAxis) -> int:
     """
     found = _number(asked) if str(asked).strip().isdigit() else _period(str(asked).strip(), time)
     if not 1 <= found <= MOST_BINS:
-        nearer = "Look less far ahead." if found else "Give for example: --horizon 7, or --horizon month"
-        raise SettingError(f"horizon must be 1 to {MOST_BINS:,} periods; got horizon={asked}. {nearer}")
+        nearer = "Look less far ahead." if found else Remedy.CHOOSE_HORIZON
+        raise SettingError(f"horizon must be 1 to {MOST_BINS:,} periods; got horizon={asked}.", remedy=nearer)
     return found
 
 
@@ -38,8 +38,8 @@ def _period(asked: str, time: TimeAxis) -> int:
     known = _PERIOD.fullmatch(asked)
     if known is None:
         raise SettingError(
-            "horizon must be a number of periods, or day, week, month or year; "
-            f"got horizon={asked}. Give for example: --horizon 7, or --horizon month"
+            f"horizon must be a number of periods, or day, week, month or year; got horizon={asked}.",
+            remedy=Remedy.CHOOSE_HORIZON,
         )
     many, unit = int(known[1] or 1), known[2]
     last = time.n_bins or 0

@@ -26,7 +26,7 @@ from tacit._base.reading import parse_json, reading
 from tacit.counts.count_law import LARGEST
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
-from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.history import series_state
 from tacit.forecast.table import FORECASTERS, forecaster_named
@@ -71,20 +71,20 @@ class SavedModel:
         """How many bins a series has that this model has not seen; another plan, or an earlier end, is refused."""
         if plan != self.plan or series.places != self.places:
             raise PlanMismatch(
-                "the model was learned from a release of another plan. Forecast a release of its own plan, or fit "
-                "again without --load."
+                "the model was learned from a release of another plan. Forecast a release of its own plan.",
+                remedy=Remedy.FIT_AGAIN,
             )
         mine, other = self.time, series.domain.time
         if mine.without_end() != other.without_end():
             raise PlanMismatch(
-                "the model was learned from counts over another time axis. Forecast a release with the same periods, "
-                "or fit again without --load."
+                "the model was learned from counts over another time axis. Forecast a release with the same periods.",
+                remedy=Remedy.FIT_AGAIN,
             )
         newer = (other.n_bins or 0) - (mine.n_bins or 0)
         if newer < 0:
             raise SettingError(
-                f"the release must reach as far as the model has seen; it ends {-newer} periods earlier. Fit again "
-                "without --load."
+                f"the release must reach as far as the model has seen; it ends {-newer} periods earlier.",
+                remedy=Remedy.FIT_AGAIN,
             )
         return newer
 
@@ -92,7 +92,7 @@ class SavedModel:
         """The forecaster at the end of a series that goes on where its own ended: told of it, but not fitted again."""
         state = dict(self.forecaster.state())
         if "series" not in state:
-            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods. Fit it again without --load.")
+            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods.", remedy=Remedy.FIT_AGAIN)
         return self.forecaster.with_state(_told(state, series, covariates))
 
     def write(self, path: str | Path) -> None:
@@ -124,8 +124,8 @@ class SavedModel:
     @classmethod
     def read(cls, path: str | Path) -> SavedModel:
         """Read a model written by :meth:`write`; one that is damaged or newer is refused."""
-        remedy, missing = "Fit and save it again.", "Make one with: tacit forecast --save"
-        with reading(path, "a model", remedy, missing=missing):
+        remedy = "Fit and save it again."
+        with reading(path, "a model", remedy, missing=Remedy.SAVE_MODEL):
             manifest, arrays = _content(Path(path))
         with reading(path, "a whole model", f"Its parts do not fit together. {remedy}"):
             model = _model(manifest, arrays)

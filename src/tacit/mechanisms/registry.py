@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from tacit.domain import Domain
-from tacit.errors import PlanError, SettingError
+from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -151,19 +151,19 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
     """Make the mechanism a plan agrees on, and verify that its thresholds give its epsilon and no more."""
     if plan.is_central:
         raise PlanError(
-            "this plan is for a curator who counts, not for devices that randomize. "
-            "Use tacit count, or make a plan with: tacit plan"
+            "this plan is for a curator who counts, not for devices that randomize.",
+            remedy=Remedy.COUNT_INSTEAD,
         )
     if plan.mechanism not in MECHANISMS:
         raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
     try:
         mechanism = MECHANISMS[plan.mechanism].from_thresholds(dict(plan.thresholds), plan.n_private)
     except (KeyError, SettingError):
-        raise PlanError("the plan's thresholds do not fit its mechanism. Make it again with: tacit plan") from None
+        raise PlanError("the plan's thresholds do not fit its mechanism.", remedy=Remedy.MAKE_PLAN) from None
     if not plan.epsilon * (1 - _SLACK) <= mechanism.epsilon <= plan.epsilon:
         raise PlanError(
-            f"the plan states epsilon {plan.epsilon!r}, but its thresholds give {mechanism.epsilon!r}. "
-            "Do not use it; make it again with: tacit plan"
+            f"the plan states epsilon {plan.epsilon!r}, but its thresholds give {mechanism.epsilon!r}. Do not use it.",
+            remedy=Remedy.MAKE_PLAN,
         )
     return mechanism
 
@@ -228,7 +228,7 @@ def plan_for(
 ) -> Plan:
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
-    Left out, the mechanism is the one that errs least (:func:`oracles_by_error`), as with ``tacit plan``; with f it is
+    Left out, the mechanism is the one that errs least (:func:`oracles_by_error`); with f it is
     RAPPOR, ``unary``.
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis

@@ -30,7 +30,7 @@ from tacit._base.validation import check_share
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
-from tacit.errors import FormatError, SettingError
+from tacit.errors import FormatError, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
@@ -90,7 +90,7 @@ def is_release(path: Path) -> bool:
 
 def read(path: Path) -> Release:
     """Read by content: a renamed file is still read."""
-    with reading(path, "a release", "Ask for it again.", missing="Make one with: tacit release"):
+    with reading(path, "a release", "Ask for it again.", missing=Remedy.MAKE_RELEASE):
         check_regular(path)
         with path.open("rb") as file:
             head = file.read(4)

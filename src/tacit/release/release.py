@@ -17,7 +17,7 @@ from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.noise import Noise
 from tacit.counts.query import answer
 from tacit.domain import Box, Domain
-from tacit.errors import NotShown, PlanMismatch, SettingError
+from tacit.errors import NotShown, PlanMismatch, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.postprocess.refinements import (
     FROM_REPORTS,
@@ -166,15 +166,15 @@ class Release:
             raise SettingError("only a release refined by name can be added up. Release it again.")
         if self.refinement == FROM_REPORTS:
             raise SettingError(
-                "the most likely counts of longer periods or larger places need the reports themselves. Release it "
-                "again, with --reports and --by or --place."
+                "the most likely counts of longer periods or larger places need the reports themselves.",
+                remedy=Remedy.RELEASE_FROM_REPORTS,
             )
         if not refinement_named(self.refinement).adds_up:
             if self.has_gaps:
                 raise SettingError(
                     f"counts are suppressed in this release, so it cannot be refined again by {self.refinement} in "
-                    "longer periods or larger places. Release it again, with --by or --place, or with "
-                    "--keep-suppressed."
+                    "longer periods or larger places.",
+                    remedy=Remedy.RELEASE_COARSER,
                 )
             return self.again(by=time, place=place, refine=self.refinement)
         unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
@@ -196,8 +196,8 @@ class Release:
         """
         if self.has_gaps:
             raise SettingError(
-                "counts are suppressed in this release, and gone. Take the one it was made from, or make it again with "
-                "--keep-suppressed."
+                "counts are suppressed in this release, and gone. Take the one it was made from, if there is one.",
+                remedy=Remedy.KEEP_SUPPRESSED,
             )
         made = Release.of(
             self.plan,

@@ -27,7 +27,7 @@ from tacit._base.files import write_whole
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.domain import PlaceAxis
-from tacit.errors import SettingError
+from tacit.errors import Remedy, SettingError
 from tacit.postprocess import clip, project
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -194,8 +194,8 @@ def _without_gaps(estimate: Estimate) -> Estimate:
         return estimate
     if estimate.totals is None:
         raise SettingError(
-            "counts are suppressed in this release, and without public numbers nobody can tell how many rows they are. "
-            "Draw rows from a release without --suppress, or with --keep-suppressed."
+            "counts are suppressed in this release, and without public numbers nobody can tell how many rows they are.",
+            remedy=Remedy.KEEP_SUPPRESSED,
         )
     rows, totals = rows_with_totals(estimate)
     is_gone = np.isnan(rows)
@@ -208,9 +208,9 @@ def _without_gaps(estimate: Estimate) -> Estimate:
 def _towns(axis: PlaceAxis, counts: IntArray, by: str, randomness: Randomness) -> NDArray[np.object_]:
     table = axis.gazetteer
     if table is None:
-        raise SettingError("towns need the table of towns with which the plan was made. Leave --towns out.")
+        raise SettingError("towns need the table of towns with which the plan was made.", remedy=Remedy.LEAVE_OUT_TOWNS)
     if table.depth(axis.level) == 0:
-        raise SettingError(f"the release counts by {axis.level} already. Leave --towns out.")
+        raise SettingError(f"the release counts by {axis.level} already.", remedy=Remedy.LEAVE_OUT_TOWNS)
     finest, population = table.levels[0], table.population(table.levels[0])
     places = np.repeat(np.tile(np.arange(axis.n_cells), len(counts)), counts.ravel())
     drawn = np.empty(len(places), object)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.validation import check_at_least
-from tacit.errors import PlanMismatch, SettingError
+from tacit.errors import PlanMismatch, Remedy, SettingError
 
 if TYPE_CHECKING:
     from tacit.counts.estimate import Estimate
@@ -111,7 +111,8 @@ def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> No
     if former.is_simulation != is_simulation:
         was, now = ("a simulation", "is not") if former.is_simulation else ("not a simulation", "is one")
         raise SettingError(
-            f"the former release was {was}, and this {now}: one cannot replace the other. Leave out --revises."
+            f"the former release was {was}, and this {now}: one cannot replace the other.",
+            remedy=Remedy.LEAVE_OUT_REVISES,
         )
 
 

@@ -36,7 +36,7 @@ from tacit._base.reading import check_regular, parse_json, reading
 from tacit.collection.wire.runs import are_runs
 from tacit.collection.wire.spool import Spool
 from tacit.counts.provenance import Provenance
-from tacit.errors import FormatError, SettingError
+from tacit.errors import FormatError, Remedy, SettingError
 
 FORMAT: Final = 1
 _MAGIC: Final = b"TACITRPT"
@@ -116,9 +116,7 @@ def write_sorted(
             digest.update(part)
         file.write(digest.digest())
         if not overwrite and path.exists() and _checksum_of(path) != digest.digest():
-            raise SettingError(
-                f"{path} exists already and holds something else. Choose another name, or overwrite it with --force."
-            )
+            raise SettingError(f"{path} exists already and holds something else.", remedy=Remedy.OVERWRITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +142,7 @@ class ReportFile:
         Without ``check`` only its head is read here, and ``batches(check=True)`` must find the rest whole.
         """
         path = Path(path)
-        remedy, missing = "Ask for it again.", "Make one with: tacit randomize"
-        with reading(path, "a report file", remedy, missing=missing):
+        with reading(path, "a report file", "Ask for it again.", missing=Remedy.MAKE_REPORTS):
             check_regular(path)
             with path.open("rb") as file:
                 opened = cls._parsed(path, file)

@@ -9,7 +9,7 @@ from typing import Final
 
 from tacit._base.validation import check_at_least
 from tacit.domain import Domain, Hierarchy
-from tacit.errors import PlanError, SettingError
+from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.central.tree import NoisyTree
 from tacit.mechanisms.central.tree_design import best_tree
 from tacit.plan import CENTRAL, Plan
@@ -66,7 +66,7 @@ def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
     if tree.n_levels == 1:
         return (1,)
     if len(shares) != tree.n_levels - 1:
-        raise PlanError("the plan's tree has another number of levels than its shares. Make it again with: tacit plan")
+        raise PlanError("the plan's tree has another number of levels than its shares.", remedy=Remedy.MAKE_PLAN)
     return (0, *shares)
 
 
@@ -146,19 +146,20 @@ def central_mechanism_of(plan: Plan) -> NoisyTree:
     """Make the mechanism a curator's plan agrees on, and verify that it costs what the plan states and no more."""
     if not plan.is_central:
         raise PlanError(
-            "this plan is for devices that randomize, not for a curator who counts. "
-            "Use tacit randomize, or make a plan with: tacit plan --trust curator"
+            "this plan is for devices that randomize, not for a curator who counts.",
+            remedy=Remedy.RANDOMIZE_INSTEAD,
         )
     if plan.mechanism not in CENTRAL_MECHANISMS:
         raise PlanError(f"the plan's mechanism {plan.mechanism!r} is unknown to this version. Install a newer Tacit.")
     try:
         mechanism = CENTRAL_MECHANISMS[plan.mechanism].from_plan(plan)
     except (KeyError, SettingError):
-        raise PlanError("the plan's integers do not fit its mechanism. Make it again with: tacit plan") from None
+        raise PlanError("the plan's integers do not fit its mechanism.", remedy=Remedy.MAKE_PLAN) from None
     if plan.rho and not mechanism.cost.epsilon_at(plan.delta) <= plan.epsilon * (1 + _SLACK):
         raise PlanError(
             f"the plan states epsilon {plan.epsilon!r} at delta {plan.delta!r}, but its rho {plan.rho!r} amounts to "
-            f"{mechanism.cost.epsilon_at(plan.delta)!r}. Do not use it; make it again with: tacit plan"
+            f"{mechanism.cost.epsilon_at(plan.delta)!r}. Do not use it.",
+            remedy=Remedy.MAKE_PLAN,
         )
     return mechanism
 

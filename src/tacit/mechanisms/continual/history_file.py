@@ -21,7 +21,7 @@ import numpy as np
 from tacit._base.arrays import IntArray
 from tacit._base.csv_cells import harmless
 from tacit._base.reading import parse_json, read_document, reading
-from tacit.errors import FormatError, SettingError
+from tacit.errors import FormatError, Remedy, SettingError
 from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.continual.stream import Stream
 
@@ -122,8 +122,7 @@ def read_history(path: str | Path) -> History:
 
 def read_text(path: Path) -> HistoryText:
     """Read a history file with what is needed to go on writing it."""
-    missing = "Start a counter with: tacit counter start"
-    with reading(path, "a counter history", "Restore it from a copy.", missing=missing):
+    with reading(path, "a counter history", "Restore it from a copy.", missing=Remedy.START_COUNTER):
         content = read_document(path)
         stream, head = _head(content)
         return _records(stream, content, len(head), first_check(head))

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
-from tacit.errors import DataError, SettingError
+from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.continual.counter import Counter, check_statable
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.mechanisms.continual.recording import place_of, release_name
@@ -44,10 +44,10 @@ def start_counter(
     release = release_name(law, domain, unit)
     if files.state_path.exists():
         if not _is_interrupted(files, data_set, release):
-            raise SettingError(f"{files.state_path} is a counter already. Choose another name with --out.")
+            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
         return files.complete(), None
     if files.history_path.exists():
-        raise SettingError(f"{files.history_path} exists already. Choose another name with --history.")
+        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
     place = place_of(files.state_path)
     if files.ledger is None:
         spend = Spend.simulation(law.cost, seed=seed or 0)

@@ -16,7 +16,7 @@ from tacit._base.arrays import IntArray
 from tacit._base.fields import text, whole, whole_numbers
 from tacit._base.files import write_whole
 from tacit._base.reading import parse_json, read_document, reading
-from tacit.errors import FormatError
+from tacit.errors import FormatError, Remedy
 from tacit.mechanisms.continual.counter import Counter, CounterState
 from tacit.mechanisms.continual.stream import Stream
 from tacit.privacy.heads import heads_from_dict, heads_to_dict
@@ -63,8 +63,7 @@ def write_state(path: Path, saved: SavedState) -> None:
 def read_state(path: Path) -> SavedState:
     """Read a state and check that nothing in it was changed."""
     remedy = "Restore it from a copy that is as new as the history; nothing was counted."
-    missing = "Start one with: tacit counter start"
-    with reading(path, "a counter's state", remedy, missing=missing):
+    with reading(path, "a counter's state", remedy, missing=Remedy.START_COUNTER):
         content = parse_json(read_document(path))
         if content["kind"] != "counter state":
             raise ValueError("kind")

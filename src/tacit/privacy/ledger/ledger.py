@@ -15,7 +15,7 @@ from typing import Final
 
 from tacit._base.rounding import epsilon_at_most
 from tacit._base.validation import check_positive
-from tacit.errors import AlreadyRandomized, AlreadyReleased, SettingError
+from tacit.errors import AlreadyRandomized, AlreadyReleased, Remedy, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
@@ -313,10 +313,10 @@ class Ledger:
             if data_set is not None:
                 names, found = [data_set], [one for one in found if one[0] == data_set]
             if len(names) != 1:
+                if not names:
+                    raise SettingError(f"{self.path} holds no entry of this release. Use the ledger it was paid from.")
                 raise SettingError(
-                    f"{self.path} holds no entry of this release. Use the ledger it was paid from."
-                    if not names
-                    else f"releases of {', '.join(names)} were made under the same plan. Say which: --data-set NAME"
+                    f"releases of {', '.join(names)} were made under the same plan.", remedy=Remedy.NAME_DATA_SET
                 )
             return Guarantee.parallel(others_than(connection, entry) for _, entry in found)
 
@@ -390,20 +390,21 @@ class Ledger:
                     for entry in randomizations(connection)
                 )
                 use = (
-                    "A run under this plan was interrupted: with the events as they were then, it goes on at no cost. "
+                    "A run under this plan was interrupted: with the events as they were then, it goes on at no cost."
                     if is_open
-                    else "Use the reports you have. "
+                    else "Use the reports you have."
                 )
                 raise AlreadyRandomized(
                     f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
                     f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
-                    f"{epsilon_at_most(prior + epsilon)}. {use}Else keep to the new days (--from), or accept the sum "
-                    "with --again."
+                    f"{epsilon_at_most(prior + epsilon)}. {use}",
+                    remedy=Remedy.ACCEPT_AGAIN,
                 )
             if not replacement.is_pure:
                 raise AlreadyRandomized(
                     "counts of these events were released with Gaussian noise before. That has no epsilon without a "
-                    "delta, and reports can state none. Keep to the new days (--from); --again does not help here."
+                    "delta, and reports can state none.",
+                    remedy=Remedy.KEEP_TO_NEW_DAYS,
                 )
             declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
             own = Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)

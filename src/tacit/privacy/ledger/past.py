@@ -14,10 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from shlex import quote
 from typing import Final
 
-from tacit.errors import AlreadyRandomized, BudgetExhausted, SettingError, UndeclaredCopy
+from tacit.errors import AlreadyRandomized, BudgetExhausted, Remedy, SettingError, UndeclaredCopy
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
@@ -114,11 +113,12 @@ def check_declared(connection: sqlite3.Connection, data_set: str, days: Mapping[
             shared[name].add(day)
     if shared:
         name, found = max(shared.items(), key=lambda item: (len(item[1]), item[0]))
-        pair = f"{quote(data_set)} {quote(name)}"
         raise UndeclaredCopy(
             f"on {len(found)} of {len(days or ())} days these are the very events that are known as {name}. Nothing "
-            f"was spent. Say first whether {data_set} and {name} are the same events: tacit ledger same {pair}; or, if "
-            f"they only look alike on such days: tacit ledger distinct {pair}"
+            "was spent.",
+            remedy=Remedy.DECLARE_COPY,
+            data_set=data_set,
+            other=name,
         )
 
 
@@ -190,8 +190,8 @@ def check_hidden(past_costs: Past, pasts: Iterable[Touched], private: tuple[str,
     if hidden - {now_hidden}:
         raise AlreadyRandomized(
             f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
-            f"public. Hiding their {now_hidden} now would make the two runs undo each other's protection. "
-            "Use a plan that hides the same; --again does not help here."
+            f"public. Hiding their {now_hidden} now would make the two runs undo each other's protection.",
+            remedy=Remedy.HIDE_THE_SAME,
         )
 
 
@@ -248,8 +248,9 @@ def agreed_budgets(
             known[data_set] = given, True
         elif own[0] != given:
             raise SettingError(
-                f"the budget of {data_set} is {own[0]}, not {given}. Leave the budget out, or change it first: "
-                f"tacit ledger --budget {data_set} --epsilon EPSILON"
+                f"the budget of {data_set} is {own[0]}, not {given}.",
+                remedy=Remedy.CHANGE_BUDGET,
+                data_set=data_set,
             )
     if not any(past.names & known.keys() for past in pasts):
         declare_budget(connection, data_set, Budget.of(cost), is_declared=False)
@@ -314,13 +315,14 @@ def _exhausted(
     more = f", and this would cost {cost} more" if added else ": they are paid under more than one name"
     return BudgetExhausted(
         f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
-        f"Nothing was spent now. What would fit: {room}. "
+        f"Nothing was spent now. What would fit: {room}."
         + (
-            "This very release was paid before and never finished: resume it, at no cost. "
+            " This very release was paid before and never finished: resume it, at no cost."
             if unfinished and added
             else ""
-        )
-        + f"Ask for less, keep to new days, or allow more: tacit ledger --budget {name} --epsilon EPSILON"
+        ),
+        remedy=Remedy.ALLOW_MORE,
+        data_set=name,
     )
 
 
