@@ -150,7 +150,7 @@ def test_a_later_format_asks_for_a_newer_version(plan, tmp_path):
 def test_a_file_that_is_no_plan_is_refused(tmp_path, content):
     path = tmp_path / "plan.toml"
     path.write_bytes(content)
-    with pytest.raises(PlanError, match="tacit plan"):
+    with pytest.raises(PlanError, match="plan_for"):
         Plan.read(path)
     with pytest.raises(PlanError, match="no plan at"):
         Plan.read(tmp_path / "none.toml")

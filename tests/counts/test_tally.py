@@ -85,7 +85,7 @@ def test_a_written_tally_reads_back_the_same(tally, tmp_path_factory):
 def test_a_damaged_tally_is_refused(tmp_path, content):
     path = tmp_path / "a.tally"
     path.write_bytes(content)
-    with pytest.raises(FormatError, match="tacit tally"):
+    with pytest.raises(FormatError, match="tally_reports"):
         Tally.read(path)
 
 

@@ -260,9 +260,9 @@ def test_without_its_table_an_axis_matches_its_cells_and_says_what_is_missing(tm
     assert alone == axis
     assert alone.to_dict() == axis.to_dict(with_rows=False)
     assert alone.match(["west", ""]).tolist() == [0, MISSING]
-    with pytest.raises(SettingError, match=r"the table places without carrying it\. Name the table: --places FILE"):
+    with pytest.raises(SettingError, match=r"the table places without carrying it\. Give the table: gazetteer="):
         alone.match(["A"])
-    with pytest.raises(SettingError, match="--places FILE"):
+    with pytest.raises(SettingError, match="gazetteer=Gazetteer"):
         alone.check_table()
 
 

@@ -47,7 +47,7 @@ def test_the_same_events_again_are_refused_and_nothing_is_spent(ledger):
 
 def test_renaming_the_data_set_does_not_renew_its_budget(ledger):
     spend(ledger)
-    with pytest.raises(UndeclaredCopy, match=r"on 2 of 2 days .* tacit ledger same 'another name' fires"):
+    with pytest.raises(UndeclaredCopy, match=r"on 2 of 2 days .* Ledger\.declare_same\('another name', 'fires'\)"):
         spend(ledger, data_set="another name")
     ledger.declare_same("another name", "fires")
     with pytest.raises(AlreadyRandomized):

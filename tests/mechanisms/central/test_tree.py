@@ -214,5 +214,5 @@ def test_a_plan_that_states_too_little_is_refused(tmp_path):
 def test_a_plan_for_devices_is_no_plan_for_a_curator():
     from tacit.mechanisms.registry import plan_for
 
-    with pytest.raises(PlanError, match="--trust curator"):
+    with pytest.raises(PlanError, match="central_plan_for"):
         central_mechanism_of(plan_for(days_and_places(8, 3), epsilon=1.0))
