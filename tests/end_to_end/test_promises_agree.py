@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.counts.tally import Tally
 from tacit.mechanisms.continual.history_file import read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
@@ -182,6 +183,73 @@ def test_a_statement_is_of_the_data_set_that_was_paid_for(tacit, events, tmp_pat
     assert "data_set must be that of the release, visits" in ran.err
     world.done("ledger", "statement", "second.parquet", "--out", "right.parquet")
     assert Release.read(tmp_path / "right.parquet").statement.total_epsilon == 2.0
+
+
+def test_a_statement_that_was_issued_again_stays_that_of_its_data_set(tacit, events, tmp_path):
+    """It carries the newest head of the ledger too, which may be that of another data set under the same plan."""
+    world = World(tacit, tmp_path)
+    (tmp_path / "tiny.csv").write_text("Date,Branch,Who\n2025-01-01,north,ana\n")
+    world.counts(1)
+    world.done("count", "tiny.csv", "--plan", "1.toml", *READ, "--out", "tiny.parquet")
+    world.done("ledger", "statement", "1.parquet", "--out", "again.parquet")
+    world.counts(2)
+    world.done("release", "again.parquet", "--by", "month", "--out", "month.parquet")
+    world.done("ledger", "statement", "again.parquet", "--out", "third.parquet")
+    for name in ("month.parquet", "third.parquet"):
+        assert Release.read(tmp_path / name).statement.total_epsilon == 2.0
+    ran = tacit("ledger", "statement", "again.parquet", "--data-set", "tiny", "--out", "wrong.parquet")
+    assert "data_set must be that of the release, visits" in ran.err
+
+
+def test_reports_of_two_data_sets_state_what_was_spent_on_either(tacit, events, tmp_path):
+    world = World(tacit, tmp_path)
+    lines = events.read_text().splitlines()
+    for name, some in (("north", lines[1:7]), ("south", lines[7:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *some]) + "\n")
+    world.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", "l.toml")
+    world.done(*CURATOR, "--epsilon", "1", "--out", "c.toml")
+    for name in ("north", "south"):
+        world.done("randomize", f"{name}.csv", "--plan", "l.toml", *READ, "--out", f"{name}.reports")
+    world.done("tally", "north.reports", "south.reports", "--plan", "l.toml", "--out", "both.tally")
+    assert "epsilon 2." in world.done("release", "both.tally", "--plan", "l.toml", "--out", "before.parquet")
+    world.done("count", "south.csv", "--plan", "c.toml", *READ, "--out", "south.parquet", "--budget", "9")
+    assert "epsilon 4." in world.done("release", "both.tally", "--plan", "l.toml", "--out", "after.parquet")
+    for words in ((), ("--data-set", "north")):
+        told = world.done("ledger", "statement", "before.parquet", *words, "--out", "again.html", "--force")
+        assert "epsilon 4." in told
+
+
+def test_a_ledger_says_nothing_better_of_what_another_ledger_paid_for(tacit, events, tmp_path, monkeypatch):
+    """Reports of two ledgers, one of which had randomized its events twice."""
+    world = World(tacit, tmp_path)
+    world.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", "l.toml")
+    monkeypatch.setenv("TACIT_LEDGER", str(tmp_path / "theirs.sqlite"))
+    for again in ((), ("--again",)):
+        world.done("randomize", "visits.csv", "--plan", "l.toml", *READ, "--out", "theirs.reports", "--force", *again)
+    monkeypatch.setenv("TACIT_LEDGER", str(tmp_path / "ours.sqlite"))
+    world.done("randomize", "visits.csv", "--plan", "l.toml", *READ, "--out", "ours.reports")
+    for name in ("ours", "theirs"):
+        world.done("tally", f"{name}.reports", "--plan", "l.toml", "--out", f"{name}.tally")
+    both = Tally.read(tmp_path / "ours.tally") + Tally.read(tmp_path / "theirs.tally")
+    both.write(tmp_path / "both.tally")
+    assert "epsilon 4." in world.done("release", "both.tally", "--plan", "l.toml", "--out", "both.parquet")
+    assert "epsilon 4." in world.done("ledger", "statement", "both.parquet", "--out", "again.parquet")
+    world.done(*CURATOR, "--epsilon", "3", "--out", "c.toml")
+    world.done("count", "visits.csv", "--plan", "c.toml", *READ, "--out", "counts.parquet", "--budget", "9")
+    assert "epsilon 8." in world.done("release", "again.parquet", "--refine", "raw", "--out", "later.parquet")
+
+
+def test_replacement_is_promised_for_the_days_covered_alone(tacit, events, tmp_path):
+    """Of an event that moves to a dearer day both days' prices are paid: 1 + 5, and not twice 1."""
+    world = World(tacit, tmp_path)
+    for day, epsilon in (("2025-01-01", 5), ("2025-01-02", 1)):
+        days = ("--from", day, "--to", day)
+        made = ("--mechanism", "flat", "--epsilon", epsilon, "--out", f"{day}.toml")
+        world.done("plan", "--trust", "curator", "--places", "branches.csv", *days, *made)
+        said = world.done("count", "visits.csv", "--plan", f"{day}.toml", *READ, "--out", f"{day}.parquet")
+        assert f"One event replaced by any other on the days covered: epsilon {2 * epsilon}." in said
+    said = world.done("ledger", "statement", "--data-set", "visits")
+    assert "One event replaced by any other on the days covered: epsilon 10." in said
 
 
 def test_the_condition_of_a_source_stays_with_the_sum(tacit, events, tmp_path):

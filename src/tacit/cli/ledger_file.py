@@ -11,6 +11,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import SettingError
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -51,17 +52,22 @@ def stated_now(release: Release, ledger: Path | None) -> Release:
     if not heads or not path.exists() or release.plan.mechanism == "counter":
         return release
     book = Ledger(path)
-    if not book.holds(heads):
+    if not any(book.holds([head]) for head in heads):
         return release
     made = restated(release, book)
     return release if made.statement == release.statement else made
 
 
 def restated(release: Release, book: Ledger, data_set: str | None = None) -> Release:
-    """Return the release with the statement that holds now, and the head of the ledger that says so beside its own."""
-    heads = release.unbiased.provenance.ledger_heads
-    prior = book.others(release.plan.fingerprint, data_set, heads=heads)
-    return release.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
+    """Return the release with the statement that holds now, and the head of the ledger that says so beside its own.
+
+    Reports may come from several ledgers. What others knew of their events when the reports were made still counts.
+    """
+    label = release.unbiased.provenance
+    prior = book.others(release.plan.fingerprint, data_set, heads=label.ledger_heads)
+    if not book.holds(label.ledger_heads):
+        prior = Guarantee.parallel([label.prior, prior])
+    return release.restated(prior, ledger_heads=tuple(sorted({*label.ledger_heads, *book.heads})))
 
 
 def say_ledger(book: Ledger | None) -> None:

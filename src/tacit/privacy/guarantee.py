@@ -178,7 +178,8 @@ class Guarantee:
                 "What its reports publish is not protected."
             )
         else:
-            replaced = f"One event replaced by any other: {in_words(self.replacement, delta)}."
+            # an event of a day that is not covered may have cost more
+            replaced = f"One event replaced by any other on the days covered: {in_words(self.replacement, delta)}."
         person = f"not protected. {after}" if self.person_day is None else f"{in_words(self.person_day, delta)}."
         return (
             f"One event added or removed: {presence}",

@@ -239,14 +239,17 @@ def entries_named(connection: sqlite3.Connection, release: str) -> list[tuple[st
     return [(name, (bool(is_spend), number)) for name, is_spend, number in rows]
 
 
-def entries_at(connection: sqlite3.Connection, heads: Iterable[str]) -> set[Entry]:
-    """Return the entries that were written, or drawn from, when the chain had one of these heads."""
+def entries_at(connection: sqlite3.Connection, heads: Iterable[str]) -> dict[Entry, int]:
+    """Return the entries that were written, or drawn from, when the chain had one of these heads, and how long it was.
+
+    Of several heads of one entry the first counts.
+    """
     shown = set(heads)
-    return {
-        (kind == "spend", number)
-        for kind, number, mac in connection.execute("SELECT kind, first, mac FROM chain")
-        if kind in ("spend", "randomization") and head_of(mac) in shown
-    }
+    found: dict[Entry, int] = {}
+    for kind, row, number, mac in connection.execute("SELECT kind, first, number, mac FROM chain ORDER BY number"):
+        if kind in ("spend", "randomization") and head_of(mac) in shown:
+            found.setdefault((kind == "spend", row), number)
+    return found
 
 
 def days_of(connection: sqlite3.Connection, entry: Entry) -> tuple[str, dict[str, bytes] | None]:

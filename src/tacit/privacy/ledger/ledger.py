@@ -296,29 +296,29 @@ class Ledger:
     def others(self, release: str, data_set: str | None = None, *, heads: Iterable[str] = ()) -> Guarantee:
         """Return what all other entries promise about the events of a release, as the ledger stands now.
 
-        ``release`` is what the entry was written under: a plan's fingerprint, or a counter's name. Where several data
-        sets have such an entry, the ``heads`` that a file carries tell which, or ``data_set`` does. The release's own
-        price is not in it.
+        ``release`` is what the entry was written under: a plan's fingerprint, or a counter's name. The ``heads`` that a
+        file carries tell which entries it was made of: one spend, or reports of any data sets. Without them
+        ``data_set`` tells, where several have such an entry. The price of the entries themselves is not in it.
         """
         with self._file.snapshot() as connection:
-            found = entries_named(connection, release)
-            shown = entries_at(connection, heads)
-            found = [one for one in found if one[1] in shown] or found
+            named, shown = entries_named(connection, release), entries_at(connection, heads)
+            # a statement that was issued again carries later heads too, which are not those of its one spend
+            made_of = sorted((one for one in named if one[1] in shown), key=lambda one: shown[one[1]])
+            found = (made_of[:1] if made_of[0][1][0] else made_of) if made_of else named
             names = sorted({name for name, _ in found})
             if data_set is not None and data_set not in names:
                 raise SettingError(
                     f"data_set must be that of the release, {', '.join(names) or 'of which there is none'}; got "
                     f"data_set={data_set!r}. Leave it out, or use the ledger the release was paid from."
                 )
-            if data_set is not None:
-                names, found = [data_set], [one for one in found if one[0] == data_set]
-            if len(names) != 1:
-                if not names:
-                    raise SettingError(f"{self.path} holds no entry of this release. Use the ledger it was paid from.")
+            if not names:
+                raise SettingError(f"{self.path} holds no entry of this release. Use the ledger it was paid from.")
+            if not made_of and data_set is None and len(names) > 1:
                 raise SettingError(
                     f"releases of {', '.join(names)} were made under the same plan.", remedy=Remedy.NAME_DATA_SET
                 )
-            return Guarantee.parallel(others_than(connection, entry) for _, entry in found)
+            entries = [entry for name, entry in found if made_of or data_set in (None, name)]
+            return Guarantee.parallel(others_than(connection, entry) for entry in entries)
 
     def declare_same(self, data_set: str, other: str) -> None:
         """Write down that two names are of the same events: what was spent under one counts under the other."""
