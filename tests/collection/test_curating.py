@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places
-from tacit.collection.curating import curate_events, days_of, price_events
+from tacit.collection.curating import add_events, curate_events, days_of, price_events
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import BudgetExhausted, SettingError, UndeclaredCopy
+from tacit.errors import BudgetExhausted, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.continual import CounterFiles, pick, start_counter
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 from tacit.release import Release
 
 WRITTEN = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
@@ -206,3 +208,41 @@ def test_an_event_release_after_one_of_persons_days_states_the_sum(path, ledger)
     statement = Release.of(event, second.estimate).statement
     assert statement.total_epsilon == pytest.approx(1 + 2 / 3)
     assert "All events of one person on one day added or removed: not protected." in statement.text()
+
+
+def counter(tmp_path, ledger, unit=None):
+    files = CounterFiles(tmp_path / "c.counter", ledger=ledger)
+    unit = unit or Unit("event")
+    law = pick(Cost.pure(1.0), DOMAIN.shape[0], most=unit.sensitivity)
+    start_counter(files, law, DOMAIN, data_set="c", unit=unit)
+    return files
+
+
+def test_events_are_added_to_a_counter_in_turn_and_known_to_the_ledger(path, ledger, tmp_path):
+    files, exact = counter(tmp_path, ledger), events_of(path).count().counts
+    first, second, third = (DOMAIN.time.label(day) for day in range(3))
+    opened = []
+    counts = add_events(
+        files, lambda domain: opened.append(domain) or events_of(path, domain), first=first, last=second
+    )
+    assert opened == [DOMAIN.with_end(2)]
+    assert np.array_equal(counts.counts, exact[:2])
+    assert files.history().n_bins == 2
+    with pytest.raises(DataError, match="counted already"):
+        add_events(files, lambda domain: pytest.fail("it was read"), first=second)
+    with pytest.raises(UndeclaredCopy):
+        curate_events(
+            events_of(path), central_plan_for(DOMAIN, epsilon=1.0), ledger=ledger, data_set="d", budget=Budget(9.0)
+        )
+    add_events(files, lambda domain: events_of(path, domain), first=third)
+    assert files.history().n_bins == 3
+
+
+@pytest.mark.parametrize(
+    ("unit", "user", "told"), [(Unit("event"), "who", "Leave user out"), (Unit("user-day", 2), None, "user=")]
+)
+def test_a_counter_needs_users_where_it_protects_their_days_and_only_there(path, ledger, tmp_path, unit, user, told):
+    files = counter(tmp_path, ledger, unit)
+    with pytest.raises(SettingError, match=told):
+        add_events(files, lambda domain: events_of(path, domain, user), first=DOMAIN.time.label(0))
+    assert not files.history().n_bins

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.counter_release import Asked, DataSetName, Level, as_of_now, published_history, release
 from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
-from tacit.cli.described import description_of, open_source
+from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
 from tacit.cli.options import (
     LEDGER,
     DomainOptions,
     ReadingOptions,
-    SourceOptions,
     UserSourceOptions,
     seed_or_none,
     takes,
 )
 from tacit.cli.sources import domain_of, moved_table, say_bad_rows
+from tacit.collection.curating import add_events
 from tacit.domain import Box, Domain
 from tacit.errors import SettingError
-from tacit.events import DayDigest
 from tacit.mechanisms.continual import Candidate, CounterFiles, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_statable
 from tacit.mechanisms.continual.recording import release_name
@@ -50,7 +47,6 @@ CounterFile = Annotated[Path, typer.Argument(metavar="COUNTER", help="The counte
 HistoryFile = Annotated[
     Path | None, typer.Option(help="The public history (default: beside the counter, .history.csv).", metavar="FILE")
 ]
-_UNRECORDED_KEY: Final = bytes(32)
 
 
 @app.command(no_args_is_help=True)
@@ -186,26 +182,36 @@ def add(
             "--user, or start a counter that protects single events."
         )
     time = stream.domain.time
-    first = time.range(date, date).start
-    files.check_turn(first)
-    rows: NDArray[np.int64] | list[list[int]]
-    days: dict[str, bytes] | None = None
+    asked = time.range(date, last or date)
+    n_bins = asked.stop - asked.start
     if counts is not None:
+        files.check_turn(asked.start)
         rows = _numbers(counts, stream)
-        if last is not None and time.range(date, last).stop - first != len(rows):
+        if last is not None and n_bins != len(rows):
             raise SettingError(
                 f"--counts were given for {console.counted(len(rows), 'period')}; {date} to {last} has another number. "
                 "Give one for each, with zeros where nothing happened."
             )
+        n_bins = len(rows)
+        files.add(rows, first=asked.start)
     else:
         assert events is not None
-        bins = range(first, time.range(date, last or date).stop)
-        domain = _with_table(stream.domain, places).with_end(bins.stop)
-        rows, days = _counted(events, reading, user, replace(stream, domain=domain), bins, book)
-    files.add(rows, first=first, days=days)
+        own = {field.name: getattr(reading, field.name) for field in fields(reading)}
+        source = UserSourceOptions(**own, file=events, user=user)
+        with console.progress("Counting events") as report:
+            found = add_events(
+                files,
+                lambda domain: open_source(
+                    source, _with_table(domain, places), with_user=stream.unit.name == "user-day"
+                ),
+                first=date,
+                last=last,
+                progress=report,
+            )
+        say_bad_rows(found.bad_rows)
     say_ledger(book)
     published = files.history()
-    console.say(f"Published {periods(stream, first, first + len(rows))} in {files.history_path}.")
+    console.say(f"Published {periods(stream, asked.start, asked.start + n_bins)} in {files.history_path}.")
     say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
 
 
@@ -305,34 +311,3 @@ def _with_table(domain: Domain, places: str | None) -> Domain:
         domain = Domain.from_dict(domain.to_dict(), gazetteer=moved_table(places))
     domain.place.check_table()
     return domain
-
-
-def _counted(
-    events: str, reading: ReadingOptions, user: str | None, stream: Stream, bins: range, book: Ledger | None
-) -> tuple[NDArray[np.int64], dict[str, bytes]]:
-    """The exact counts of these bins, for the counter alone, and the digests of days by which the ledger knows them."""
-    source: Any = SourceOptions.of(events, reading)
-    if user is None and stream.unit.name == "user-day" and (description := description_of(source)) is not None:
-        user = description.user
-    if (user is None) == (stream.unit.name == "user-day"):
-        raise SettingError(
-            "a counter of user-days needs the column of users. Add: --user COLUMN"
-            if user is None
-            else "this counter protects single events. Leave out --user, or start one with --unit user-day."
-        )
-    if user is not None:
-        own = {field.name: getattr(source, field.name) for field in fields(source)}
-        source = UserSourceOptions(**own, user=user)
-    counted_from = open_source(source, stream.domain)
-    if counted_from.options.fields_span_lines:
-        raise SettingError(
-            "fields_span_lines must be false for a counter, whose promise was stated when it was started; got true. "
-            "Export the events without line ends in fields, and describe the source again. Nothing was counted."
-        )
-    digest = DayDigest(_UNRECORDED_KEY if book is None else book.key, stream.domain)
-    with console.progress("Counting events") as report:
-        found = counted_from.count(
-            progress=report, digest=digest, most_per_user_day=None if user is None else stream.unit.most
-        )
-    say_bad_rows(found.bad_rows)
-    return found.counts[bins.start : bins.stop], digest.digests()

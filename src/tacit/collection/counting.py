@@ -14,9 +14,16 @@ from tacit.errors import SettingError
 from tacit.events import BadRowSummary, DayDigest, Events, TableNotes
 from tacit.events.reader import Progress
 from tacit.mechanisms.central.mechanism import LARGEST_TOTAL
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 EVENT: Final = Unit("event")
+_KEY_BYTES: Final = 32  # as long as the ledger's own key
+
+
+def digest_key(ledger: Ledger | None) -> bytes:
+    """Return the key of the digests by which a ledger knows events; zeros for a simulation, which it never sees."""
+    return bytes(_KEY_BYTES) if ledger is None else ledger.key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,6 @@
-"""From events to noisy counts: what a trusted curator does, and how it survives being interrupted."""
+"""From events to noisy counts: what a trusted curator does, once or period by period, and how it survives being
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit.collection.counting import CountedEvents, count_events
+from tacit.collection.counting import CountedEvents, count_events, digest_key
 from tacit.counts.estimate import Estimate
-from tacit.errors import PlanMismatch, SettingError
-from tacit.events import Events
+from tacit.domain import Domain
+from tacit.errors import PlanMismatch, Remedy, SettingError
+from tacit.events import DayDigest, EventCounts, Events
 from tacit.events.reader import Progress
 from tacit.mechanisms.central.paying import pay, price
 from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.continual.files import CounterFiles
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend
 
 Look = Callable[[CountedEvents], None]
-
-_UNRECORDED_KEY = bytes(32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +87,40 @@ def price_events(
     return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)
 
 
+def add_events(
+    files: CounterFiles,
+    open_over: Callable[[Domain], Events],
+    *,
+    first: str,
+    last: str | None = None,
+    progress: Progress | None = None,
+) -> EventCounts:
+    """Count the next periods of a counter, ``first`` to ``last``, publish their totals, and return the exact counts.
+
+    ``open_over`` opens the events over the domain that it is given, in which the time ends with the last of these
+    periods. A period that is not the next in turn is refused before it is called. The ledger that the counter was paid
+    from notes the events. After an interruption the same call finishes what was not finished.
+    """
+    stream = files.stream()
+    asked = stream.domain.time.range(first, last or first)
+    files.check_turn(asked.start)
+    events = open_over(stream.domain.with_end(asked.stop))
+    is_by_user = stream.unit.name == "user-day"
+    if is_by_user and events.columns.user is None:
+        raise SettingError("a counter of user-days needs the column of users.", remedy=Remedy.NAME_USERS)
+    if not is_by_user and events.columns.user is not None:
+        raise SettingError("this counter protects single events.", remedy=Remedy.LEAVE_OUT_USERS)
+    if events.options.fields_span_lines:
+        raise SettingError(
+            "fields_span_lines must be false for a counter, whose promise was stated when it was started; got true. "
+            "Export the events without line ends in fields, and describe the source again. Nothing was counted."
+        )
+    digest = DayDigest(digest_key(files.ledger), events.domain)
+    counts = events.count(progress=progress, digest=digest, most_per_user_day=stream.unit.most if is_by_user else None)
+    files.add(counts.counts[asked.start : asked.stop], first=asked.start, days=digest.digests())
+    return counts
+
+
 def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
     """Every day of the plan's time axis with the digest of its events: a day without events is published too."""
     axis = plan.domain.time
@@ -99,8 +135,7 @@ def _counted(
 ) -> CountedEvents:
     if events.domain != plan.domain:
         raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
-    key = _UNRECORDED_KEY if ledger is None else ledger.key
-    counted = count_events(events, key=key, unit=plan.protected_unit, progress=progress)
+    counted = count_events(events, key=digest_key(ledger), unit=plan.protected_unit, progress=progress)
     if look is not None:
         look(counted)
     return counted

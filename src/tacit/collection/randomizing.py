@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tacit._base.files import check_writable
+from tacit.collection.counting import digest_key
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts
 from tacit.collection.wire.drawing import drawing_key, secret_key
 from tacit.collection.wire.randomizing_writer import write_reports
@@ -30,7 +31,6 @@ from tacit.privacy.ledger import Ledger, Randomization
 from tacit.randomness import SeededRandomness
 
 Progress = Callable[[int, int | None], None]
-_UNRECORDED_KEY = bytes(32)
 _MOST_EVENTS = 10_000_000_000
 
 
@@ -76,7 +76,7 @@ def randomize_events(
     check_writable(path)
     if not (overwrite or (ledger is not None and _is_unfinished(ledger, data_set, plan))):
         _check_free(path)
-    counts, days = _counted(events, plan, _UNRECORDED_KEY if ledger is None else ledger.key, only, progress)
+    counts, days = _counted(events, plan, digest_key(ledger), only, progress)
     _check_size(events, counts.n_events)
     digest = counts.digest()
     days = dict.fromkeys(_covered(plan, counts, only), b"") | days
