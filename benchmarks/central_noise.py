@@ -1,10 +1,10 @@
 """Discrete Laplace and Gaussian noise beside OpenDP, on one core. Run: python benchmarks/central_noise.py
 
 The same work for both: exact integer noise for a vector of counts. Both draw from a secure source, and both have the
-law of the real numbers, not of floats. OpenDP works through fewer values (its time is linear in them), in one call as
-its documentation does, and rates are compared. The counts are all zero, so that what comes out is the noise; its
-frequencies are checked before a time is printed. Words after the command choose rows:
-python benchmarks/central_noise.py Laplace
+distribution of the real numbers, not of floats. OpenDP works through fewer values (its time is linear in them), in one
+call as its documentation does, and rates are compared. The counts are all zero, so that what comes out is the noise;
+its frequencies are checked before a time is printed. Words after the command choose rows: python
+benchmarks/central_noise.py Laplace
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Draw = Callable[[int, Randomness], Values]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a law of noise, drawn by us and by OpenDP."""
+    """One line of the table: a distribution of noise, drawn by us and by OpenDP."""
 
     title: str
     target: float | None

@@ -5,7 +5,8 @@ Run: python benchmarks/central_trees.py
 The same work for both: from exact counts of the leaves to noise on every node of a tree of degree 16, drawn from a
 secure source, to leaves that agree with all nodes. OpenDP does it as its documentation does, with b_ary_tree, Laplace
 noise and consistent_b_ary_tree, at the same epsilon; it measures the root too. Both results are held against the truth
-before a time is printed. Ranges are answered from running sums of the leaves, each with the interval of its own law.
+before a time is printed. Ranges are answered from running sums of the leaves, each with the interval of its own
+distribution.
 """
 
 from __future__ import annotations
@@ -86,10 +87,10 @@ def print_ranges(noise: TreeNoise, leaves: NDArray[np.float64], counts: NDArray[
 def release(counts: NDArray[np.int64]) -> tuple[TreeNoise, NDArray[np.float64]]:
     """Everything from the exact counts on: the tree, its sums, their noise, and the least-squares leaves."""
     tree = Hierarchy.of_fan_outs([DEGREE] * HEIGHT)
-    law = DiscreteLaplace(Fraction(EPSILON, HEIGHT))
-    noise = TreeNoise(tree, (None, *[law] * HEIGHT), (N_LEAVES, 1))
+    distribution = DiscreteLaplace(Fraction(EPSILON, HEIGHT))
+    noise = TreeNoise(tree, (None, *[distribution] * HEIGHT), (N_LEAVES, 1))
     nodes, source = tree.sum_leaves(counts), SecureRandomness()
-    nodes[1:] += law.draw(tree.n_nodes - 1, randomness=source)
+    nodes[1:] += distribution.draw(tree.n_nodes - 1, randomness=source)
     nodes[0] = 0  # not measured
     return noise, noise.fusion.fuse(nodes)
 

@@ -1,4 +1,4 @@
-"""How fast a counter runs: bins a second, in one process on one core, for each law.
+"""How fast a counter runs: bins a second, in one process on one core, for each noise model.
 
     python benchmarks/continual.py [--bins 200000] [--places 17]
 
@@ -37,23 +37,27 @@ def main() -> None:
         TimeAxis.between("2018-01-01", None, step="hour"), PlaceAxis.of([f"p{n}" for n in range(given.places)])
     )
     print(f"{given.bins:,} bins, {given.places} places; bins a second")
-    print(f"{'law':32} {'batch':>12} {'single':>9} {'disk':>9} {'disk, one by one':>17}")
+    print(f"{'noise model':32} {'batch':>12} {'single':>9} {'disk':>9} {'disk, one by one':>17}")
     slowest = float("inf")
-    for law in laws(given.bins):
-        counter = Counter.start(Spend.simulation(law.cost, seed=1), domain, law=law)
+    for noise_model in noise_models(given.bins):
+        counter = Counter.start(Spend.simulation(noise_model.cost, seed=1), domain, noise_model=noise_model)
         at_once = batch(counter, counts)
         slowest = min(slowest, at_once)
-        print(f"{law.kind:32} {at_once:12,.0f} {single(counter, counts):9,.0f} ", end="", flush=True)
+        print(f"{noise_model.kind:32} {at_once:12,.0f} {single(counter, counts):9,.0f} ", end="", flush=True)
         print(f"{disk(counter, counts):9,.0f} {disk(counter, counts[:DISK_BINS], size=1):17,.0f}", flush=True)
-    print(f"Target: 100,000 bins a second in a batch, for every law; {'reached' if slowest >= 1e5 else 'MISSED'}.")
+    print(
+        f"Target: 100,000 bins a second in a batch, for every noise model; {'reached' if slowest >= 1e5 else 'MISSED'}."
+    )
 
 
-def laws(n_bins: int) -> list[ContinualNoise]:
+def noise_models(n_bins: int) -> list[ContinualNoise]:
     """The best of each kind."""
-    found = [one.law for one in compare(Cost.pure(1.0), n_bins, reacts=False)]
-    found += [one.law for one in compare(Cost.pure(1.0))]
+    found = [one.noise_model for one in compare(Cost.pure(1.0), n_bins, reacts=False)]
+    found += [one.noise_model for one in compare(Cost.pure(1.0))]
     for horizon in (n_bins, None):
-        found += [one.law for one in compare(Cost.zcdp(0.5), horizon) if one.law.kind == "buffered root"]
+        found += [
+            one.noise_model for one in compare(Cost.zcdp(0.5), horizon) if one.noise_model.kind == "buffered root"
+        ]
     return found
 
 
@@ -76,7 +80,7 @@ def single(counter: Counter, counts: np.ndarray) -> float:
 def disk(counter: Counter, counts: np.ndarray, size: int = 4096) -> float:
     with tempfile.TemporaryDirectory() as folder:
         files = CounterFiles(Path(folder) / "benchmark.counter")
-        files.create(counter, spend=Spend.simulation(counter.stream.law.cost, seed=1))
+        files.create(counter, spend=Spend.simulation(counter.stream.noise_model.cost, seed=1))
         started = time.perf_counter()
         for first in range(0, len(counts), size):
             files.add(counts[first : first + size])

@@ -71,7 +71,7 @@ def main() -> int:
     plan = plan_for(domain, epsilon=EPSILON, mechanism="hierarchical", private=("time",))
     mechanism = mechanism_of(plan)
     assert isinstance(mechanism, HierarchicalHistogram)
-    variances = level_variances([oracle.law for oracle in mechanism.oracles], mechanism.chances)
+    variances = level_variances([oracle.distribution for oracle in mechanism.oracles], mechanism.chances)
     predicted = math.sqrt(N_DAYS * PER_DAY * mean_range_variance(mechanism.hierarchy, variances))
     print(f"{N_DAYS} days, {PER_DAY:,} visits a day, epsilon {EPSILON:g}; levels {mechanism.hierarchy.level_sizes},")
     print(f"reports of {mechanism.report_bytes} bytes. Predicted for even days: {predicted:,.0f}.\n")

@@ -45,7 +45,7 @@ class Row:
     """One line of the table: a work, ours and the peers', and what bounds it.
 
     ``seconds_at_best`` is what one report takes at the physical limit: its keystream, or its bytes from memory. Where
-    ``law`` is given, our work returns shares, and they must lie close to those of ``cells``.
+    ``distribution`` is given, our work returns shares, and they must lie close to those of ``cells``.
     """
 
     title: str
@@ -54,7 +54,7 @@ class Row:
     peers: Mapping[str, Work]
     seconds_at_best: float
     others: Mapping[str, Work] = field(default_factory=dict)
-    law: SupportDistribution | None = None
+    distribution: SupportDistribution | None = None
     cells: NDArray[np.int32] | None = None
 
 
@@ -72,7 +72,7 @@ def randomized(randomizer: LocalRandomizer, cells: NDArray[np.int32]) -> Callabl
 def estimated(randomizer: LocalRandomizer, cells: NDArray[np.int32]) -> Callable[[], Shares]:
     """Randomize and tally, as a station and a collector do: reports are packed, kept, checked and counted."""
     source, all_of_them = SecureRandomness(), np.array([len(cells)])
-    p, q, n = float(randomizer.law.p), float(randomizer.law.q), len(cells)
+    p, q, n = float(randomizer.distribution.p), float(randomizer.distribution.q), len(cells)
 
     def work() -> Shares:
         reports = randomizer.randomize(cells, randomness=source)
@@ -151,7 +151,7 @@ def unary_row(n_cells: int, optimized: bool, n_ours: int, n_peers: tuple[int, in
         peers,
         keystream_seconds(n_cells * coin_bytes(encoding.zeros) + truth_bytes),
         others,
-        encoding.law,
+        encoding.distribution,
         cells,
     )
 
@@ -182,7 +182,7 @@ def response_row(n_cells: int) -> Row:
         peers,
         keystream_seconds(2 + coin_bytes(response.keep)),
         others,
-        response.law,
+        response.distribution,
         cells,
     )
 
@@ -217,7 +217,7 @@ def hadamard_row(n_cells: int) -> Row:
         Work(n_ours, estimated(response, cells)),
         {"pure-LDP": Work(n_peer, pure_ldp_works(client, server, cells[:n_peer], n_cells))},
         keystream_seconds(column_bytes + coin_bytes(response.keep)),
-        law=response.law,
+        distribution=response.distribution,
         cells=cells,
     )
 
@@ -251,7 +251,7 @@ def hashing_row(n_cells: int, n_ours: int, n_peer: int, target: float) -> Row:
             "pure-LDP": Work(n_peer, pure_tally),
         },
         copy_seconds(reports) / n_ours,
-        law=hashing.law,
+        distribution=hashing.distribution,
         cells=cells,
     )
 
@@ -321,10 +321,10 @@ def line_of(row: Row) -> list[str]:
 
 def check_shares(row: Row, timing: Timing) -> None:
     """Stop where our shares lie farther from the truth than chance explains."""
-    if row.law is None or row.cells is None:
+    if row.distribution is None or row.cells is None:
         return
-    p, q, n = float(row.law.p), float(row.law.q), len(row.cells)
-    truth = np.bincount(row.cells, minlength=row.law.n_cells) / n
+    p, q, n = float(row.distribution.p), float(row.distribution.q), len(row.cells)
+    truth = np.bincount(row.cells, minlength=row.distribution.n_cells) / n
     errors = np.sqrt((q * (1 - q) + truth * (p * (1 - p) - q * (1 - q))) / n) / (p - q)
     worst = float(np.abs((timing.result - truth) / errors).max())
     assert worst < MOST_STANDARD_ERRORS, (row.title, worst)

@@ -50,16 +50,18 @@ def main() -> None:
 
 
 def _estimate(n_places, n_days, epsilon):
-    """Simulated reports, drawn per day from the law of supports of unary encoding: a bit for each place."""
+    """Simulated reports, drawn per day from the distribution of supports of unary encoding: a bit for each place."""
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.full(n_places, 3.0))
     counts = rng.multinomial(rng.poisson(PER_DAY_AND_PLACE * n_places, n_days), shares)
     last = np.datetime64("2006-01-01") + n_days - 1
     domain = Domain(TimeAxis.between("2006-01-01", str(last)), PlaceAxis.of([f"place {i}" for i in range(n_places)]))
     plan = plan_for(domain, mechanism="unary", epsilon=epsilon)
-    law = mechanism_of(plan).law
+    distribution = mechanism_of(plan).distribution
     per_day = counts.sum(axis=1)
-    supports = rng.binomial(counts, float(law.p)) + rng.binomial(per_day[:, None] - counts, float(law.q))
+    supports = rng.binomial(counts, float(distribution.p)) + rng.binomial(
+        per_day[:, None] - counts, float(distribution.q)
+    )
     return estimate_tally(Tally(Provenance(plan.fingerprint, is_simulation=True), supports, per_day), plan)
 
 

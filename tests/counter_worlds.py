@@ -25,5 +25,5 @@ def counts(n_bins, n_places=3, seed=1):
 def files(folder, made=None, name="visits.counter") -> CounterFiles:
     made = counter() if made is None else made
     opened = CounterFiles(folder / name)
-    opened.create(made, spend=Spend.simulation(made.stream.law.cost, seed=5))
+    opened.create(made, spend=Spend.simulation(made.stream.noise_model.cost, seed=5))
     return opened

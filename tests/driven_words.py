@@ -82,7 +82,7 @@ Signature = tuple[object, ...]
 
 
 class DrivenLaw:
-    """The law of a sampler, state by state."""
+    """The distribution of a sampler, state by state."""
 
     def __init__(self, sampler: Sampler, layout: Layout) -> None:
         self._sampler, self._layout = sampler, layout
@@ -100,11 +100,11 @@ class DrivenLaw:
         for name in [name for name in self._moves if name != start]:
             self._eliminate(name)
         moves = _without_loop(self._moves[start], start)
-        law: dict[object, Fraction] = {}
+        distribution: dict[object, Fraction] = {}
         for name, chance in moves.items():
-            law[self._outcomes[name]] = law.get(self._outcomes[name], Fraction(0)) + chance
-        assert sum(law.values()) == 1
-        return law
+            distribution[self._outcomes[name]] = distribution.get(self._outcomes[name], Fraction(0)) + chance
+        assert sum(distribution.values()) == 1
+        return distribution
 
     def _explore(self, state: State) -> Signature:
         pending = [(state, first := self._signature(state, TAILS))]

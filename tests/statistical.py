@@ -37,8 +37,9 @@ def assert_variance(
 ) -> None:
     """Assert that independent errors (rows) of mean 0 have this variance, one for each column.
 
-    The mean of n squares errs by sqrt((kurtosis - 1) / n) of the variance. It has a longer tail above than a normal law
-    has, so that a tenth of the false failures is used: for a thousand rows and more that is on the safe side.
+    The mean of n squares errs by sqrt((kurtosis - 1) / n) of the variance. It has a longer tail above than a normal
+    distribution has, so that a tenth of the false failures is used: for a thousand rows and more that is on the safe
+    side.
     """
     errors = np.asarray(errors, np.float64)
     ratio = (errors**2).mean(axis=0) / np.asarray(variance)

@@ -55,12 +55,12 @@ def fused(tree: FusedTree):
     return decoder[: tree.horizon], encoder[:, : tree.horizon]
 
 
-def epochs(law: Epochs):
-    blocks = [refined(tree) for tree in law.trees]
+def epochs(noise_model: Epochs):
+    blocks = [refined(tree) for tree in noise_model.trees]
     n_nodes = sum(len(encoder) for _, encoder in blocks)
-    decoder, encoder = np.zeros((law.horizon, n_nodes)), np.zeros((n_nodes, law.horizon))
+    decoder, encoder = np.zeros((noise_model.horizon, n_nodes)), np.zeros((n_nodes, noise_model.horizon))
     node = 0
-    for start, (left, right) in zip(law.starts, blocks, strict=False):
+    for start, (left, right) in zip(noise_model.starts, blocks, strict=False):
         stop, nodes = start + len(left), slice(node, node + len(right))
         decoder[start:stop, nodes] = left
         decoder[stop:, nodes] = left[-1]
@@ -69,15 +69,15 @@ def epochs(law: Epochs):
     return decoder, encoder
 
 
-def buffered(law: BufferedRoot):
-    n = law.horizon
-    theta, omega = 1 - law.exponentials.decays, law.exponentials.weights
+def buffered(noise_model: BufferedRoot):
+    n = noise_model.horizon
+    theta, omega = 1 - noise_model.exponentials.decays, noise_model.exponentials.weights
     coefficients = [1.0] + [float(omega @ theta ** (k - 1)) for k in range(1, n)]
     encoder = np.array([[coefficients[t - i] if t >= i else 0.0 for i in range(n)] for t in range(n)])
     return sums(n) @ np.linalg.inv(encoder), encoder
 
 
-def factors(law):
-    """The decoder L and the encoder R of a law."""
+def factors(noise_model):
+    """The decoder L and the encoder R of a noise model."""
     kinds = {RefinedTree: refined, FusedTree: fused, Epochs: epochs, BufferedRoot: buffered}
-    return kinds.get(type(law), nested)(law)
+    return kinds.get(type(noise_model), nested)(noise_model)

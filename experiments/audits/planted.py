@@ -160,11 +160,11 @@ def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor], Devic
     return audit_memo(rappor, device=lambda: fault(rappor), confidence=0.9975)  # one of four audits of a plan
 
 
-def few_answers(law: NodeDistribution, **claim: Any) -> Audit:
+def few_answers(distribution: NodeDistribution, **claim: Any) -> Audit:
     """Audit 16 answers with noise of one of our laws, each its own."""
 
     def build(tables: Any) -> Any:
-        return tables + law.draw(tables.size, randomness=SOURCE).reshape(tables.shape)
+        return tables + distribution.draw(tables.size, randomness=SOURCE).reshape(tables.shape)
 
     return audit_dependence(build, counts=16, n_runs=400, confidence=0.95, **claim)
 

@@ -86,7 +86,7 @@ def test_noise_a_tenth_too_small_exceeds_its_rho(seed):
     assert TradeOff.of(counts, error=0.01).rho() > 0.5
 
 
-def test_the_divergence_of_exact_shares_is_that_of_the_law():
+def test_the_divergence_of_exact_shares_is_that_of_the_distribution():
     """With limits that are the truth, the bound is rho."""
     both = np.array([discrete_gaussian_masses(4.0, at)[20:42] for at in (0, 2)])  # beyond, 1e-7 is left
     reached = both[:, ::-1].cumsum(axis=1)[:, ::-1]

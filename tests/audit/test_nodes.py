@@ -26,9 +26,9 @@ from tacit.randomness import SeededRandomness
 SURE = 1 - 1e-9
 
 
-def stream(cost, law=None):
+def stream(cost, noise_model=None):
     domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
-    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32, law=law).stream
+    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32, noise_model=noise_model).stream
 
 
 def subjects(seed):
@@ -62,14 +62,15 @@ def gaussian_subjects(seed):
             days, rho=0.1, delta=1e-6, mechanism="tree", fan_outs=(8, 8), unit="user-day", most=3
         ),
     }
-    laws = {
+    noise_models = {
         "buffered root": None,
         "binary counter": KaryTree.binary(8, Cost.zcdp(0.1)),
         "refined counter": RefinedTree(32, Cost.zcdp(0.1), (4,)),
     }
     nodes = {name: nodes_of_plan(plan, randomness=source) for name, plan in plans.items()}
     return nodes | {
-        name: nodes_of_counter(stream(Cost.zcdp(0.1), law), randomness=source) for name, law in laws.items()
+        name: nodes_of_counter(stream(Cost.zcdp(0.1), noise_model), randomness=source)
+        for name, noise_model in noise_models.items()
     }
 
 
@@ -154,7 +155,9 @@ def test_nodes_are_those_that_a_release_is_fused_from():
     counts = ExactTally(np.arange(32).reshape(16, 2))
     nodes = mechanism.noisy_nodes(counts, plan, spend=Spend.simulation(mechanism.cost, seed=5))
     release = mechanism.measure(counts, plan, spend=Spend.simulation(mechanism.cost, seed=5))
-    weights = np.array([0.0 if law is None else 1 / law.variance for law in mechanism.laws])
+    weights = np.array(
+        [0.0 if distribution is None else 1 / distribution.variance for distribution in mechanism.distributions]
+    )
     weights = np.repeat(weights, mechanism.hierarchy.level_sizes)
     design = mechanism.hierarchy.sum_leaves(np.eye(16)) * np.sqrt(weights)[:, None]
     fitted = np.linalg.lstsq(design, nodes * np.sqrt(weights)[:, None], rcond=None)[0]

@@ -1,4 +1,4 @@
-"""Limits cover what they say: exactly where the law can be listed, closely where it is approximated."""
+"""Limits cover what they say: exactly where the distribution can be listed, closely where it is approximated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.counts.exact_intervals import LARGEST_LISTED, _series_tail, count_lim
 COINS = [(0.95, 0.05), (0.75, 0.25), (0.55, 0.45), (0.5, 0.1)]
 
 
-def law(m: int, flips: int, p: float, q: float) -> np.ndarray:
+def distribution(m: int, flips: int, p: float, q: float) -> np.ndarray:
     return np.convolve(stats.binom.pmf(np.arange(m + 1), m, p), stats.binom.pmf(np.arange(flips - m + 1), flips - m, q))
 
 
@@ -28,7 +28,7 @@ def limits(heads, flips, largest, p, q, level):
 def test_limits_cover_every_true_count_at_least_as_often_as_stated(p, q, level, flips, largest):
     lower, upper = limits(np.arange(flips + 1), flips, largest, p, q, level)
     for m in range(largest + 1):
-        covered = law(m, flips, p, q)[(lower <= m) & (m <= upper)].sum()
+        covered = distribution(m, flips, p, q)[(lower <= m) & (m <= upper)].sum()
         assert covered >= level - 1e-12
 
 
@@ -37,7 +37,7 @@ def test_limits_are_not_needlessly_wide(p, q):
     flips = 400
     lower, upper = limits(np.arange(flips + 1), flips, flips, p, q, 0.9)
     m = 200
-    covered = law(m, flips, p, q)[(lower <= m) & (m <= upper)].sum()
+    covered = distribution(m, flips, p, q)[(lower <= m) & (m <= upper)].sum()
     assert covered < 0.93
 
 
@@ -52,7 +52,7 @@ def test_beyond_the_listed_sizes_tails_are_right_to_three_decimals(p, q, share):
     if flips * q * (1 - q) < 9:
         flips = 400
     m = round(share * flips)
-    exact = np.cumsum(law(m, flips, p, q))
+    exact = np.cumsum(distribution(m, flips, p, q))
     c = np.arange(flips + 1)
     series = _series_tail(c, np.full(c.shape, m), np.full(c.shape, flips), p, q)
     assert np.abs(exact - series).max() < 5e-4
@@ -67,7 +67,7 @@ def test_limits_do_not_jump_where_the_method_changes():
 def test_many_flips_with_rare_heads_are_inverted_exactly():
     p, q, flips, m = 1 - 1e-4, 1e-4, 20_000, 3
     lower, upper = limits(np.arange(60), flips, flips, p, q, 0.95)
-    mass = law(m, flips, p, q)[:60]
+    mass = distribution(m, flips, p, q)[:60]
     assert mass[(lower <= m) & (m <= upper)].sum() >= 0.95
 
 

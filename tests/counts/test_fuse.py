@@ -15,7 +15,7 @@ from tacit.counts.query import answer
 from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 
-LAW = DiscreteLaplace(Fraction(1, 3))
+DISTRIBUTION = DiscreteLaplace(Fraction(1, 3))
 SIMULATED = Provenance("test", is_simulation=True)
 
 
@@ -23,15 +23,15 @@ def test_days_add_up_to_months_and_the_noise_knows():
     domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south"]))
     tree = Hierarchy.of_time(domain.time, ["month"])
     counts = np.random.default_rng(1).poisson(30, domain.shape)
-    laws = (None, LAW, LAW)
-    estimate = fuse(tree, tree.sum_leaves(counts), laws, domain=domain, provenance=SIMULATED)
+    distributions = (None, DISTRIBUTION, DISTRIBUTION)
+    estimate = fuse(tree, tree.sum_leaves(counts), distributions, domain=domain, provenance=SIMULATED)
     assert_allclose(estimate.values, counts)  # measurements without error are kept
     assert estimate.steps == ("least squares over a tree",)
     months = estimate.coarsen(time="month")
     assert_allclose(months.values[1, 0], counts[31:59, 0].sum())
     february = answer(estimate, domain.box("2018-02-01", "2018-02-28", ["north"]))
     assert_allclose(february.standard_error, months.noise.standard_errors()[1, 0])
-    assert february.standard_error < LAW.variance**0.5
+    assert february.standard_error < DISTRIBUTION.variance**0.5
 
 
 def test_places_stand_where_they_did_whatever_the_order_of_the_tree():
@@ -41,7 +41,9 @@ def test_places_stand_where_they_did_whatever_the_order_of_the_tree():
     counts = np.random.default_rng(2).poisson(3, domain.shape)
     nodes = tree.sum_leaves(counts.T[order]).astype(float)
     nodes[1 : tree.level_sizes[1] + 1] += 7.0  # the regions' measurements alone are off
-    estimate = fuse(tree, nodes, (None, LAW, LAW), domain=domain, axis="place", order=order, provenance=SIMULATED)
+    estimate = fuse(
+        tree, nodes, (None, DISTRIBUTION, DISTRIBUTION), domain=domain, axis="place", order=order, provenance=SIMULATED
+    )
     regions, region_of = towns.coarsen("region")
     change = estimate.values - counts
     for region in range(regions.n_cells):
@@ -58,7 +60,9 @@ def test_a_known_total_is_kept():
     tree = Hierarchy.of_degree(8, 2)
     nodes = np.random.default_rng(3).normal(100, 5, (tree.n_nodes, 1))
     nodes[0] = 1234.0
-    estimate = fuse(tree, nodes, (None, LAW, LAW, LAW), domain=domain, known=[0], provenance=SIMULATED)
+    estimate = fuse(
+        tree, nodes, (None, DISTRIBUTION, DISTRIBUTION, DISTRIBUTION), domain=domain, known=[0], provenance=SIMULATED
+    )
     assert_allclose(estimate.values.sum(), 1234.0)
     assert_allclose(estimate.noise.variance(np.ones((8, 1))), 0.0, atol=1e-9)
 
@@ -66,7 +70,7 @@ def test_a_known_total_is_kept():
 def test_leaves_alone_are_left_as_they_are():
     domain = Domain(TimeAxis.between("2018-01-01", "2018-01-08"), PlaceAxis.of(["north"]))
     nodes = np.arange(9.0)[:, None]
-    estimate = fuse(Hierarchy.of_levels([], 8), nodes, (None, LAW), domain=domain, provenance=SIMULATED)
+    estimate = fuse(Hierarchy.of_levels([], 8), nodes, (None, DISTRIBUTION), domain=domain, provenance=SIMULATED)
     assert estimate.values.ravel().tolist() == list(range(1, 9))
     assert estimate.steps == ()
     assert estimate.provenance.is_simulation
@@ -75,4 +79,4 @@ def test_leaves_alone_are_left_as_they_are():
 def test_nodes_of_another_shape_are_refused():
     domain = Domain(TimeAxis.between("2018-01-01", "2018-01-08"), PlaceAxis.of(["north"]))
     with pytest.raises(SettingError, match="nodes"):
-        fuse(Hierarchy.of_degree(8, 2), np.zeros((15, 2)), (LAW,) * 4, domain=domain, provenance=SIMULATED)
+        fuse(Hierarchy.of_degree(8, 2), np.zeros((15, 2)), (DISTRIBUTION,) * 4, domain=domain, provenance=SIMULATED)

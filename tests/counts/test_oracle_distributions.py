@@ -1,4 +1,4 @@
-"""The laws of reports, each compared with its randomizer by listing every report with its exact probability."""
+"""Distributions of reports, each compared with its randomizer by listing every report with its exact probability."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ def mean_and_variance(
     return mean, sum((chance * value**2 for chance, value in values), start=Fraction(0)) - mean**2
 
 
-def test_every_law_has_an_example():
-    assert {randomizer.law.kind for randomizer in EXAMPLES} == ORACLE_DISTRIBUTIONS.keys()
+def test_every_distribution_has_an_example():
+    assert {randomizer.distribution.kind for randomizer in EXAMPLES} == ORACLE_DISTRIBUTIONS.keys()
 
 
 @by_name
 def test_cells_are_supported_with_probability_p_and_q_exactly(randomizer):
-    law = randomizer.law
+    distribution = randomizer.distribution
     for cell, outcomes in enumerate(listed(randomizer)):
-        for other in range(law.n_cells):
-            one = [int(j == other) for j in range(law.n_cells)]
-            assert mean_and_variance(outcomes, one)[0] == (law.p if other == cell else law.q)
+        for other in range(distribution.n_cells):
+            one = [int(j == other) for j in range(distribution.n_cells)]
+            assert mean_and_variance(outcomes, one)[0] == (distribution.p if other == cell else distribution.q)
         assert all(set(supported) <= {0, 1} for _, supported in outcomes)
 
 
@@ -82,26 +82,26 @@ def test_cells_are_supported_with_probability_p_and_q_exactly(randomizer):
 @settings(max_examples=15)
 @given(data=st.data())
 def test_the_variance_of_any_question_is_that_of_the_listed_reports(randomizer, data):
-    law = randomizer.law
-    weights = data.draw(st.lists(st.integers(-100, 100), min_size=law.n_cells, max_size=law.n_cells))
-    stated = law.variances(np.array(weights, np.float64))
-    squared = Fraction(law.p - law.q) ** 2
+    distribution = randomizer.distribution
+    weights = data.draw(st.lists(st.integers(-100, 100), min_size=distribution.n_cells, max_size=distribution.n_cells))
+    stated = distribution.variances(np.array(weights, np.float64))
+    squared = Fraction(distribution.p - distribution.q) ** 2
     true = [mean_and_variance(outcomes, weights)[1] / squared for outcomes in listed(randomizer)]
     rounding = 1e-12 * float(sum(abs(w) for w in weights) ** 2 / squared)
     np.testing.assert_allclose(stated, [float(v) for v in true], rtol=1e-9, atol=rounding)
-    if not law.needs_counts:
+    if not distribution.needs_counts:
         assert len(set(true)) == 1
 
 
 @by_name
 def test_a_sum_said_to_be_coin_flips_has_their_distribution_exactly(randomizer):
-    law = randomizer.law
-    for n_summed in range(1, law.n_cells + 1):
-        coins = law.coins(n_summed)
+    distribution = randomizer.distribution
+    for n_summed in range(1, distribution.n_cells + 1):
+        coins = distribution.coins(n_summed)
         if coins is None:
             continue
         for cell, outcomes in enumerate(listed(randomizer)):
-            is_inside = cell >= law.n_cells - n_summed  # the last cells are summed
+            is_inside = cell >= distribution.n_cells - n_summed  # the last cells are summed
             chances = [coins.inside if is_inside else coins.outside] + [coins.outside] * (coins.flips - 1)
             expected = {0: Fraction(1)}
             for chance in chances:
@@ -117,28 +117,30 @@ def test_a_sum_said_to_be_coin_flips_has_their_distribution_exactly(randomizer):
 
 @by_name
 def test_the_listing_notices_a_threshold_that_is_off_by_one(randomizer):
-    """The comparisons above have power: no other law of the kind has these probabilities."""
-    law = randomizer.law
-    name = next(n for n in ("ones", "keep", "include") if n in law.to_dict())
-    fields = {n: int(v, 16) if isinstance(v, str) else v for n, v in law.to_dict().items() if n != "kind"}
-    moved = ORACLE_DISTRIBUTIONS[law.kind](**(fields | {name: fields[name] - 1}))
-    assert (moved.p, moved.q) != (law.p, law.q)
+    """The comparisons above have power: no other distribution of the kind has these probabilities."""
+    distribution = randomizer.distribution
+    name = next(n for n in ("ones", "keep", "include") if n in distribution.to_dict())
+    fields = {n: int(v, 16) if isinstance(v, str) else v for n, v in distribution.to_dict().items() if n != "kind"}
+    moved = ORACLE_DISTRIBUTIONS[distribution.kind](**(fields | {name: fields[name] - 1}))
+    assert (moved.p, moved.q) != (distribution.p, distribution.q)
 
 
 @by_name
-def test_a_law_comes_back_from_plain_data(randomizer):
-    assert distribution_from_dict(randomizer.law.to_dict()) == randomizer.law
+def test_a_distribution_comes_back_from_plain_data(randomizer):
+    assert distribution_from_dict(randomizer.distribution.to_dict()) == randomizer.distribution
 
 
 @pytest.mark.parametrize("damage", [{"kind": "unheard of"}, {"n_cells": None}, {"extra": 1}])
-def test_a_damaged_law_is_refused(damage):
+def test_a_damaged_distribution_is_refused(damage):
     with pytest.raises(FormatError):
         distribution_from_dict(ResponseDistribution(3, COIN // 2).to_dict() | damage)
 
 
-@pytest.mark.parametrize("law", [ResponseDistribution(1000, COIN // 1000), SubsetDistribution(1000, 300, COIN // 2)])
-def test_what_all_weights_share_adds_no_noise(law: SupportDistribution):
+@pytest.mark.parametrize(
+    "distribution", [ResponseDistribution(1000, COIN // 1000), SubsetDistribution(1000, 300, COIN // 2)]
+)
+def test_what_all_weights_share_adds_no_noise(distribution: SupportDistribution):
     """Every report of these names the same number of cells, so their estimates add up to the number of reports."""
     weights = np.random.default_rng(1).normal(size=1000)
-    np.testing.assert_allclose(law.variances(weights + 1e6), law.variances(weights), rtol=1e-8)
-    assert law.variances(np.ones(1000)).max() <= 1e-9 * law.variances(weights).min()
+    np.testing.assert_allclose(distribution.variances(weights + 1e6), distribution.variances(weights), rtol=1e-8)
+    assert distribution.variances(np.ones(1000)).max() <= 1e-9 * distribution.variances(weights).min()

@@ -1,4 +1,4 @@
-"""Adding tallies is a law; exact counts stay where they are."""
+"""Adding tallies is a distribution; exact counts stay where they are."""
 
 from __future__ import annotations
 

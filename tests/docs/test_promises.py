@@ -25,8 +25,8 @@ from tacit import errors
 from tacit.counts import noise
 from tacit.release import noise_kinds
 from tacit.mechanisms.continual import Counter, CounterFiles
-from tacit.mechanisms.continual import compare as stream_laws_for
-from tacit.mechanisms.continual import pick as pick_stream_law
+from tacit.mechanisms.continual import compare as stream_noise_models_for
+from tacit.mechanisms.continual import pick as pick_noise_model
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.cli.app import COMMANDS, load_command
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -280,19 +280,19 @@ def _keys(content: object) -> object:
 def test_the_noise_models_and_their_fields_are_listed():
     _, estimate = simulated_estimate(np.full((40, 3), 5))
     coarser = estimate.noise.coarsen(np.arange(40) // 20, np.zeros(3, np.int64), (2, 1))
-    law = DiscreteLaplace(Fraction(1))
+    distribution = DiscreteLaplace(Fraction(1))
     histogram = MECHANISMS["hierarchical"].from_epsilon(1.0, 4)
-    tree, laws = histogram.hierarchy, tuple(oracle.law for oracle in histogram.oracles)
-    of_a_curator = noise.TreeNoise(Hierarchy.of_degree(40, 7), (None, law, law), (40, 3))
+    tree, distributions = histogram.hierarchy, tuple(oracle.distribution for oracle in histogram.oracles)
+    of_a_curator = noise.TreeNoise(Hierarchy.of_degree(40, 7), (None, distribution, distribution), (40, 3))
     models = [
         model.to_dict()
         for model in (
             estimate.noise,
             coarser,
             noise.SampledTreeNoise(
-                tree, laws, histogram.chances, np.array([8]), (4, 1), ("time",), np.full((1, 4), 2.0)
+                tree, distributions, histogram.chances, np.array([8]), (4, 1), ("time",), np.full((1, 4), 2.0)
             ),
-            noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, law, law), (4, 1)),
+            noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,
@@ -306,21 +306,21 @@ def test_the_noise_models_and_their_fields_are_listed():
     for model in models:
         assert ["kind", *listed[model["kind"]]] == list(model)
     assert listed.keys() == noise_kinds._READERS.keys() | ORACLE_DISTRIBUTIONS.keys()
-    for kind, law in ORACLE_DISTRIBUTIONS.items():
-        assert listed[kind] == list(inspect.signature(law).parameters)
+    for kind, distribution in ORACLE_DISTRIBUTIONS.items():
+        assert listed[kind] == list(inspect.signature(distribution).parameters)
 
 
-def test_the_laws_of_central_noise_and_their_fields_are_listed():
-    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Laws of central noise"))}
+def test_the_distributions_of_central_noise_and_their_fields_are_listed():
+    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Distributions of central noise"))}
     nodes = [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))]
     pure, gaussian = Cost.pure(1.0), Cost.zcdp(0.5)
-    streams = [one.law for one in stream_laws_for(pure, 64, reacts=False)]
-    streams += [pick_stream_law(pure), pick_stream_law(gaussian)]
-    assert {law.kind for law in streams} == CONTINUAL_NOISE.keys()
-    content = [law.to_dict() for law in (*nodes, *streams)]
-    assert {law["kind"] for law in content} == listed.keys()
-    for law in content:
-        assert ["kind", *listed[law["kind"]]] == list(law)
+    streams = [one.noise_model for one in stream_noise_models_for(pure, 64, reacts=False)]
+    streams += [pick_noise_model(pure), pick_noise_model(gaussian)]
+    assert {distribution.kind for distribution in streams} == CONTINUAL_NOISE.keys()
+    content = [distribution.to_dict() for distribution in (*nodes, *streams)]
+    assert {distribution["kind"] for distribution in content} == listed.keys()
+    for distribution in content:
+        assert ["kind", *listed[distribution["kind"]]] == list(distribution)
 
 
 def test_the_mechanisms_of_a_curators_plan_are_listed():

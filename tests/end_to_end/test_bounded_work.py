@@ -74,7 +74,7 @@ def test_a_rate_of_a_hundred_million_digits_is_not_computed(tmp_path):
     }
     release_with(tmp_path / "r.csv", lambda about: about["noise"].update(unbiased=noise))
     words = refused_in_little(tmp_path, "tacit.release.Release.read('r.csv')")
-    assert "a law of noise is damaged" in words
+    assert "a distribution of noise is damaged" in words
 
 
 def test_a_release_that_packs_gigabytes_is_not_expanded(tmp_path):

@@ -26,9 +26,9 @@ def test_its_reduced_size_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("f", [Fraction(1, 10), Fraction(1, 2), Fraction(1)])
 def test_probabilities_of_all_reports_add_up_to_one_either_way(f: Fraction) -> None:
-    """So the swapped exponents are a law too: that of a randomizer which flips a bit with probability 1 - f/2."""
-    for law in (probability, as_printed):
-        assert sum(law(report, (1, 0, 0), f) for report in product((0, 1), repeat=3)) == 1
+    """The swapped exponents are a distribution too: that of a randomizer which flips a bit with probability 1 - f/2."""
+    for distribution in (probability, as_printed):
+        assert sum(distribution(report, (1, 0, 0), f) for report in product((0, 1), repeat=3)) == 1
     assert probability((1, 0, 0), (1, 0, 0), f) >= as_printed((1, 0, 0), (1, 0, 0), f)
 
 

@@ -181,7 +181,7 @@ sources = checked("sources of random words", _check_sources)
 
 # ---- noise of a curator
 
-_LAWS: dict[str, NodeDistribution] = {
+_DISTRIBUTIONS: dict[str, NodeDistribution] = {
     "Laplace of rate 1/2": DiscreteLaplace(Fraction(1, 2)),
     "Laplace of rate 1/200": DiscreteLaplace(Fraction(1, 200)),
     "Gaussian of variance 9": DiscreteGaussian(Fraction(9)),
@@ -190,18 +190,22 @@ _LAWS: dict[str, NodeDistribution] = {
 
 
 def _check_draws(setting: Setting) -> None:
-    """Draws have the stated law, value by value or in 40 ranges, and do not repeat."""
-    for number, law in enumerate(_LAWS.values()):
-        drawn = law.draw(200_000, randomness=SeededRandomness(setting.seed + number))
+    """Draws have the stated distribution, value by value or in 40 ranges, and do not repeat."""
+    for number, distribution in enumerate(_DISTRIBUTIONS.values()):
+        drawn = distribution.draw(200_000, randomness=SeededRandomness(setting.seed + number))
         assert not np.array_equal(drawn[:60_000], drawn[65_536 : 65_536 + 60_000]), "noise repeats"
-        many = law.draw(1_000_000, randomness=SeededRandomness(setting.seed + number + 10)).astype(float)
-        error = math.sqrt((law.excess_kurtosis + 2) / many.size)
-        # beyond seven standard errors lies less than 1e-11 of a normal law
-        assert abs((many**2).mean() / law.variance - 1) < 7 * error, "the variance is another one than stated"
-        sd = math.sqrt(law.variance)
+        many = distribution.draw(1_000_000, randomness=SeededRandomness(setting.seed + number + 10)).astype(float)
+        error = math.sqrt((distribution.excess_kurtosis + 2) / many.size)
+        # beyond seven standard errors lies less than 1e-11 of a normal distribution
+        assert abs((many**2).mean() / distribution.variance - 1) < 7 * error, "the variance is another one than stated"
+        sd = math.sqrt(distribution.variance)
         reach = math.ceil(12 * sd)
         values = np.arange(-reach, reach + 1)
-        exponent = -float(law.rate) * np.abs(values) if isinstance(law, DiscreteLaplace) else -(values**2) / (2 * sd**2)
+        exponent = (
+            -float(distribution.rate) * np.abs(values)
+            if isinstance(distribution, DiscreteLaplace)
+            else -(values**2) / (2 * sd**2)
+        )
         mass = np.exp(exponent)
         mass /= mass.sum()
         edges = np.unique(np.concatenate([[-reach], np.round(np.linspace(-3 * sd, 3 * sd, 39)), [0, 1]])).astype(int)
@@ -209,7 +213,7 @@ def _check_draws(setting: Setting) -> None:
         chances = np.bincount(groups, weights=mass)
         found = np.bincount(np.searchsorted(edges, np.clip(drawn, -reach, reach), side="right") - 1)
         found = np.pad(found, (0, len(chances) - len(found)))
-        assert_frequencies(found, chances, false_failure=SMALL / len(_LAWS))
+        assert_frequencies(found, chances, false_failure=SMALL / len(_DISTRIBUTIONS))
 
 
 draws = checked("frequencies of noise", _check_draws)
@@ -310,14 +314,14 @@ restart = checked("a counter over restarts", _check_restart)
 
 def _check_own_noise(setting: Setting) -> None:
     """Every node of a counter has noise of its own: in its section, its number and its place."""
-    noise = counter().stream.law.node_noise
+    noise = counter().stream.noise_model.node_noise
     draws = NodeDraws(bytes(range(32)), 8)
     seen = [draws.take(noise, section, first, first + 6) for section in (0, 1, 2) for first in (0, 6, 40_000)]
     for one, other in itertools.combinations(seen, 2):
         assert not np.array_equal(one, other), "two nodes share their noise"
     assert all(len({tuple(column) for column in part.T}) == 8 for part in seen), "places share their noise"
-    law = Epochs(4, Cost.pure(0.1), ((), (), ()))
-    made = counter(Cost.pure(0.1), domain=days_and_places(28, 20), horizon=None, law=law)
+    noise_model = Epochs(4, Cost.pure(0.1), ((), (), ()))
+    made = counter(Cost.pure(0.1), domain=days_and_places(28, 20), horizon=None, noise_model=noise_model)
     _, totals = made.steps(made.begin(), np.zeros((28, 20), np.int64))
     steps = np.diff(np.concatenate([np.zeros((1, 20)), np.asarray(totals, float)]), axis=0)
     assert not np.array_equal(steps[0:4], steps[4:8]), "two epochs share their noise"
@@ -676,18 +680,18 @@ rows = checked("counts with and without each row", _check_rows)
 # ---- shuffling
 
 
-def _outcome_law(values: tuple[int, ...], n_cells: int, epsilon: float) -> dict[tuple[int, ...], float]:
-    """The exact law of the counts that a shuffler lets out."""
-    law = {(0,) * n_cells: 1.0}
+def _outcome_distribution(values: tuple[int, ...], n_cells: int, epsilon: float) -> dict[tuple[int, ...], float]:
+    """The exact distribution of the counts that a shuffler lets out."""
+    distribution = {(0,) * n_cells: 1.0}
     for value in values:
         after: dict[tuple[int, ...], float] = {}
-        for found, mass in law.items():
+        for found, mass in distribution.items():
             for said in range(n_cells):
                 share = (math.exp(epsilon) if said == value else 1) / (math.exp(epsilon) + n_cells - 1)
                 then = tuple(c + (i == said) for i, c in enumerate(found))
                 after[then] = after.get(then, 0.0) + mass * share
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
 def _check_shuffling(setting: Setting) -> None:
@@ -696,7 +700,7 @@ def _check_shuffling(setting: Setting) -> None:
     for delta in (0.2, 0.02):
         bound = math.exp(shufflers.response_bound(local, n_cells, n_reports, delta=delta))
         for others in itertools.combinations_with_replacement(range(n_cells), n_reports - 1):
-            a, b = (_outcome_law((value, *others), n_cells, local) for value in (0, 1))
+            a, b = (_outcome_distribution((value, *others), n_cells, local) for value in (0, 1))
             exact = sum(max(0.0, a.get(found, 0.0) - bound * b.get(found, 0.0)) for found in a)
             assert exact <= delta * (1 + 1e-9), "the numerical bound does not hold"
     assert shufflers.closed_form(2.197, 80, delta=1e-6) is None, "the closed form is used where it does not hold"

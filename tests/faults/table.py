@@ -250,12 +250,12 @@ def _noise_of_one_place(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.n
     return exact + (noisy - exact)[:, :1]
 
 
-def _every_level_pays_alone(tree: Any, laws: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(law and tree._law(Fraction(1)) for law in laws)
+def _every_level_pays_alone(tree: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(distribution and tree._distribution(Fraction(1)) for distribution in distributions)
 
 
-def _unit_of_one(tree: Any, laws: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(law and law.scaled(Fraction(tree.sensitivity)) for law in laws)
+def _unit_of_one(tree: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(distribution and distribution.scaled(Fraction(tree.sensitivity)) for distribution in distributions)
 
 
 def _fresh_words(right: Any) -> Any:
@@ -634,14 +634,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "every level of a tree spends the whole epsilon",
-        "tacit.mechanisms.central.tree.NoisyTree.laws",
+        "tacit.mechanisms.central.tree.NoisyTree.distributions",
         property_of(_every_level_pays_alone),
         by.tree,
         "tests/mechanisms/central/test_tree.py",
     ),
     Fault(
         "a person's day is paid as one event",
-        "tacit.mechanisms.central.tree.NoisyTree.laws",
+        "tacit.mechanisms.central.tree.NoisyTree.distributions",
         property_of(_unit_of_one),
         by.tree_of_days,
         "tests/mechanisms/central/test_tree.py",

@@ -224,17 +224,19 @@ def test_a_histogram_of_other_reports_is_refused(tmp_path):
         maximize_likelihood(estimate_tally(tally, plan), histogram)
 
 
-def covariance_of(law, truth):
-    per_report = covariances(law)
+def covariance_of(distribution, truth):
+    per_report = covariances(distribution)
     return (truth[:, None, None] * per_report).sum(axis=0) if len(per_report) > 1 else truth.sum() * per_report[0]
 
 
 @pytest.mark.parametrize("mechanism", ["response", "subset", "optimized unary", "hadamard", "hashing"])
-def test_covariances_answer_every_question_as_the_law_does(mechanism):
-    law = mechanism_of(plan_for(days_and_places(3, 5), epsilon=1.0, mechanism=mechanism)).law
+def test_covariances_answer_every_question_as_the_distribution_does(mechanism):
+    distribution = mechanism_of(plan_for(days_and_places(3, 5), epsilon=1.0, mechanism=mechanism)).distribution
     weights = np.random.default_rng(0).normal(size=5)
-    expected = law.variances(weights)
-    np.testing.assert_allclose(np.einsum("a,uab,b->u", weights, covariances(law), weights), expected, rtol=1e-8)
+    expected = distribution.variances(weights)
+    np.testing.assert_allclose(
+        np.einsum("a,uab,b->u", weights, covariances(distribution), weights), expected, rtol=1e-8
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -142,9 +142,9 @@ def test_trees_are_shrunk_each_by_its_own_noise():
 
 def test_a_shrunk_estimate_is_labelled_and_has_no_interval():
     domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south"]))
-    tree, law = Hierarchy.of_time(domain.time, ["month"]), DiscreteLaplace(Fraction(1, 3))
+    tree, distribution = Hierarchy.of_time(domain.time, ["month"]), DiscreteLaplace(Fraction(1, 3))
     nodes = tree.sum_leaves(np.random.default_rng(5).poisson(30, domain.shape))
-    estimate = fuse(tree, nodes, (None, law, law), domain=domain, provenance=Provenance("test"))
+    estimate = fuse(tree, nodes, (None, distribution, distribution), domain=domain, provenance=Provenance("test"))
     for method in ("sure", "empirical bayes"):
         shrunk = shrink(estimate, method=method)
         assert shrunk.steps[0] == "least squares over a tree"

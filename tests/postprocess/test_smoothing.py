@@ -76,14 +76,14 @@ def oracle_estimate(counts: Counts, epsilon: float, seed: int) -> Estimate:
 
 def curators_estimate(counts: Counts, seed: int) -> Estimate:
     """Counts with Laplace noise and no public totals."""
-    law = DiscreteLaplace(Fraction(1, 4))
+    distribution = DiscreteLaplace(Fraction(1, 4))
     randomness = Spend.simulation(Cost.pure(0.25), seed=seed).draw("rates", b"")
     n_days, n_places = counts.shape
-    drawn = [discrete_laplace(n_days, law.rate, randomness=randomness) for _ in range(n_places)]
+    drawn = [discrete_laplace(n_days, distribution.rate, randomness=randomness) for _ in range(n_places)]
     return fuse(
         Hierarchy.of_degree(n_days, n_days),
         np.concatenate([np.zeros((1, n_places)), counts + np.stack(drawn, axis=1)]),
-        (None, law),
+        (None, distribution),
         domain=days_and_places(n_days, n_places),
         provenance=Provenance("plan", is_simulation=True),
     )

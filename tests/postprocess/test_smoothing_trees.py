@@ -123,7 +123,7 @@ def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> Non
     groups = np.repeat(np.arange(12), 30)
     np.testing.assert_allclose(sums(smoothed.values, groups), sums(counts, groups), atol=1e-3)
     image = Grouping(groups, np.arange(5), (12, 5))
-    assert smoothed.noise.image_errors(image).max() < 1e-3
+    assert smoothed.noise.sum_errors(image).max() < 1e-3
 
 
 def test_what_is_shown_is_not_negative_and_years_keep_their_sums() -> None:
@@ -211,7 +211,7 @@ def test_a_tree_of_places_is_left_as_it_was() -> None:
     tree = Hierarchy.of_levels([[0, 3, 6]], 6)
     _, flat = counted(counts, 9, mechanism="flat")
     assert isinstance(flat.noise, TreeNoise)
-    law = flat.noise.laws[-1]
-    noise = TreeNoise(tree, (None, law, law), domain.shape, "place", np.arange(6))
+    distribution = flat.noise.distributions[-1]
+    noise = TreeNoise(tree, (None, distribution, distribution), domain.shape, "place", np.arange(6))
     smoothed = smooth(replace(flat, noise=noise), variability=USUAL)
     assert not isinstance(smoothed.noise, FusedStateNoise)

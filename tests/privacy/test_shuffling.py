@@ -38,22 +38,22 @@ def test_the_figures_of_the_closed_form_and_its_condition():
     assert closed_form(2.0, n_least - 1, delta=1e-6) is None
 
 
-def outcome_law(values: tuple[int, ...], n_cells: int, epsilon: float) -> Counter[tuple[int, ...]]:
-    """The exact law of the counts that a shuffler lets out."""
-    law: Counter[tuple[int, ...]] = Counter({(0,) * n_cells: 1.0})
+def outcome_distribution(values: tuple[int, ...], n_cells: int, epsilon: float) -> Counter[tuple[int, ...]]:
+    """The exact distribution of the counts that a shuffler lets out."""
+    distribution: Counter[tuple[int, ...]] = Counter({(0,) * n_cells: 1.0})
     for value in values:
         after: Counter[tuple[int, ...]] = Counter()
-        for counts, mass in law.items():
+        for counts, mass in distribution.items():
             for said in range(n_cells):
                 share = (math.exp(epsilon) if said == value else 1) / (math.exp(epsilon) + n_cells - 1)
                 after[tuple(c + (i == said) for i, c in enumerate(counts))] += mass * share
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
 def exact_delta(others: tuple[int, ...], n_cells: int, local: float, epsilon: float) -> float:
     """The most that the two values of one more report can differ by, both ways."""
-    first, second = (outcome_law((value, *others), n_cells, local) for value in (0, 1))
+    first, second = (outcome_distribution((value, *others), n_cells, local) for value in (0, 1))
     return max(
         sum(max(0.0, a[counts] - math.exp(epsilon) * b[counts]) for counts in a | b)
         for a, b in ((first, second), (second, first))
@@ -75,7 +75,7 @@ def exact_epsilon(n_reports: int, n_cells: int, local: float, delta: float, *, o
     of_others = (p if others_share_the_first else q, q)
     i, j = np.meshgrid(np.arange(n_reports), np.arange(n_reports), indexing="ij")
     rest = n_reports - 1 - i - j
-    log_law = (
+    log_distribution = (
         gammaln(n_reports)
         - gammaln(i + 1)
         - gammaln(j + 1)
@@ -84,19 +84,19 @@ def exact_epsilon(n_reports: int, n_cells: int, local: float, delta: float, *, o
         + j * math.log(of_others[1])
         + np.maximum(rest, 0) * math.log(1 - sum(of_others))
     )
-    others = np.where(rest >= 0, np.exp(log_law), 0.0)
+    others = np.where(rest >= 0, np.exp(log_distribution), 0.0)
 
     def with_one(first: float, second: float):
-        law = np.zeros((n_reports + 1, n_reports + 1))
-        law[1:, :-1] += first * others
-        law[:-1, 1:] += second * others
-        law[:-1, :-1] += (1 - first - second) * others
-        return law
+        distribution = np.zeros((n_reports + 1, n_reports + 1))
+        distribution[1:, :-1] += first * others
+        distribution[:-1, 1:] += second * others
+        distribution[:-1, :-1] += (1 - first - second) * others
+        return distribution
 
-    laws = with_one(p, q), with_one(q, p)
+    distributions = with_one(p, q), with_one(q, p)
 
     def excess(epsilon: float) -> float:
-        return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in (laws, laws[::-1]))
+        return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in (distributions, distributions[::-1]))
 
     return brentq(lambda epsilon: excess(epsilon) - delta, 0, local)
 

@@ -37,14 +37,14 @@ MOST_DEVIATIONS = 12
 
 
 def masses(is_gaussian):
-    """P(z) for z from -60 to 60: beyond, less than 1e-12 is left of either law."""
+    """P(z) for z from -60 to 60: beyond, less than 1e-12 is left of either distribution."""
     z = np.arange(-60, 61)
     weights = np.exp(-(z**2) / (2 * float(VARIANCE))) if is_gaussian else np.exp(-float(RATE) * np.abs(z))
     return z, weights / weights.sum()
 
 
 def assert_drawn(values, is_gaussian):
-    """The values have the law's frequencies and its variance."""
+    """The values have the distribution's frequencies and its variance."""
     z, chances = masses(is_gaussian)
     width = 7 if is_gaussian else 12
     inside = values[np.abs(values) <= width]
@@ -55,7 +55,7 @@ def assert_drawn(values, is_gaussian):
 
 
 def assert_variance(values, z, chances):
-    """The mean of squares is the law's, within what Bernstein's inequality allows at FALSE_FAILURE."""
+    """The mean of squares is the distribution's, within what Bernstein's inequality allows at FALSE_FAILURE."""
     most = MOST_DEVIATIONS**2 * float((z**2) @ chances)
     squares, drawn = np.minimum(z**2, most), np.minimum(np.asarray(values, float) ** 2, most)
     mean = float(squares @ chances)
@@ -79,9 +79,9 @@ def by_key(is_gaussian, seed):
     return draw(N, parameter, randomness=KeyedRandomness(seed.to_bytes(32, "little")))
 
 
-def by_node_law(is_gaussian, seed):
-    law = DiscreteGaussian(VARIANCE) if is_gaussian else DiscreteLaplace(RATE)
-    return law.draw(N, randomness=SeededRandomness(seed))
+def by_node_distribution(is_gaussian, seed):
+    distribution = DiscreteGaussian(VARIANCE) if is_gaussian else DiscreteLaplace(RATE)
+    return distribution.draw(N, randomness=SeededRandomness(seed))
 
 
 def by_flat_table(is_gaussian, seed):
@@ -111,9 +111,9 @@ def by_node_draws(is_gaussian, seed):
 
 def by_counter(is_gaussian, seed):
     """The first total of a counter whose every bin is one node."""
-    law = KaryTree(2, cost(is_gaussian), 1, ())
+    noise_model = KaryTree(2, cost(is_gaussian), 1, ())
     domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of([str(place) for place in range(N // 2)]))
-    counter = Counter.start(Spend.simulation(law.cost, seed=seed), domain, law=law)
+    counter = Counter.start(Spend.simulation(noise_model.cost, seed=seed), domain, noise_model=noise_model)
     _, totals = counter.steps(counter.begin(), np.full((2, N // 2), 9))
     return np.diff(totals, axis=0, prepend=0).ravel() - 9
 
@@ -128,7 +128,7 @@ DRAWS = {
     "tacit.randomness.gaussian.discrete_gaussian, tacit.randomness.laplace.discrete_laplace": by_sampler,
     "tacit.randomness.source.KeyedRandomness": by_key,
     "tacit.counts.noise.node_distributions.DiscreteGaussian.draw, "
-    "tacit.counts.noise.node_distributions.DiscreteLaplace.draw": by_node_law,
+    "tacit.counts.noise.node_distributions.DiscreteLaplace.draw": by_node_distribution,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
     "tacit.mechanisms.continual.node_noise.NodeDraws.take": by_node_draws,

@@ -80,7 +80,7 @@ def test_blocks_have_their_cumulative_probabilities():
 
 @pytest.mark.parametrize("variance", LARGE)
 def test_what_is_accepted_makes_up_for_the_block(variance, seed):
-    # the law of 2**s x + y is that of the block x times the probability accepted: for every pair, exactly
+    # the distribution of 2**s x + y is that of the block x times the probability accepted: for every pair, exactly
     sampler, rng = _blocked(variance), np.random.default_rng(seed)
     side, n_blocks = 1 << sampler.n_low_bits, len(sampler.blocks.thresholds)
     for x, y in [
@@ -196,7 +196,8 @@ def test_values_come_as_often_as_they_should(variance, n, seed):
 
 @pytest.mark.parametrize(("variance", "block_variance", "n"), [(100, 1, 35), (30, 2, 20), (900, 4, 100)])
 def test_values_by_blocks_come_as_often_as_they_should(variance, block_variance, n, seed, monkeypatch):
-    # blocks as wide as the standard deviation: up to two in five proposals are rejected, and the law is the same
+    # blocks as wide as the standard deviation: up to two in five proposals are rejected, and the distribution is the
+    # same
     monkeypatch.setattr(gaussian, "LARGEST_TABLED_VARIANCE", 0)
     monkeypatch.setattr(gaussian, "_LARGEST_BLOCK_VARIANCE", block_variance)
     gaussian._blocked.cache_clear()
@@ -226,12 +227,12 @@ def test_large_noise_has_its_quantiles_and_its_last_digits(variance, seed):
 
 
 @pytest.mark.parametrize("lag", [1, 64])
-def test_sums_of_neighbours_have_the_law_of_sums(lag, seed):
+def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     drawn = discrete_gaussian(400_000 // (2 * lag) * 2 * lag, 4.0, randomness=SeededRandomness(seed))
     sums = drawn.reshape(-1, 2, lag).sum(axis=1).ravel()
     single = masses_between(4.0, 60)[:-1]
-    law = np.convolve(single, single)[120 - 12 : 120 + 13]
-    assert_frequencies(counted(sums, 12), np.append(law, 1 - law.sum()), false_failure=1e-9)
+    distribution = np.convolve(single, single)[120 - 12 : 120 + 13]
+    assert_frequencies(counted(sums, 12), np.append(distribution, 1 - distribution.sum()), false_failure=1e-9)
 
 
 @pytest.mark.parametrize("variance", [0.001, 1.0, 100.0, 2.0**14, 2.0**14 + 1, 1e12, 2.0**50])
@@ -292,7 +293,7 @@ def test_values_that_63_digits_never_give_are_drawn_by_further_ones():
 
 
 @pytest.mark.parametrize("variance", [0.01, 0.3, Fraction(1), 3.9, 4, 25.0])
-def test_the_variance_is_that_of_the_law(variance):
+def test_the_variance_is_that_of_the_distribution(variance):
     z = np.arange(-200, 201)
     masses = masses_between(float(variance), 200)[:-1]
     assert gaussian_variance(variance) == pytest.approx(float((z * z * masses).sum()), rel=1e-9, abs=1e-12)

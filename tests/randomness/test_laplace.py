@@ -112,7 +112,7 @@ def test_groups_of_digits_have_their_probabilities_exactly(rate):
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 10)])
-def test_all_beginnings_of_words_together_give_the_law(rate, compiled):
+def test_all_beginnings_of_words_together_give_the_distribution(rate, compiled):
     # with 16 digits listed, the lowest and the highest words that begin with them enclose P(|z| <= k) by 2**-16
     beginnings = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
     for is_negative in (0, 1):
@@ -156,12 +156,12 @@ def test_large_noise_has_its_quantiles_its_sign_and_its_last_digits(rate, seed):
 
 
 @pytest.mark.parametrize("lag", [1, 64])
-def test_sums_of_neighbours_have_the_law_of_sums(lag, seed):
+def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     drawn = discrete_laplace(400_000 // (2 * lag) * 2 * lag, 0.5, randomness=SeededRandomness(seed))
     sums = drawn.reshape(-1, 2, lag).sum(axis=1).ravel()
     single = masses(0.5, 200)[:-1]
-    law = np.convolve(single, single)[400 - 20 : 400 + 21]
-    assert_frequencies(counted(sums, 20), np.append(law, 1 - law.sum()), false_failure=1e-9)
+    distribution = np.convolve(single, single)[400 - 20 : 400 + 21]
+    assert_frequencies(counted(sums, 20), np.append(distribution, 1 - distribution.sum()), false_failure=1e-9)
 
 
 @pytest.mark.parametrize("rate", [64, 2.0, 0.1, 1 / 40, 1e-6, float(SMALLEST_RATE)])
@@ -236,7 +236,7 @@ def test_a_record_of_words_repeats_the_noise(seed):
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), 1.0, 0.001, 20.0])
-def test_the_variance_is_that_of_the_law(rate):
+def test_the_variance_is_that_of_the_distribution(rate):
     q, z = math.exp(-rate), np.arange(1.0, 60 / rate + 2)
     assert laplace_variance(rate) == pytest.approx(float((2 * z * z * (1 - q) / (1 + q) * q**z).sum()), rel=1e-9)
 

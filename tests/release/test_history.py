@@ -29,8 +29,8 @@ for refinement in ("smooth", "likelihood"):
     print(refinement, checksum_of(replace(release, created_at="")))
 tree = Hierarchy.of_degree(70, 3)
 nodes = np.random.default_rng(4).normal(20, 9, (tree.n_nodes, 4))
-laws = [DiscreteLaplace(Fraction(1, 7))] * tree.n_levels
-curated = fuse(tree, nodes, laws, domain=estimate.domain, provenance=estimate.provenance)
+distributions = [DiscreteLaplace(Fraction(1, 7))] * tree.n_levels
+curated = fuse(tree, nodes, distributions, domain=estimate.domain, provenance=estimate.provenance)
 release = Release.of(plan, curated, refine="coherent")
 print("tree", checksum_of(replace(release, created_at="")))
 rng = np.random.default_rng(5)

@@ -24,8 +24,13 @@ N_TIMES, N_PLACES = 22, 2
 
 
 def tree_of(n_times: int = N_TIMES) -> TreeNoise:
-    laws = (None, DiscreteLaplace(Fraction(1, 3)), DiscreteLaplace(Fraction(1, 2)), DiscreteLaplace(Fraction(1, 4)))
-    return TreeNoise(Hierarchy.of_fan_outs([3, 3, 4], n_times), laws, (n_times, N_PLACES))
+    distributions = (
+        None,
+        DiscreteLaplace(Fraction(1, 3)),
+        DiscreteLaplace(Fraction(1, 2)),
+        DiscreteLaplace(Fraction(1, 4)),
+    )
+    return TreeNoise(Hierarchy.of_fan_outs([3, 3, 4], n_times), distributions, (n_times, N_PLACES))
 
 
 def noise_of(**settings: object) -> FusedStateNoise:
@@ -184,5 +189,5 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_sums_of_times_may_be_known_far_better_than_their_parts() -> None:
     noise = noise_of()
     errors = noise.standard_errors()
-    whole = noise.image_errors(Grouping(np.zeros(N_TIMES, np.int64), np.arange(N_PLACES), (1, N_PLACES)))
+    whole = noise.sum_errors(Grouping(np.zeros(N_TIMES, np.int64), np.arange(N_PLACES), (1, N_PLACES)))
     assert (whole[0] < np.sqrt(sum_groups(errors**2, np.zeros(N_TIMES, np.int64), n_groups=1)[0])).all()

@@ -69,7 +69,7 @@ def test_plain_data_bring_a_model_back(learned: ShareModel) -> None:
 
 
 @pytest.mark.parametrize("mean", [-3.0, -0.5, 0.0, 1.0, 4.0, 10.0])
-def test_the_middle_of_what_can_be_is_that_of_the_law_cut_at_0(mean: float) -> None:
+def test_the_middle_of_what_can_be_is_that_of_the_distribution_cut_at_0(mean: float) -> None:
     points = np.linspace(0, 25, 250_001)
     density = np.exp(-0.5 * np.square(points - mean))
     density /= density.sum()

@@ -1,4 +1,4 @@
-"""Asking again: noise that is drawn anew at every question averages out, and so do one-time reports sent again."""
+"""Asking again: noise that is drawn again at every question averages out, and so do one-time reports sent again."""
 
 from __future__ import annotations
 

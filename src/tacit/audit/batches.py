@@ -23,7 +23,7 @@ from tacit.audit.claims import Claim
 from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game, tossed
 from tacit.audit.pairs import pairs_of
 from tacit.audit.randomizers import Randomize, report_tables
-from tacit.audit.rules import Seen, best_rule
+from tacit.audit.rules import Observed, best_rule
 from tacit.audit.supports import has_supports, outcomes
 from tacit.audit.verdicts import Audit
 from tacit.audit.views import views_of
@@ -116,7 +116,7 @@ def _mixed(
     return np.stack([tables(call).reshape(batch, -1) for call in values]), coins
 
 
-def _beside(reports: NDArray[Any], coins: BoolArray, lag: int) -> tuple[Seen, Seen]:
+def _beside(reports: NDArray[Any], coins: BoolArray, lag: int) -> tuple[Observed, Observed]:
     """Return the reports of events beside one that holds the first value, this far away, with it: two halves.
 
     One call speaks of every distance, so that the few reports of the screening serve all of them.

@@ -11,7 +11,7 @@ from tacit.errors import SettingError
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the laws of the output may differ by for two inputs that differ by one unit.
+    """What the distributions of the output may differ by for two inputs that differ by one unit.
 
     ``value`` is an epsilon, at ``delta``, or a rho of zCDP (``measure`` says which).
 

@@ -75,15 +75,15 @@ def answers_of_counter(
 ) -> CuratedAnswers:
     """A counter's totals of one place, bin after bin, from the start on."""
     source = SecureRandomness() if randomness is None else randomness
-    law, unit = stream.law, stream.unit
+    noise_model, unit = stream.noise_model, stream.unit
     n_bins = min(stream.n_bins, longest)
 
     def build(tables: IntArray) -> FloatArray:
         domain = Domain(stream.domain.time, _worlds(len(tables)))
-        spend = Spend.simulation(law.cost, seed=_seed(source))
-        counter = Counter.start(spend, domain, law=law, unit=unit)
+        spend = Spend.simulation(noise_model.cost, seed=_seed(source))
+        counter = Counter.start(spend, domain, noise_model=noise_model, unit=unit)
         _, totals = counter.steps(counter.begin(), tables.T)
-        return totals.T / law.grid
+        return totals.T / noise_model.grid
 
     return CuratedAnswers(_in_pieces(build, n_bins), n_bins, unit.sensitivity)
 
@@ -118,7 +118,7 @@ def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cur
 def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> CuratedAnswers:
     """Whole counters, one for each run, of several places."""
     source = SecureRandomness() if randomness is None else randomness
-    law = stream.law
+    noise_model = stream.noise_model
     n_bins = min(stream.n_bins, _FEW_BINS)
     n_places = max(2, _MOST_ANSWERS // n_bins)
     domain = Domain(stream.domain.time, _worlds(n_places))
@@ -126,10 +126,10 @@ def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> 
     def build(tables: IntArray) -> FloatArray:
         runs = []
         for table in tables:
-            spend = Spend.simulation(law.cost, seed=_seed(source))
-            counter = Counter.start(spend, domain, law=law, unit=stream.unit)
+            spend = Spend.simulation(noise_model.cost, seed=_seed(source))
+            counter = Counter.start(spend, domain, noise_model=noise_model, unit=stream.unit)
             _, totals = counter.steps(counter.begin(), table.reshape(n_bins, n_places))
-            runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / law.grid)
+            runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / noise_model.grid)
         return np.array(runs)
 
     return CuratedAnswers(build, n_bins * n_places, stream.unit.sensitivity)
@@ -151,7 +151,7 @@ def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Measur
         leaves = tables.T if mechanism.order is None else tables.T[mechanism.order]
         return tree.sum_leaves(leaves).T
 
-    precisions = np.array([_precision(law) for law in mechanism.laws])
+    precisions = np.array([_precision(distribution) for distribution in mechanism.distributions])
     return MeasuredNodes(
         _in_pieces(build, tree.n_leaves),
         exactly,
@@ -170,18 +170,18 @@ def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) ->
     What refined and fused trees publish does not give their nodes back; there the noise is drawn as the engine draws
     it, and the counts of the nodes are added.
     """
-    law = stream.law
-    if isinstance(law, NestedTree):
-        return _nested_nodes(stream, law, randomness)
-    if isinstance(law, BufferedRoot):
-        return _encoded_nodes(stream, law, randomness)
+    noise_model = stream.noise_model
+    if isinstance(noise_model, NestedTree):
+        return _nested_nodes(stream, noise_model, randomness)
+    if isinstance(noise_model, BufferedRoot):
+        return _encoded_nodes(stream, noise_model, randomness)
     return _drawn_nodes(stream, randomness)
 
 
-def _nested_nodes(stream: Stream, law: NestedTree, randomness: Randomness | None) -> MeasuredNodes:
+def _nested_nodes(stream: Stream, noise_model: NestedTree, randomness: Randomness | None) -> MeasuredNodes:
     published = answers_of_counter(stream, randomness=randomness)
     numbers = np.arange(1, published.n_bins + 1)
-    bases = numbers - law.spans(numbers)
+    bases = numbers - noise_model.spans(numbers)
 
     def apart(totals: NDArray[Any]) -> NDArray[Any]:
         """A node is its total less the total it starts from."""
@@ -191,40 +191,40 @@ def _nested_nodes(stream: Stream, law: NestedTree, randomness: Randomness | None
     return MeasuredNodes(
         lambda tables: apart(published.build(tables)),
         lambda tables: apart(np.cumsum(tables, axis=1)),
-        np.full(published.n_bins, _node_precision(law.node_noise)),
+        np.full(published.n_bins, _node_precision(noise_model.node_noise)),
         published.n_bins,
         published.unit,
-        _claim(law.cost),
+        _claim(noise_model.cost),
     )
 
 
-def _encoded_nodes(stream: Stream, law: BufferedRoot, randomness: Randomness | None) -> MeasuredNodes:
+def _encoded_nodes(stream: Stream, noise_model: BufferedRoot, randomness: Randomness | None) -> MeasuredNodes:
     """The independent noises of a buffered root, with what counts add to them: the encoder of what was published.
 
-    Within the bins that are looked at, no more can be told than the law of as many bins costs with this noise.
+    Within the bins that are looked at, no more can be told than the noise model of as many bins costs with this noise.
     """
     published = answers_of_counter(stream, randomness=randomness, longest=_FEW_BINS)
     n_bins = published.n_bins
-    decays, weights = law.exponentials.decays, law.exponentials.weights
+    decays, weights = noise_model.exponentials.decays, noise_model.exponentials.weights
     coefficients = np.append(1.0, np.power(1 - decays, np.arange(n_bins - 1)[:, None]) @ weights)
     lags = np.arange(n_bins)[:, None] - np.arange(n_bins)
     encoder = np.where(lags >= 0, coefficients[np.abs(lags)], 0.0)
-    seen = replace(law, horizon=n_bins).squared_sensitivity / (2 * law.node_noise.parameter)
+    seen = replace(noise_model, horizon=n_bins).squared_sensitivity / (2 * noise_model.node_noise.parameter)
     return MeasuredNodes(
         lambda tables: np.diff(published.build(tables), axis=1, prepend=0.0) @ encoder.T,
         lambda tables: tables @ encoder.T,
-        np.full(n_bins, 1 / law.variance),
+        np.full(n_bins, 1 / noise_model.variance),
         n_bins,
         published.unit,
-        Claim.of(rho=min(law.cost.rho, float(seen))),
+        Claim.of(rho=min(noise_model.cost.rho, float(seen))),
     )
 
 
 def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes:
     source = SecureRandomness() if randomness is None else randomness
-    law = stream.law
+    noise_model = stream.noise_model
     # of several epochs, the longest whose bins are all looked at
-    trees = law.trees if isinstance(law, Epochs) else (law,)
+    trees = noise_model.trees if isinstance(noise_model, Epochs) else (noise_model,)
     section, tree = max((place, one) for place, one in enumerate(trees) if place == 0 or one.horizon <= LONGEST)
     assert isinstance(tree, RefinedTree | FusedTree)
     n_bins = min(tree.horizon, LONGEST) // tree.sizes[-1] * tree.sizes[-1] or tree.sizes[-1]
@@ -243,14 +243,14 @@ def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes
         np.full(n_nodes, _node_precision(tree.node_noise)),
         n_bins,
         stream.unit.sensitivity,
-        _claim(law.cost),
+        _claim(noise_model.cost),
     )
 
 
-def _precision(law: NodeDistribution | None) -> float:
-    if law is None:
+def _precision(distribution: NodeDistribution | None) -> float:
+    if distribution is None:
         return 0.0
-    return float(law.rate) if isinstance(law, DiscreteLaplace) else 1 / law.variance
+    return float(distribution.rate) if isinstance(distribution, DiscreteLaplace) else 1 / distribution.variance
 
 
 def _node_precision(noise: NodeNoise) -> float:

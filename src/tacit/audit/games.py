@@ -21,7 +21,7 @@ import numpy as np
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_share
 from tacit.audit.claims import Claim
-from tacit.audit.rules import Candidate, Rule, Seen, View, best_rule
+from tacit.audit.rules import Candidate, Observed, Rule, View, best_rule
 from tacit.audit.verdicts import Audit
 from tacit.randomness import Randomness, SecureRandomness
 
@@ -111,7 +111,7 @@ class _Played:
         self.error: Final = error
         self.n_done = 0
 
-    def play(self, contest: Contest, n_here: int) -> Seen:
+    def play(self, contest: Contest, n_here: int) -> Observed:
         coins = tossed(n_here, self._randomness)
         observed = contest.play(coins)
         self.n_done += n_here

@@ -1,7 +1,7 @@
 r"""Getting counts back from answers about ranges: exactly, by least squares, or past noise that cancels.
 
 A range is a difference of two prefix sums, :math:`x_a + \dots + x_{b-1} = P_b - P_a`. True answers are therefore edges
-of a graph over the prefix sums, and a count is known as soon as both its ends hang together. Noisy answers are solved
+of a graph over the prefix sums, and a count is known as soon as both its ends are connected. Noisy answers are solved
 in the sense of least squares. Noise that is linearly dependent is no noise at all: some combinations of answers are
 true to the last digit, and the counts they determine come back exactly. (Dinur2003 began it.)
 """

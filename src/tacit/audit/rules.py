@@ -14,7 +14,7 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit
 from tacit.audit.claims import Claim
 
-Seen = tuple[Any, BoolArray]
+Observed = tuple[Any, BoolArray]
 """Outputs and their coins."""
 
 _MOST_CUTS: Final = 48
@@ -118,7 +118,7 @@ class Candidate:
 
 
 def best_rule(
-    views: Sequence[View], learned: Seen, judged: Seen, *, claim: Claim, group: int, n_runs: int, error: float
+    views: Sequence[View], learned: Observed, judged: Observed, *, claim: Claim, group: int, n_runs: int, error: float
 ) -> Candidate:
     """Return the rule of all views that promises most: learned on some runs, judged by others, for ``n_runs``."""
     aim = _guessing if claim.is_pure else _scoring
@@ -127,7 +127,7 @@ def best_rule(
 
 
 def _scoring(
-    view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float, luck: float
+    view: View, learned: Observed, judged: Observed, claim: Claim, group: int, n_runs: int, error: float, luck: float
 ) -> Candidate:
     reduce = view.fit(*learned)
     outcomes, number = np.unique(reduce(learned[0]), return_inverse=True)
@@ -148,7 +148,7 @@ def _scoring(
 
 
 def _guessing(
-    view: View, learned: Seen, judged: Seen, claim: Claim, group: int, n_runs: int, error: float, luck: float
+    view: View, learned: Observed, judged: Observed, claim: Claim, group: int, n_runs: int, error: float, luck: float
 ) -> Candidate:
     price = claim.price(group)
     reduce = view.fit(*learned)

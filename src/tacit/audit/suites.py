@@ -1,4 +1,4 @@
-"""All audits that fit a subject, run one after the other, so that all their bounds hold together."""
+"""All audits that fit a subject, run one after the other, so that all their bounds hold at the same time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AUDITS: Final[Mapping[str, str]] = {
     "repeating noise": "the noise of a run is known from another run of the same code",
     "published answers": "one unit more or less is told from what a curator publishes",
     "noisy nodes": "one unit more or less is told from the noisy sums that a release is made of",
-    "the same question twice": "noise is drawn anew at every question, and averages out",
+    "the same question twice": "noise is drawn again at every question, and averages out",
     "dependent noise": "answers share noise, so that others tell one's own or a combination has none",
     "reconstruction": "all counts are estimated from one table of answers",
     "floating-point noise": "the last bits of an answer tell which count they belong to",
@@ -162,7 +162,7 @@ def audit_counter(
 ) -> tuple[Audit, ...]:
     """Audit a counter of ours, known by its public side."""
     source = SecureRandomness() if randomness is None else randomness
-    cost = stream.law.cost
+    cost = stream.noise_model.cost
     return _curated(
         answers_of_counter(stream, randomness=source),
         Claim.of(rho=cost.rho) if cost.rho else Claim.of(epsilon=cost.epsilon),

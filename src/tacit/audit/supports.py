@@ -48,7 +48,7 @@ class Supports:
 
 def has_supports(randomizer: LocalRandomizer) -> bool:
     """Whether a randomizer's reports support cells, as a plug-in's need not."""
-    return isinstance(randomizer, HierarchicalHistogram) or hasattr(type(randomizer), "law")
+    return isinstance(randomizer, HierarchicalHistogram) or hasattr(type(randomizer), "distribution")
 
 
 def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: int) -> IntArray:

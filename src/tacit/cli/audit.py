@@ -67,7 +67,8 @@ class SubjectOptions:
         ),
     ] = None
     counter: Annotated[
-        Path | None, typer.Option(help="The published history of a counter: its law is audited.", metavar="HISTORY")
+        Path | None,
+        typer.Option(help="The published history of a counter: its noise is audited.", metavar="HISTORY"),
     ] = None
 
 

@@ -11,7 +11,7 @@ import typer
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.counter_release import Asked, DataSetName, Level, as_of_now, published_history, release
-from tacit.cli.counter_words import periods, say_answer, say_laws, say_started
+from tacit.cli.counter_words import periods, say_answer, say_noise_models, say_started
 from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
 from tacit.cli.options import (
@@ -111,26 +111,32 @@ visits.counter[/bold]
     name = data_set or out.stem
     book = Ledger(ledger or default_ledger()) if seed is None else None
     best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
-    law = best[0].law
-    check_statable(law.cost)
+    noise_model = best[0].noise_model
+    check_statable(noise_model.cost)
     allowed = None if budget is None else Budget(epsilon=budget, delta=delta or 0.0)
     if dry_run:
         assert book is not None
-        release = release_name(law, what, protected)
+        release = release_name(noise_model, what, protected)
         price = book.spend(
-            data_set=name, release=release, cost=law.cost, days=None, budget=allowed, unit=protected, dry_run=True
+            data_set=name,
+            release=release,
+            cost=noise_model.cost,
+            days=None,
+            budget=allowed,
+            unit=protected,
+            dry_run=True,
         )
         console.say(f"Dry run: this would cost {price.cost} per {protected}; nothing was spent.")
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
-        say_laws(best, horizon)
+        say_noise_models(best, horizon)
         return
     files = CounterFiles(out, history, ledger=book)
     for path in (files.state_path, files.history_path):
         console.check_new(path, force=True)
-    stream, spend = start_counter(files, law, what, data_set=name, unit=protected, budget=allowed, seed=seed)
+    stream, spend = start_counter(files, noise_model, what, data_set=name, unit=protected, budget=allowed, seed=seed)
     say_started(stream, files, spend)
     say_ledger(book)
-    say_laws(best, horizon)
+    say_noise_models(best, horizon)
     console.say(f"Next: tacit counter add {out} EVENTS --date {what.time.label(0)}")
 
 
@@ -248,8 +254,10 @@ def show(history: Asked, level: Level = 0.95, data_set: DataSetName = None, ledg
     stream = asked.stream
     if stream.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
-    console.say(f"Counter {stream.identity}: {stream.law.kind}, {stream.law.cost} per {stream.unit}, for ever.")
-    if not stream.law.is_causal:
+    console.say(
+        f"Counter {stream.identity}: {stream.noise_model.kind}, {stream.noise_model.cost} per {stream.unit}, for ever."
+    )
+    if not stream.noise_model.is_causal:
         console.say("Its noise was drawn ahead: it protects events that do not react to what is published.")
     if not stream.is_simulation:
         known = as_of_now(asked, ledger, data_set).stream

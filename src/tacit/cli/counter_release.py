@@ -129,7 +129,7 @@ def restated_by(book: Ledger, history: History, data_set: str | None) -> History
 
 
 def _recorded_as(stream: Stream) -> str:
-    return release_name(stream.law, stream.domain, stream.unit)
+    return release_name(stream.noise_model, stream.domain, stream.unit)
 
 
 def published_history(path: Path) -> History:

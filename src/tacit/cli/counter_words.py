@@ -29,27 +29,32 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
 def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> None:
     console.say(f"Wrote {files.state_path}: the counter. It holds true sums: guard it like the events.")
     console.say(f"Wrote {files.history_path}: the history, for everyone.")
-    console.say(f"All that is ever published costs {stream.law.cost} per {stream.unit}.")
+    console.say(f"All that is ever published costs {stream.noise_model.cost} per {stream.unit}.")
     if stream.is_simulation:
         console.warn("SIMULATION: the seed undoes the noise. This counter protects nobody; do not publish it.")
     else:
         console.say_promises(stream.guarantee.sentences(), is_alone=stream.prior.is_of_nothing)
     if spend is not None and spend.what_remains:
         console.say(f"What remains of the budget of {spend.data_set}: {spend.what_remains}.")
-    if not stream.law.is_causal:
+    if not stream.noise_model.is_causal:
         console.warn(
             "The noise is drawn ahead: this protects events only if they do not react to what is published. People "
             "who look at the counts and stay away are such a reaction."
         )
 
 
-def say_laws(found: list[Candidate], horizon: int | None) -> None:
-    """How much the running total of one place errs, by the law that was picked and by the others."""
+def say_noise_models(found: list[Candidate], horizon: int | None) -> None:
+    """How much the running total of one place errs, by the noise model that was picked and by the others."""
     until = "the first 2,048 periods" if horizon is None else console.counted(horizon, "period")
     console.table(
-        ["Law", "Noise", "Error of a total, on average", "At most"],
+        ["Mechanism", "Noise", "Error of a total, on average", "At most"],
         [
-            [one.law.kind, "Gaussian" if one.law.cost.rho else "Laplace", whole(one.mean**0.5), whole(one.largest**0.5)]
+            [
+                one.noise_model.kind,
+                "Gaussian" if one.noise_model.cost.rho else "Laplace",
+                whole(one.mean**0.5),
+                whole(one.largest**0.5),
+            ]
             for one in found
         ],
         left=2,

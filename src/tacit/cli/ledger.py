@@ -167,7 +167,7 @@ def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | Non
     """What was published, with the statement that holds now."""
     if is_counter(file):
         history = restated_by(book, published_history(file), data_set)
-        at = delta or (USUAL_DELTA if history.stream.law.cost.rho else 0.0)
+        at = delta or (USUAL_DELTA if history.stream.noise_model.cost.rho else 0.0)
         return Release.of(history.plan(delta=at), history.estimate(delta=at), refine="raw")
     release = Release.read(file)
     heads = release.unbiased.provenance.ledger_heads

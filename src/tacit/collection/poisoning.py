@@ -6,7 +6,8 @@ truth:
 
 * **support of a cell.** C of N honest reports support a cell, between Bin(N, q), if it is true of none, and Bin(N, p),
   if it is true of all. More than the second or less than the first allows is improbable for every population.
-* **supports in all.** Every honest report has one true cell, so the law of the supports of all cells together does not
+* **supports in all.** Every honest report has one true cell, so the distribution of the supports of all cells together
+does not
   depend on the truth: for unary encoding N coins of p and N(k-1) of q, for one cell named exactly N.
 * **the same report again.** Any m given honest reports are equal with probability at most
   :math:`\kappa_m = \sum_y P(y|u)^m` (by Hölder's inequality, for every population), so m of N are with at most
@@ -84,7 +85,7 @@ class Part:
     the column before its own where it is one of several.
     """
 
-    law: SupportDistribution
+    distribution: SupportDistribution
     chance: float
     columns: slice
     edges: IntArray
@@ -105,11 +106,11 @@ class Part:
 def parts_of(mechanism: LocalRandomizer) -> list[Part]:
     """The oracles of a mechanism: itself, or those of the levels of a tree."""
     if not isinstance(mechanism, HierarchicalHistogram):
-        law = cast(FrequencyOracle, mechanism).law
-        return [Part(law, 1.0, slice(0, law.n_cells), np.arange(law.n_cells + 1))]
+        distribution = cast(FrequencyOracle, mechanism).distribution
+        return [Part(distribution, 1.0, slice(0, distribution.n_cells), np.arange(distribution.n_cells + 1))]
     ends = np.cumsum([0, *(1 + oracle.n_statistics for oracle in mechanism.oracles)]).tolist()
     return [
-        Part(oracle.law, chance / COIN, slice(first + 1, stop), mechanism.hierarchy.boundaries[level], level)
+        Part(oracle.distribution, chance / COIN, slice(first + 1, stop), mechanism.hierarchy.boundaries[level], level)
         for level, (oracle, chance, (first, stop)) in enumerate(
             zip(mechanism.oracles, mechanism.chances, pairwise(ends), strict=True), 1
         )
@@ -182,7 +183,7 @@ def _alarms(tally: Tally, runs: Sequence[Run] | None, plan: Plan, false_alarm: f
     for part in parts:
         supports, own = statistics[:, part.columns], part.reports(statistics, reports)
         found += _support_alarms(part, rows, supports, own, share / len(parts), plan)
-        found += _total_alarms(part.law, rows, supports.sum(axis=1), own, share / len(parts), plan)
+        found += _total_alarms(part.distribution, rows, supports.sum(axis=1), own, share / len(parts), plan)
         if part.chance < 1:
             found += _level_alarms(part, rows, own, reports, share / len(parts), plan)
     if runs is not None:
@@ -193,8 +194,8 @@ def _alarms(tally: Tally, runs: Sequence[Run] | None, plan: Plan, false_alarm: f
 def _support_alarms(
     part: Part, rows: Sequence[int | None], supports: IntArray, reports: IntArray, share: float, plan: Plan
 ) -> list[Alarm]:
-    too_many = log_at_least(supports, reports[:, None], float(part.law.p))
-    too_few = log_at_most(supports, reports[:, None], float(part.law.q))
+    too_many = log_at_least(supports, reports[:, None], float(part.distribution.p))
+    too_few = log_at_most(supports, reports[:, None], float(part.distribution.q))
     found = []
     limit = _log_share(share, 2 * supports.size)
     for bounds, words in (
@@ -208,10 +209,15 @@ def _support_alarms(
 
 
 def _total_alarms(
-    law: SupportDistribution, rows: Sequence[int | None], totals: IntArray, reports: IntArray, share: float, plan: Plan
+    distribution: SupportDistribution,
+    rows: Sequence[int | None],
+    totals: IntArray,
+    reports: IntArray,
+    share: float,
+    plan: Plan,
 ) -> list[Alarm]:
-    bounds = _log_total_beyond(law, totals, reports)
-    mean = float(law.p + (law.n_cells - 1) * law.q)
+    bounds = _log_total_beyond(distribution, totals, reports)
+    mean = float(distribution.p + (distribution.n_cells - 1) * distribution.q)
     return [
         _alarm(
             plan,
@@ -242,15 +248,15 @@ def _level_alarms(
     ]
 
 
-def _log_total_beyond(law: SupportDistribution, totals: IntArray, reports: IntArray) -> FloatArray:
+def _log_total_beyond(distribution: SupportDistribution, totals: IntArray, reports: IntArray) -> FloatArray:
     """Bounds on the chance that honest reports support as many cells in all, or more; or as few, or fewer."""
-    k = law.n_cells
-    coins = law.coins(k)
+    k = distribution.n_cells
+    coins = distribution.coins(k)
     if coins is not None:
         others = reports * (coins.flips - 1)
         return log_two_coins_beyond(totals, reports, others, float(coins.inside), float(coins.outside))
-    mean: Fraction = law.p + (k - 1) * law.q
-    variance = float(law.variances(np.ones(k)).max()) * float(law.p - law.q) ** 2
+    mean: Fraction = distribution.p + (k - 1) * distribution.q
+    variance = float(distribution.variances(np.ones(k)).max()) * float(distribution.p - distribution.q) ** 2
     if variance < _NO_VARIANCE and mean.denominator == 1:
         return np.where(totals == reports * int(mean), 0.0, -np.inf)
     reach = max(float(mean), k - float(mean))
@@ -270,39 +276,39 @@ def _equality_alarms(parts: Sequence[Part], seen: Sequence[Run], share: float, p
 def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> float:
     """A bound on ln P(``n_equal`` of ``n_reports`` honest reports are the same), whatever the truth."""
     m = n_equal
-    log_sums = [m * math.log(part.chance) + _log_sum_of(part.law, m) for part in parts]
+    log_sums = [m * math.log(part.chance) + _log_sum_of(part.distribution, m) for part in parts]
     largest = max(log_sums)
     log_sum = largest + math.log(sum(math.exp(one - largest) for one in log_sums))
     ways = math.lgamma(n_reports + 1) - math.lgamma(m + 1) - math.lgamma(n_reports - m + 1)
     return min(0.0, ways + log_sum)
 
 
-def _log_sum_of(law: SupportDistribution, m: int) -> float:
+def _log_sum_of(distribution: SupportDistribution, m: int) -> float:
     """The ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
-    bits = law.coins(law.n_cells)
-    if bits is not None and bits.flips == law.n_cells:  # one independent bit for each cell
+    bits = distribution.coins(distribution.n_cells)
+    if bits is not None and bits.flips == distribution.n_cells:  # one independent bit for each cell
         return sum(
             n * _log_sum([(0.0, float(chance)), (0.0, float(1 - chance))], m)
             for n, chance in ((1, bits.inside), (bits.flips - 1, bits.outside))
         )
-    kinds = _kinds_of_reports(law)
+    kinds = _kinds_of_reports(distribution)
     return _log_sum(kinds, m) if kinds else 0.0
 
 
-def _kinds_of_reports(law: SupportDistribution) -> list[tuple[float, float]]:
+def _kinds_of_reports(distribution: SupportDistribution) -> list[tuple[float, float]]:
     """For any true cell: ln of how many reports there are of each kind, and the chance that one of them is sent."""
-    k, p = law.n_cells, float(law.p)
-    if isinstance(law, ResponseDistribution):
+    k, p = distribution.n_cells, float(distribution.p)
+    if isinstance(distribution, ResponseDistribution):
         return [(0.0, p), (math.log(k - 1), 1 - p)]
-    if isinstance(law, SubsetDistribution):
-        supporting, others = math.comb(k - 1, law.size - 1), math.comb(k - 1, law.size)
+    if isinstance(distribution, SubsetDistribution):
+        supporting, others = math.comb(k - 1, distribution.size - 1), math.comb(k - 1, distribution.size)
         return [(math.log(n), chance) for n, chance in ((supporting, p), (others, 1 - p)) if n]
-    if isinstance(law, HadamardDistribution):
-        half = (law.n_bits - 1) * math.log(2)
+    if isinstance(distribution, HadamardDistribution):
+        half = (distribution.n_bits - 1) * math.log(2)
         return [(half, p), (half, 1 - p)]
-    if isinstance(law, HashingDistribution):
-        functions = law.degree * math.log(2)
-        return [(functions, p), (functions + math.log((1 << law.bits) - 1), 1 - p)]
+    if isinstance(distribution, HashingDistribution):
+        functions = distribution.degree * math.log(2)
+        return [(functions, p), (functions + math.log((1 << distribution.bits) - 1), 1 - p)]
     return []
 
 

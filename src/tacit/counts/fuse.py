@@ -22,7 +22,7 @@ LEAST_SQUARES: Final = "least squares over a tree"
 def fuse(
     hierarchy: Hierarchy,
     nodes: NDArray[np.integer] | NDArray[np.floating],
-    laws: Sequence[NodeDistribution | None],
+    distributions: Sequence[NodeDistribution | None],
     *,
     domain: Domain,
     axis: str = "time",
@@ -32,12 +32,13 @@ def fuse(
 ) -> Estimate:
     """The least-squares leaves of trees over one axis of a domain, one tree for each bin of the other.
 
-    ``nodes`` has a row for each node, as the hierarchy numbers them, and a column for each tree. ``laws`` are those of
-    the noise of single nodes, one for each level, root first; None for a level that was not measured, whose rows are
-    not looked at. ``known`` lists levels whose rows are public and exact, such as a total. Leaf i of a tree over places
-    is place ``order[i]``. Leaves are unbiased, add up to every node, and carry the exact variance of any question.
+    ``nodes`` has a row for each node, as the hierarchy numbers them, and a column for each tree. ``distributions`` are
+    those of the noise of single nodes, one for each level, root first; None for a level that was not measured, whose
+    rows are not looked at. ``known`` lists levels whose rows are public and exact, such as a total. Leaf i of a tree
+    over places is place ``order[i]``. Leaves are unbiased, add up to every node, and carry the exact variance of any
+    question.
     """
-    noise = TreeNoise(hierarchy, tuple(laws), domain.shape, axis, order, tuple(known))
+    noise = TreeNoise(hierarchy, tuple(distributions), domain.shape, axis, order, tuple(known))
     n_trees = domain.shape[1 if axis == "time" else 0]
     if nodes.shape != (hierarchy.n_nodes, n_trees):
         raise SettingError(

@@ -97,7 +97,7 @@ def measured(estimate: Estimate) -> Measured:
     noise, reports = estimate.noise, estimate.noise.of_reports()
     if is_shared and reports is not None and reports.private == ("place",):
         assert totals is not None
-        p, q = float(reports.law.p), float(reports.law.q)
+        p, q = float(reports.distribution.p), float(reports.distribution.q)
         unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
         exposures = totals[:, 0].astype(np.float64)
         errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)

@@ -173,7 +173,7 @@ def mean_variance(oracle: FrequencyOracle) -> float:
 
     .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k\,\frac{1-p-q}{p-q}
     """
-    p, q = float(oracle.law.p), float(oracle.law.q)
+    p, q = float(oracle.distribution.p), float(oracle.distribution.q)
     return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
 
 
@@ -196,7 +196,8 @@ def oracles_by_error(
     measured = [
         (mean_variance(one), name, one) for name, one in made if most_bytes is None or one.report_bytes <= most_bytes
     ]
-    # nine digits: two ways to the same law differ in the last ones, and the table's order shall decide between them
+    # nine digits: two ways to the same distribution differ in the last ones, and the table's order shall decide between
+    # them
     left = sorted(measured, key=lambda one: float(f"{one[0]:.9g}"))
     ranked: list[tuple[str, FrequencyOracle]] = []
     while left:

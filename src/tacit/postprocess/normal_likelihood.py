@@ -41,13 +41,13 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
             "the likelihood needs randomized reports, counted in the plan's own places (or periods, where these are "
             "private), not added up or refined. Use project, or for a curator's counts coherent."
         )
-    if noise.law.n_cells > MOST_CELLS:
+    if noise.distribution.n_cells > MOST_CELLS:
         raise SettingError(
-            f"the likelihood of supports is for at most {MOST_CELLS} cells; got n_cells={noise.law.n_cells}. "
+            f"the likelihood of supports is for at most {MOST_CELLS} cells; got n_cells={noise.distribution.n_cells}. "
             "Use project."
         )
     rows, totals = rows_with_totals(estimate)
-    per_report = covariances(noise.law)
+    per_report = covariances(noise.distribution)
     counts = noise.counts if noise.counts is not None else np.repeat(noise.reports[:, None], len(per_report), axis=1)
     found = np.zeros(rows.shape)
     n_at_once = max(1, _NUMBERS_AT_ONCE // rows.shape[1] ** 2)
@@ -67,20 +67,20 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     )
 
 
-def covariances(law: SupportDistribution) -> FloatArray:
+def covariances(distribution: SupportDistribution) -> FloatArray:
     """The covariance of all estimates that one report adds, for every true cell; one for all where they are equal.
 
     From variances of pairs: Cov(a, b) = (Var(a + b) - Var(a) - Var(b)) / 2.
     """
-    k = law.n_cells
+    k = distribution.n_cells
     units = np.eye(k)
-    alone = np.array([law.variances(unit) for unit in units])
+    alone = np.array([distribution.variances(unit) for unit in units])
     out = np.empty((k, k, k))
     for a in range(k):
         out[:, a, a] = alone[a]
         for b in range(a):
-            out[:, a, b] = out[:, b, a] = (law.variances(units[a] + units[b]) - alone[a] - alone[b]) / 2
-    return out if law.needs_counts else out[:1]
+            out[:, a, b] = out[:, b, a] = (distribution.variances(units[a] + units[b]) - alone[a] - alone[b]) / 2
+    return out if distribution.needs_counts else out[:1]
 
 
 def nearest_counts(values: FloatArray, totals: FloatArray, covariance: FloatArray) -> FloatArray:

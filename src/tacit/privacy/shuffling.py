@@ -110,13 +110,13 @@ def response_bound(epsilon: float, n_cells: int, n_reports: int, *, delta: float
     """The bound for randomized response over ``n_cells``: the least epsilon whose delta is small enough."""
     _check(epsilon, n_reports, delta)
     check_at_least(2, n_cells=n_cells)
-    law = _ResponseLaw(epsilon, n_cells, min(n_reports, _MOST_REPORTS), tail=_TAIL * delta)
+    distribution = _ResponseLaw(epsilon, n_cells, min(n_reports, _MOST_REPORTS), tail=_TAIL * delta)
     low, high = 0.0, epsilon
-    if law.delta(low) <= delta:
+    if distribution.delta(low) <= delta:
         return 0.0
     while high - low > _CLOSE * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if law.delta(middle) > delta else (low, middle)
+        low, high = (middle, high) if distribution.delta(middle) > delta else (low, middle)
     return min(epsilon, high * (1 + _UNCERTAIN))
 
 
@@ -160,8 +160,8 @@ class _ResponseLaw:
         log, gammaln = self._special.xlogy, self._special.gammaln
         inside = np.clip(count, 0, n)
         ways = gammaln(n + 1) - gammaln(inside + 1) - gammaln(n - inside + 1)
-        law = np.exp(ways + log(inside, share) + self._special.xlog1py(n - inside, -share))
-        return np.where((count >= 0) & (count <= n), law, 0.0)
+        distribution = np.exp(ways + log(inside, share) + self._special.xlog1py(n - inside, -share))
+        return np.where((count >= 0) & (count <= n), distribution, 0.0)
 
     def _at_least(self, least: FloatArray, n: FloatArray) -> FloatArray:
         """The chance that of n fair coins at least so many are heads."""

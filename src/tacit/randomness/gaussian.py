@@ -153,7 +153,7 @@ class _Blocked:
 
 @lru_cache(maxsize=64)
 def _tabled(variance: Fraction) -> _Tabled:
-    return _Tabled(Inversion.of(partial(_magnitude_law, variance, 2)))
+    return _Tabled(Inversion.of(partial(_magnitude_distribution, variance, 2)))
 
 
 @lru_cache(maxsize=16)
@@ -161,7 +161,7 @@ def _blocked(variance: Fraction) -> _Blocked:
     n_low_bits = 0
     while variance > _LARGEST_BLOCK_VARIANCE << 2 * n_low_bits:
         n_low_bits += 1
-    blocks = Inversion.of(partial(_magnitude_law, variance / (1 << 2 * n_low_bits), 1))
+    blocks = Inversion.of(partial(_magnitude_distribution, variance / (1 << 2 * n_low_bits), 1))
     # a block 16 times beyond the table comes with probability exp(-10**4), and is then decided without one
     largest_excess = blocks.thresholds.size << 2 * n_low_bits + 5
     n_groups = -(-largest_excess.bit_length() // _GROUP_BITS)
@@ -180,7 +180,7 @@ def _powers(rate: Fraction) -> list[int]:
     return powers
 
 
-def _magnitude_law(variance: Fraction, weight: int, bits: int) -> Iterator[Enclosure]:
+def _magnitude_distribution(variance: Fraction, weight: int, bits: int) -> Iterator[Enclosure]:
     """Enclose the cumulative probabilities of 0, 1, 2, ..., whose masses are 1 and ``weight`` * exp(-k**2 / 2v)."""
     fine = bits + _GUARD_BITS
     one = 1 << fine

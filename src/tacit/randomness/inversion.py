@@ -33,7 +33,7 @@ from tacit.randomness.source import Randomness
 DIGITS: Final = 63
 MOST_GUIDE_BITS: Final = 7
 
-Law = Callable[[int], Iterator[Enclosure]]
+Distribution = Callable[[int], Iterator[Enclosure]]
 """Encloses F(0), F(1), ... at so many bits, each below 1; ends before the last value, or never."""
 
 _LAST: Final = (1 << DIGITS) - 1
@@ -51,16 +51,16 @@ class Inversion:
     lie close together, and every draw takes one look at the guide and one comparison.
     """
 
-    law: Law
+    distribution: Distribution
     thresholds: NDArray[np.uint64]
     guide: NDArray[np.uint16]
     guide_bits: int
 
     @classmethod
-    def of(cls, law: Law) -> Inversion:
+    def of(cls, distribution: Distribution) -> Inversion:
         """Tabulate a distribution whose cumulative probabilities reach 1 - 2**-63, none too close to the next."""
         bits = DIGITS + _SPARE_BITS
-        while (listed := _listed(law, bits)) is None:  # 64 digits after the 63rd are all ones or all zeros
+        while (listed := _listed(distribution, bits)) is None:  # 64 digits after the 63rd are all ones or all zeros
             bits *= 2
         thresholds = np.array(listed, np.uint64)
         for guide_bits in range(MOST_GUIDE_BITS + 1):
@@ -70,7 +70,7 @@ class Inversion:
                 break
         else:
             raise AssertionError("more than one threshold lies in a bucket: the distribution has too many values")
-        return cls(law, thresholds, guide.astype(np.uint16), guide_bits)
+        return cls(distribution, thresholds, guide.astype(np.uint16), guide_bits)
 
     def draw(
         self,
@@ -83,20 +83,20 @@ class Inversion:
         if kernels.invert(words, self.thresholds, self.guide, self.guide_bits, out):
             digits = words >> np.uint64(1)
             for i in np.flatnonzero(self.thresholds[out] == digits):
-                out[i] = settle(self.law, int(digits[i]), DIGITS, randomness)
+                out[i] = settle(self.distribution, int(digits[i]), DIGITS, randomness)
 
 
-def settle(law: Law, digits: int, bits: int, randomness: Randomness) -> int:
+def settle(distribution: Distribution, digits: int, bits: int, randomness: Randomness) -> int:
     """The draw for a uniform number that begins with these digits, so many, and goes on with words of 64."""
-    while (drawn := _decided(law(bits), digits)) is None:
+    while (drawn := _decided(distribution(bits), digits)) is None:
         digits = digits << 64 | int(randomness.words(1)[0])
         bits += 64
     return drawn
 
 
-def _listed(law: Law, bits: int) -> list[int] | None:
+def _listed(distribution: Distribution, bits: int) -> list[int] | None:
     listed = []
-    for low, high in law(bits):
+    for low, high in distribution(bits):
         # beneath 1 is F(k) itself, if not its enclosure
         digits = min(low >> (bits - DIGITS), _LAST)
         if digits != min(high >> (bits - DIGITS), _LAST):

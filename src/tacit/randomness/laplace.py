@@ -119,11 +119,11 @@ def _tables(rate: Fraction) -> _Tables:
     groups = []
     for first_bit in range(0, n_low_bits, _GROUP_BITS):
         size = 1 << min(_GROUP_BITS, n_low_bits - first_bit)
-        groups.append((first_bit, Inversion.of(partial(_group_law, rate * (1 << first_bit), size))))
-    return _Tables(Inversion.of(partial(_block_law, rate, n_low_bits)), tuple(groups), n_low_bits)
+        groups.append((first_bit, Inversion.of(partial(_group_distribution, rate * (1 << first_bit), size))))
+    return _Tables(Inversion.of(partial(_block_distribution, rate, n_low_bits)), tuple(groups), n_low_bits)
 
 
-def _block_law(rate: Fraction, n_low_bits: int, bits: int) -> Iterator[Enclosure]:
+def _block_distribution(rate: Fraction, n_low_bits: int, bits: int) -> Iterator[Enclosure]:
     """Enclose P(z = 0), then P(|z| <= 2**s), P(|z| <= 2 * 2**s), ...: what is left is 2 q / (1 + q) times powers."""
     fine = bits + _GUARD_BITS
     one = 1 << fine
@@ -135,7 +135,7 @@ def _block_law(rate: Fraction, n_low_bits: int, bits: int) -> Iterator[Enclosure
         left = product(left, factor, fine)
 
 
-def _group_law(rate: Fraction, size: int, bits: int) -> Iterator[Enclosure]:
+def _group_distribution(rate: Fraction, size: int, bits: int) -> Iterator[Enclosure]:
     """Enclose the cumulative probabilities of the geometric distribution of this rate on 0 .. size - 1."""
     fine = bits + _GUARD_BITS
     one = 1 << fine

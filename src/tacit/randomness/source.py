@@ -34,7 +34,7 @@ _ZEROS: Final = memoryview(bytes(_BLOCK_BYTES))  # sliced without a copy
 class Randomness(Protocol):
     """Independent uniform 64-bit words.
 
-    Law: the words of all calls together are independent and uniform on 0 .. 2**64 - 1 (for the secure
+    Distribution: the words of all calls together are independent and uniform on 0 .. 2**64 - 1 (for the secure
     source: indistinguishable from that for anyone without the key). Safe to share between threads.
     """
 

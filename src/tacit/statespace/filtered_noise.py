@@ -90,10 +90,10 @@ class FilteredNoise(Noise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearMap(self, time_groups, place_groups, shape)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
+    def sum_errors(self, image: Grouping) -> FloatArray:
         return np.sqrt(self._image_moments(image)[0])
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
         centre, largest = values, np.full((1, 1), np.inf)
         if self.offsets is not None:

@@ -104,10 +104,10 @@ class StateSpaceNoise(Noise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearMap(self, time_groups, place_groups, shape)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
+    def sum_errors(self, image: Grouping) -> FloatArray:
         return np.sqrt(self._image_moments(image).variances)
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         largest: FloatArray | float = np.inf
         if self._is_shared:
             largest = sum_groups(self.model.exposures, image.time_groups, n_groups=image.shape[0])[:, None]

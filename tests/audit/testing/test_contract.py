@@ -104,12 +104,12 @@ class Unmoved(HadamardResponse):
 
 class WrongVariance(HadamardResponse):
     @property
-    def law(self):
-        class Law(HadamardDistribution):
+    def distribution(self):
+        class Distribution(HadamardDistribution):
             def variances(self, weights):
                 return 1.01 * HadamardDistribution.variances(self, weights)
 
-        return Law(self.n_cells, self.keep)
+        return Distribution(self.n_cells, self.keep)
 
 
 class Indiscreet(HadamardResponse):
@@ -148,7 +148,7 @@ def test_what_keeps_the_contract_passes(n_cells, seed):
     check_randomizer(made(HadamardResponse, n_cells), seed=seed)
 
 
-def test_a_wrong_law_of_many_cells_is_caught_by_sampling(seed):
+def test_a_wrong_distribution_of_many_cells_is_caught_by_sampling(seed):
     class Skewed(UnaryEncoding):
         def randomize(self, cells, *, randomness):
             return UnaryEncoding.symmetric(epsilon=1.4, n_cells=self.n_cells).randomize(cells, randomness=randomness)

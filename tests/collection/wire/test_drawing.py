@@ -97,7 +97,7 @@ def test_a_secret_follows_from_a_seed_and_from_nothing_else():
     assert secret_key(SecureRandomness()) != secret_key(SecureRandomness())
 
 
-def test_reports_have_the_law_of_the_channel(seed, monkeypatch):
+def test_reports_have_the_distribution_of_the_channel(seed, monkeypatch):
     """Whole blocks and short last ones together: the events of one cell follow its row of the channel."""
     monkeypatch.setattr(drawing, "BLOCK_REPORTS", 1000)
     n = 30_100

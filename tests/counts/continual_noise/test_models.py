@@ -29,7 +29,7 @@ from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 
 PURE = Cost.pure(0.7)
-LAWS = [
+NOISE_MODELS = [
     KaryTree.binary(37, PURE),
     KaryTree.binary(1, PURE),
     KaryTree(50, PURE, 1, (3, 4)),
@@ -52,52 +52,54 @@ LAWS = [
         weights=((9000, 18), (20000, 18), (50000, 18)),
     ),
 ]
-NAMES = [f"{law.kind} {number}" for number, law in enumerate(LAWS)]
+NAMES = [f"{noise_model.kind} {number}" for number, noise_model in enumerate(NOISE_MODELS)]
 
 
-def scale_of(law):
-    return law.variance if isinstance(law, BufferedRoot) else law.node_noise.variance
+def scale_of(noise_model):
+    return noise_model.variance if isinstance(noise_model, BufferedRoot) else noise_model.node_noise.variance
 
 
-def noise_variances(law, encoder):
+def noise_variances(noise_model, encoder):
     """The variance of every node: epochs have their own noise each."""
-    if isinstance(law, Epochs):
-        return np.concatenate([np.full(len(factors(tree)[1]), tree.node_noise.variance) for tree in law.trees])
-    return np.full(len(encoder), scale_of(law))
+    if isinstance(noise_model, Epochs):
+        return np.concatenate([np.full(len(factors(tree)[1]), tree.node_noise.variance) for tree in noise_model.trees])
+    return np.full(len(encoder), scale_of(noise_model))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=NAMES)
-def test_decoder_times_encoder_gives_all_sums(law):
-    decoder, encoder = factors(law)
-    assert np.allclose(decoder @ encoder, sums(law.horizon), atol=1e-9)
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=NAMES)
+def test_decoder_times_encoder_gives_all_sums(noise_model):
+    decoder, encoder = factors(noise_model)
+    assert np.allclose(decoder @ encoder, sums(noise_model.horizon), atol=1e-9)
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law.is_causal], ids=str)
-def test_causal_totals_use_only_nodes_that_are_complete(law):
-    decoder, encoder = factors(law)
+@pytest.mark.parametrize("noise_model", [noise_model for noise_model in NOISE_MODELS if noise_model.is_causal], ids=str)
+def test_causal_totals_use_only_nodes_that_are_complete(noise_model):
+    decoder, encoder = factors(noise_model)
     last_bin = [np.flatnonzero(row).max(initial=0) for row in encoder]
-    if isinstance(law, BufferedRoot):
-        last_bin = range(law.horizon)
+    if isinstance(noise_model, BufferedRoot):
+        last_bin = range(noise_model.horizon)
     complete_by = np.array(last_bin)
     for t, row in enumerate(decoder):
         assert complete_by[np.abs(row) > 1e-9].max(initial=-1) <= t
 
 
 def test_noise_drawn_ahead_is_not_causal_and_says_so():
-    law = FusedTree(27, PURE, (3, 3))
-    decoder, encoder = factors(law)
+    noise_model = FusedTree(27, PURE, (3, 3))
+    decoder, encoder = factors(noise_model)
     first_bin = np.array([np.flatnonzero(row).min() for row in encoder])
     assert (first_bin[np.abs(decoder[0]) > 1e-9] > 0).any()
-    assert not law.is_causal
+    assert not noise_model.is_causal
     assert "does not react" in FusedTree.__doc__
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if not isinstance(law, BufferedRoot)], ids=str)
-def test_the_noise_of_every_tree_is_scaled_to_its_columns(law):
-    _, encoder = factors(law)
-    blocks = [(law, encoder)]
-    if isinstance(law, Epochs):
-        blocks = [(tree, factors(tree)[1]) for tree in law.trees]
+@pytest.mark.parametrize(
+    "noise_model", [noise_model for noise_model in NOISE_MODELS if not isinstance(noise_model, BufferedRoot)], ids=str
+)
+def test_the_noise_of_every_tree_is_scaled_to_its_columns(noise_model):
+    _, encoder = factors(noise_model)
+    blocks = [(noise_model, encoder)]
+    if isinstance(noise_model, Epochs):
+        blocks = [(tree, factors(tree)[1]) for tree in noise_model.trees]
     for tree, block in blocks:
         most = max(np.abs(block).sum(axis=0))
         assert most <= tree.levels
@@ -114,34 +116,34 @@ def test_full_trees_waste_nothing():
         assert max(factors(tree)[1].sum(axis=0)) == tree.levels
 
 
-@pytest.mark.parametrize("law", LAWS, ids=NAMES)
-def test_the_variance_of_every_range_is_that_of_the_matrices(law):
-    decoder, encoder = factors(law)
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=NAMES)
+def test_the_variance_of_every_range_is_that_of_the_matrices(noise_model):
+    decoder, encoder = factors(noise_model)
     rows = np.concatenate([np.zeros((1, decoder.shape[1])), decoder])
-    pairs = np.array(list(itertools.combinations(range(law.horizon + 1), 2)))
-    exact = ((rows[pairs[:, 1]] - rows[pairs[:, 0]]) ** 2) @ noise_variances(law, encoder)
-    assert np.allclose(law.range_variances(pairs[:, 0], pairs[:, 1]), exact, rtol=1e-9)
-    assert law.range_variances(np.array([1]), np.array([1])).tolist() == pytest.approx([0], abs=1e-9)
+    pairs = np.array(list(itertools.combinations(range(noise_model.horizon + 1), 2)))
+    exact = ((rows[pairs[:, 1]] - rows[pairs[:, 0]]) ** 2) @ noise_variances(noise_model, encoder)
+    assert np.allclose(noise_model.range_variances(pairs[:, 0], pairs[:, 1]), exact, rtol=1e-9)
+    assert noise_model.range_variances(np.array([1]), np.array([1])).tolist() == pytest.approx([0], abs=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=NAMES)
-def test_the_variance_of_any_question_is_that_of_the_matrices(law):
-    decoder, encoder = factors(law)
-    for n_bins in {1, law.horizon // 2 + 1, law.horizon}:
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=NAMES)
+def test_the_variance_of_any_question_is_that_of_the_matrices(noise_model):
+    decoder, encoder = factors(noise_model)
+    for n_bins in {1, noise_model.horizon // 2 + 1, noise_model.horizon}:
         weights = np.random.default_rng(n_bins).normal(size=(n_bins, 3))
         padded = np.concatenate([weights, np.zeros((1, 3))])
         on_totals = padded[:-1] - padded[1:]
-        exact = noise_variances(law, encoder) @ (decoder[:n_bins].T @ on_totals) ** 2
-        assert np.allclose((law.loads(weights) ** 2).sum(axis=0), exact, rtol=1e-9)
+        exact = noise_variances(noise_model, encoder) @ (decoder[:n_bins].T @ on_totals) ** 2
+        assert np.allclose((noise_model.loads(weights) ** 2).sum(axis=0), exact, rtol=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=NAMES)
-def test_laws_travel_as_plain_data(law):
-    assert continual_noise_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=NAMES)
+def test_noise_models_travel_as_plain_data(noise_model):
+    assert continual_noise_from_dict(json.loads(json.dumps(noise_model.to_dict()))) == noise_model
 
 
-def test_a_damaged_law_is_refused():
-    content = LAWS[0].to_dict()
+def test_a_damaged_noise_model_is_refused():
+    content = NOISE_MODELS[0].to_dict()
     for broken in ({**content, "horizon": 2.5}, {**content, "kind": "x"}, {"kind": content["kind"]}, {}):
         with pytest.raises(FormatError):
             continual_noise_from_dict(broken)
@@ -150,11 +152,11 @@ def test_a_damaged_law_is_refused():
 def test_ranges_that_run_backward_or_beyond_are_refused():
     for first, stop in ((3, 2), (-1, 2), (0, 38)):
         with pytest.raises(SettingError):
-            LAWS[0].range_variances(np.array([first]), np.array([stop]))
+            NOISE_MODELS[0].range_variances(np.array([first]), np.array([stop]))
 
 
 def test_spans_and_ends_of_nested_trees_are_those_of_a_stack():
-    for tree in (law for law in LAWS if isinstance(law, NestedTree)):
+    for tree in (noise_model for noise_model in NOISE_MODELS if isinstance(noise_model, NestedTree)):
         totals = np.arange(1, tree.horizon + 1)
         stack: list[tuple[int, int]] = []
         stands_until = {}
@@ -168,15 +170,15 @@ def test_spans_and_ends_of_nested_trees_are_those_of_a_stack():
 
 
 def test_the_slack_of_a_buffered_root_is_in_its_noise():
-    law = LAWS[-1]
-    _, encoder = factors(law)
-    ideal = (encoder[:, 0] ** 2).sum() * law.grid**2 / (2 * law.cost.rho)
-    assert 1 < float(law.node_noise.parameter) / ideal < 1.001
+    noise_model = NOISE_MODELS[-1]
+    _, encoder = factors(noise_model)
+    ideal = (encoder[:, 0] ** 2).sum() * noise_model.grid**2 / (2 * noise_model.cost.rho)
+    assert 1 < float(noise_model.node_noise.parameter) / ideal < 1.001
 
 
-@pytest.mark.parametrize("law", CONTINUAL_NOISE.values(), ids=CONTINUAL_NOISE)
-def test_every_law_promises_privacy_error_cost_and_names_its_reference(law):
-    promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", law.__doc__, re.MULTILINE)
+@pytest.mark.parametrize("noise_model", CONTINUAL_NOISE.values(), ids=CONTINUAL_NOISE)
+def test_every_noise_model_promises_privacy_error_cost_and_names_its_reference(noise_model):
+    promises = re.findall(r"^\s*(Privacy|Error|Cost|Reference):\s+\S", noise_model.__doc__, re.MULTILINE)
     assert promises == ["Privacy", "Error", "Cost", "Reference"]
 
 
@@ -222,7 +224,7 @@ def test_noise_beyond_64_bits_is_refused_before_it_is_drawn():
 )
 def test_exponentials_that_are_not_in_order_or_grow_are_refused(changed):
     with pytest.raises(SettingError):
-        replace(LAWS[-1], **changed)
+        replace(NOISE_MODELS[-1], **changed)
 
 
 def test_labels_too_few_or_too_long_are_refused():

@@ -19,7 +19,7 @@ from tacit.privacy.cost import Cost
 from tacit.release.noise_kinds import noise_from_dict
 
 N_BINS = 60
-LAWS = [
+NOISE_MODELS = [
     KaryTree.binary(N_BINS, Cost.pure(1.0)),
     SmoothTree(N_BINS, Cost.pure(6.0), zeros=2, ones=10),
     RefinedTree(N_BINS, Cost.pure(1.0), (4, 4)),
@@ -30,45 +30,45 @@ LAWS = [
 ]
 
 
-def name(law):
-    return law.kind
+def name(noise_model):
+    return noise_model.kind
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name)
-def test_any_question_has_the_variance_of_its_places_together(law):
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
+def test_any_question_has_the_variance_of_its_places_together(noise_model):
     weights = np.random.default_rng(1).normal(size=(N_BINS, 4))
     weights[:, 2] = weights[:, 1]
-    apart = [FactorizationNoise(law, (N_BINS, 1)).variance(weights[:, place : place + 1]) for place in range(4)]
-    assert FactorizationNoise(law, (N_BINS, 4)).variance(weights) == pytest.approx(sum(apart))
+    apart = [FactorizationNoise(noise_model, (N_BINS, 1)).variance(weights[:, place : place + 1]) for place in range(4)]
+    assert FactorizationNoise(noise_model, (N_BINS, 4)).variance(weights) == pytest.approx(sum(apart))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name)
-def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(law):
-    noise = FactorizationNoise(law, (N_BINS, 3))
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
+def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(noise_model):
+    noise = FactorizationNoise(noise_model, (N_BINS, 3))
     fine = Grouping(np.arange(N_BINS), np.arange(3), (N_BINS, 3))
     assert np.allclose(noise.standard_errors(), errors_of_questions(noise, fine))
     weeks = Grouping(np.arange(N_BINS) // 7, np.array([0, 1, 0]), (9, 2))
     scattered = Grouping(np.arange(N_BINS) % 3, np.array([0, 1, 0]), (3, 2))
-    for image in (weeks, scattered):
-        assert np.allclose(noise.image_errors(image), errors_of_questions(noise, image))
-        coarse = noise.coarsen(image.time_groups, image.place_groups, image.shape)
-        assert np.allclose(coarse.standard_errors(), noise.image_errors(image))
+    for grouping in (weeks, scattered):
+        assert np.allclose(noise.sum_errors(grouping), errors_of_questions(noise, grouping))
+        coarse = noise.coarsen(grouping.time_groups, grouping.place_groups, grouping.shape)
+        assert np.allclose(coarse.standard_errors(), noise.sum_errors(grouping))
     values = np.full(weeks.shape, 500.0)
-    lower, upper = noise.image_intervals(values, weeks, 0.9)
+    lower, upper = noise.sum_intervals(values, weeks, 0.9)
     asked_lower, asked_upper = intervals_of_questions(noise, values, weeks, 0.9)
     assert (lower <= asked_lower + 1e-9).all()
     assert (upper >= asked_upper - 1e-9).all()
     assert (upper - lower <= 1.12 * (asked_upper - asked_lower) + 2).all()
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name)
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_intervals_cover_what_they_say(law, level, seed):
+def test_intervals_cover_what_they_say(noise_model, level, seed):
     """Coverage lies within half a point below and two points above the level; 40,000 streams."""
     n_streams = 40_000
-    engine = engine_of(law, NodeDraws(seed.to_bytes(32, "little"), n_streams))
-    noise = engine.advance(engine.start(), 0, np.zeros((N_BINS, n_streams), np.int64))[1] / law.grid
-    model = FactorizationNoise(law, (N_BINS, 1))
+    engine = engine_of(noise_model, NodeDraws(seed.to_bytes(32, "little"), n_streams))
+    noise = engine.advance(engine.start(), 0, np.zeros((N_BINS, n_streams), np.int64))[1] / noise_model.grid
+    model = FactorizationNoise(noise_model, (N_BINS, 1))
     for first, stop in ((0, 1), (0, 37), (13, 14), (20, 55)):
         errors = noise[stop - 1] - (noise[first - 1] if first else 0)
         weights = np.zeros((N_BINS, 1))
@@ -77,13 +77,13 @@ def test_intervals_cover_what_they_say(law, level, seed):
         n_covered = np.count_nonzero((errors + 1e6 >= lower) & (errors + 1e6 <= upper))
         assert lower + upper == pytest.approx(2e6)
         assert_share(n_covered, n_streams, at_least=level - 0.005)
-        if law.grid > 1 and stop > first + 1:  # single nodes err by few distinct amounts
+        if noise_model.grid > 1 and stop > first + 1:  # single nodes err by few distinct amounts
             assert_share(n_covered, n_streams, at_most=min(level + 0.02, 1.0))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name)
-def test_the_model_travels_and_answers_alike(law):
-    noise = FactorizationNoise(law, (N_BINS, 2))
+@pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
+def test_the_model_travels_and_answers_alike(noise_model):
+    noise = FactorizationNoise(noise_model, (N_BINS, 2))
     again = noise_from_dict(json.loads(json.dumps(noise.to_dict())))
     weights = np.random.default_rng(4).integers(0, 2, (N_BINS, 2)).astype(float)
     assert again.interval(10.0, weights, 0.95) == noise.interval(10.0, weights, 0.95)
@@ -91,11 +91,11 @@ def test_the_model_travels_and_answers_alike(law):
 
 
 def test_a_question_of_another_shape_and_a_damaged_model_are_refused():
-    noise = FactorizationNoise(LAWS[0], (N_BINS, 2))
+    noise = FactorizationNoise(NOISE_MODELS[0], (N_BINS, 2))
     with pytest.raises(SettingError):
         noise.variance(np.ones((N_BINS, 3)))
     with pytest.raises(SettingError):
-        FactorizationNoise(LAWS[0], (N_BINS + 1, 2))
+        FactorizationNoise(NOISE_MODELS[0], (N_BINS + 1, 2))
     content = noise.to_dict()
     for broken in ({**content, "law": {}}, {**content, "shape": [1]}, {"kind": "factorization"}):
         with pytest.raises(FormatError):
@@ -103,9 +103,9 @@ def test_a_question_of_another_shape_and_a_damaged_model_are_refused():
 
 
 def test_a_range_of_a_long_stream_errs_as_two_totals_not_as_its_bins():
-    law = KaryTree.binary(N_BINS, Cost.pure(1.0))
-    decoder, _ = factors(law)
+    noise_model = KaryTree.binary(N_BINS, Cost.pure(1.0))
+    decoder, _ = factors(noise_model)
     weights = np.zeros((N_BINS, 1))
     weights[10:50] = 1
-    exact = ((decoder[49] - decoder[9]) ** 2).sum() * law.node_noise.variance
-    assert FactorizationNoise(law, (N_BINS, 1)).variance(weights) == pytest.approx(exact)
+    exact = ((decoder[49] - decoder[9]) ** 2).sum() * noise_model.node_noise.variance
+    assert FactorizationNoise(noise_model, (N_BINS, 1)).variance(weights) == pytest.approx(exact)

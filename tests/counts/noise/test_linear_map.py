@@ -25,17 +25,18 @@ IMAGE = Grouping(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 
 @pytest.mark.parametrize("private", [("place",), ("time",)])
 @pytest.mark.parametrize(
-    "law", [lambda k: UnaryDistribution(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetDistribution(k, 2, COIN // 8 * 7)]
+    "distribution",
+    [lambda k: UnaryDistribution(k, COIN // 4 * 3, COIN // 4), lambda k: SubsetDistribution(k, 2, COIN // 8 * 7)],
 )
-def test_the_fast_way_equals_asking_one_question_after_the_other(law, private):
+def test_the_fast_way_equals_asking_one_question_after_the_other(distribution, private):
     n_public, n_cells = (4, 3) if private == ("place",) else (3, 4)
     base = OracleNoise(
-        law(n_cells), np.arange(5, 5 + n_public), (4, 3), private, np.full((n_public, n_cells), 5 / n_cells)
+        distribution(n_cells), np.arange(5, 5 + n_public), (4, 3), private, np.full((n_public, n_cells), 5 / n_cells)
     )
-    np.testing.assert_allclose(base.image_errors(IMAGE), errors_of_questions(base, IMAGE))
+    np.testing.assert_allclose(base.sum_errors(IMAGE), errors_of_questions(base, IMAGE))
     values = np.array([[1.0, 6], [9, 4]])
     for fast, slow in zip(
-        base.image_intervals(values, IMAGE, 0.9), intervals_of_questions(base, values, IMAGE, 0.9), strict=True
+        base.sum_intervals(values, IMAGE, 0.9), intervals_of_questions(base, values, IMAGE, 0.9), strict=True
     ):
         np.testing.assert_allclose(fast, slow)
 
@@ -51,10 +52,10 @@ def test_a_linear_image_of_a_linear_image_is_one_of_the_finest_cells():
 
 
 def test_a_linear_image_of_any_kind_is_read_back():
-    image = LinearMap(NoStatedNoise("clipping is biased"), np.array([0, 0]), np.array([0]), (1, 1))
-    again = noise_from_dict(json.loads(json.dumps(image.to_dict())))
+    grouping = LinearMap(NoStatedNoise("clipping is biased"), np.array([0, 0]), np.array([0]), (1, 1))
+    again = noise_from_dict(json.loads(json.dumps(grouping.to_dict())))
     assert isinstance(again, LinearMap)
-    assert again.base == image.base
+    assert again.base == grouping.base
 
 
 def test_noise_nested_without_end_is_refused():

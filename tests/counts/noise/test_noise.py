@@ -54,12 +54,13 @@ def test_the_true_cells_bit_has_its_own_variance_where_the_coins_are_not_symmetr
     ("reports", "private"), [([10, 3, 7, 5], ("place",)), ([9, 12, 4], ("time",)), ([25], ("time", "place"))]
 )
 @pytest.mark.parametrize(
-    "law", [lambda k: UnaryDistribution(k, COIN - QUARTER, QUARTER), lambda k: ResponseDistribution(k, COIN // 2)]
+    "distribution",
+    [lambda k: UnaryDistribution(k, COIN - QUARTER, QUARTER), lambda k: ResponseDistribution(k, COIN // 2)],
 )
-def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, law, seed):
+def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, distribution, seed):
     """Public time, public place, or neither: coarse questions equal the same questions asked of the fine cells."""
     plain = noise_of(reports, (4, 3), private)
-    made = law(plain.law.n_cells)
+    made = distribution(plain.distribution.n_cells)
     counts = np.outer(reports, np.full(made.n_cells, 1 / made.n_cells)) if made.needs_counts else None
     fine = OracleNoise(made, plain.reports, plain.shape, private, counts)
     time_groups, place_groups = np.array([0, 0, 1, 1]), np.array([0, 1, 1])
@@ -237,21 +238,23 @@ def test_a_question_that_spans_all_that_is_private_is_answered_exactly():
         HadamardResponse.from_epsilon(epsilon=0.5, n_cells=5),
     ],
 )
-def test_sums_without_a_coin_law_are_covered_on_days_of_one_and_two_reports(made, truth, level):
+def test_sums_without_a_coin_distribution_are_covered_on_days_of_one_and_two_reports(made, truth, level):
     """By listing all reports with their exact probabilities."""
-    channel, law = made.channel(), made.law
+    channel, distribution = made.channel(), made.distribution
     n_bytes, weights = made.report_bytes, np.array([[1.0, 1, 1, 0, 0]])
     supports = {}
     for report in range(len(channel[0])):
         if any(row[report] for row in channel):
             bits = np.frombuffer(report.to_bytes(n_bytes, "little"), np.uint8)[None, :]
             supports[report] = made.statistics(bits, np.array([1]))[0]
-    noise = OracleNoise(law, np.array([len(truth)]), (1, 5), counts=np.full((1, 5), len(truth) / 5))
+    noise = OracleNoise(distribution, np.array([len(truth)]), (1, 5), counts=np.full((1, 5), len(truth) / 5))
     inside, covered = sum(cell < 3 for cell in truth), 0.0
     for reports in product(supports, repeat=len(truth)):
         chance = math.prod(float(channel[cell][report]) for cell, report in zip(truth, reports, strict=True))
         counts = sum(supports[report] for report in reports)
-        value = float((weights[0] * (counts - len(truth) * float(law.q))).sum() / float(law.p - law.q))
+        value = float(
+            (weights[0] * (counts - len(truth) * float(distribution.q))).sum() / float(distribution.p - distribution.q)
+        )
         lower, upper = noise.interval(value, weights, level)
         assert 0 <= lower <= upper <= len(truth)
         covered += chance * (lower - 1e-9 <= inside <= upper + 1e-9)
@@ -263,11 +266,13 @@ def test_sums_without_a_coin_law_are_covered_on_days_of_one_and_two_reports(made
 @pytest.mark.parametrize("n_reports", [1, 2, 5, 12])
 def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_summed, n_reports, level):
     """All numbers of true places in the box, all sums of supports with their exact probabilities."""
-    law = SubsetSelection.of_size(size, epsilon=1.0, n_cells=n_cells).law
-    noise = OracleNoise(law, np.array([n_reports]), (1, n_cells), counts=np.full((1, n_cells), n_reports / n_cells))
+    distribution = SubsetSelection.of_size(size, epsilon=1.0, n_cells=n_cells).distribution
+    noise = OracleNoise(
+        distribution, np.array([n_reports]), (1, n_cells), counts=np.full((1, n_cells), n_reports / n_cells)
+    )
     weights = (np.arange(n_cells) < n_summed)[None, :].astype(float)
-    laws = law.sum_distributions(n_summed)
-    one = {True: laws.inside, False: laws.outside}
+    distributions = distribution.sum_distributions(n_summed)
+    one = {True: distributions.inside, False: distributions.outside}
     for m in range(n_reports + 1):
         chances = {0: 1.0}
         for report in range(n_reports):
@@ -278,7 +283,7 @@ def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_su
             chances = after
         covered = 0.0
         for total, chance in chances.items():
-            value = (total - n_reports * n_summed * float(law.q)) / float(law.p - law.q)
+            value = (total - n_reports * n_summed * float(distribution.q)) / float(distribution.p - distribution.q)
             lower, upper = noise.interval(value, weights, level)
             covered += chance * (lower <= m <= upper)
         assert covered >= level - 1e-9
@@ -308,15 +313,15 @@ def test_sums_of_several_days_and_places_named_in_subsets_are_covered(seed):
 
 
 def test_days_asked_about_in_full_are_known_beside_those_asked_about_in_part():
-    law = SubsetSelection.of_size(2, epsilon=1.0, n_cells=5).law
-    noise = OracleNoise(law, np.array([40, 25, 9]), (3, 5), counts=np.full((3, 5), 5.0))
+    distribution = SubsetSelection.of_size(2, epsilon=1.0, n_cells=5).distribution
+    noise = OracleNoise(distribution, np.array([40, 25, 9]), (3, 5), counts=np.full((3, 5), 5.0))
     full, part = np.zeros((3, 5)), np.zeros((3, 5))
     full[0], part[1, :2] = 1, 1
     assert noise.interval(40.0, full, 0.9) == (40, 40)
     lower, upper = noise.interval(11.0, part, 0.9)
     assert noise.interval(51.0, full + part, 0.9) == (40 + lower, 40 + upper)
     assert noise.interval(0.0, np.zeros((3, 5)), 0.9) == (0, 0)
-    # days with different numbers of places have no exact law, and keep the cautious interval
+    # days with different numbers of places have no exact distribution, and keep the cautious interval
     mixed = part.copy()
     mixed[2, :3] = 1
     cautious = noise.interval(15.0, mixed, 0.9)

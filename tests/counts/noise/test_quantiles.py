@@ -1,4 +1,4 @@
-"""Limits of whole numbers: exact where their law can be listed."""
+"""Limits of whole numbers: exact where their distribution can be listed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_larger_poisson_number_is_covered_to_two_points(mean: float, level: fl
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_a_count_that_errs_by_one_at_most_is_covered_exactly_and_not_by_the_normal_law(level: float) -> None:
+def test_a_count_that_errs_by_one_at_most_is_covered_exactly_and_not_by_the_normal_distribution(level: float) -> None:
     """7 plus and minus one with a chance of about 7 % each, as at a large epsilon."""
     one = poisson(0.08)
     chances: dict[int, float] = {}
@@ -58,7 +58,7 @@ def test_one_of_two_whole_numbers_is_covered_exactly(level: float) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_law_as_skew_as_the_exponential_has_its_shortest_interval(level: float) -> None:
+def test_a_distribution_as_skew_as_the_exponential_has_its_shortest_interval(level: float) -> None:
     """It begins at 0: small places, whose shares are about so uncertain, are not ruled out for being small."""
     mean = 1000.0
     lower, upper = limits(mean, mean**2, 2 * mean**3, level)
@@ -68,7 +68,7 @@ def test_a_law_as_skew_as_the_exponential_has_its_shortest_interval(level: float
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("shape", [2.5, 4.0, 25.0])
-def test_shortest_intervals_of_gamma_laws_hold_the_level_and_their_ends_are_equally_likely(
+def test_shortest_intervals_of_gamma_distributions_hold_the_level_and_their_ends_are_equally_likely(
     level: float, shape: float
 ) -> None:
     lower, upper = limits(1000 * shape, 1e6 * shape, 2e9 * shape, level)
@@ -82,7 +82,7 @@ def test_shortest_intervals_of_gamma_laws_hold_the_level_and_their_ends_are_equa
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_law_skew_to_the_left_has_the_mirrored_interval(level: float) -> None:
+def test_a_distribution_skew_to_the_left_has_the_mirrored_interval(level: float) -> None:
     lower, upper = limits(0.0, 1e6, 1e9, level)
     assert limits(0.0, 1e6, -1e9, level) == pytest.approx((-upper, -lower))
 

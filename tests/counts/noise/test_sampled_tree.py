@@ -109,7 +109,7 @@ def test_simulated_ranges_err_as_stated(seed):
 
 @pytest.mark.parametrize(("n_reports", "epsilon"), [(FEW_REPORTS, 1.0), (FEW_REPORTS, 4.0), (40, 1.0), (3, 2.0)])
 def test_intervals_cover_the_truth_at_least_about_as_often_as_stated(n_reports, epsilon, seed):
-    """1,200 questions at 90 %; those of one draw hang together, so 100 draws count: 6.5 standard deviations below."""
+    """1,200 questions at 90 %; those of one draw are correlated, so 100 draws count: 6.5 standard deviations below."""
     rng, hits = np.random.default_rng(seed), []
     for draw in range(100):
         shares = rng.dirichlet(np.full(24, rng.choice([0.1, 5.0])))

@@ -69,14 +69,14 @@ def test_sums_of_cells_at_once_equal_single_questions(noise, groups):
     other = np.array([0, 1, 0, 1])[: noise.shape[1 if noise.axis == "time" else 0]]
     time, place = (by_bin, other) if noise.axis == "time" else (other, by_bin)
     shape = (3, 2) if noise.axis == "time" else (2, 3)
-    image = noise.coarsen(time, place, shape)
+    grouping = noise.coarsen(time, place, shape)
     values = np.random.default_rng(4).normal(50, 30, shape)
-    lower, upper = image.intervals(values, 0.8)
+    lower, upper = grouping.intervals(values, 0.8)
     for where in np.ndindex(shape):
         weights = np.zeros(shape)
         weights[where] = 1
-        assert_allclose(image.standard_errors()[where] ** 2, image.variance(weights))
-        assert_allclose((lower[where], upper[where]), image.interval(values[where], weights, 0.8))
+        assert_allclose(grouping.standard_errors()[where] ** 2, grouping.variance(weights))
+        assert_allclose((lower[where], upper[where]), grouping.interval(values[where], weights, 0.8))
 
 
 def test_ranges_at_once_equal_single_questions():
@@ -115,8 +115,8 @@ def test_a_noise_read_back_answers_the_same(noise):
     weights = np.random.default_rng(6).normal(size=noise.shape)
     assert again.variance(weights) == noise.variance(weights)
     assert again.interval(3.0, weights, 0.9) == noise.interval(3.0, weights, 0.9)
-    image = noise.coarsen(np.zeros(noise.shape[0], int), np.zeros(noise.shape[1], int), (1, 1))
-    assert isinstance(noise_from_dict(json.loads(json.dumps(image.to_dict()))), LinearMap)
+    grouping = noise.coarsen(np.zeros(noise.shape[0], int), np.zeros(noise.shape[1], int), (1, 1))
+    assert isinstance(noise_from_dict(json.loads(json.dumps(grouping.to_dict()))), LinearMap)
 
 
 def test_damaged_noise_is_refused():
@@ -141,7 +141,7 @@ def test_settings_that_do_not_fit_are_refused():
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
-def test_quantiles_are_laplaces_the_normal_laws_and_between(level):
+def test_quantiles_are_laplaces_the_normal_distributions_and_between(level):
     laplace, normal = math.log(1 / (1 - level)) / math.sqrt(2), stats.norm.ppf((1 + level) / 2)
     assert_allclose(quantile_factors(np.array([3.0, 0.0]), level), [laplace, normal], rtol=3e-4)
     # four equal Laplace variables: the difference of two gamma variables of shape 4, by its density's closed form
@@ -161,14 +161,14 @@ def test_intervals_of_flat_counts_cover_exactly_what_they_must(n_cells, rate, le
 
     Where nearly all noise is 0 it may be one more.
     """
-    law = DiscreteLaplace(Fraction(rate))
-    noise = TreeNoise(Hierarchy.of_levels([], 8), (None, law), (8, 1))
+    distribution = DiscreteLaplace(Fraction(rate))
+    noise = TreeNoise(Hierarchy.of_levels([], 8), (None, distribution), (8, 1))
     weights = np.zeros((8, 1))
     weights[:n_cells] = 1
     reach = noise.interval(10_000.0, weights, level)[1] - 10_000
     assert reach == round(reach)
     z = np.arange(-2000, 2001)
-    mass = np.exp(-float(law.rate) * abs(z))
+    mass = np.exp(-float(distribution.rate) * abs(z))
     total = np.array([1.0])
     for _ in range(n_cells):
         total = np.convolve(total, mass / mass.sum())
@@ -184,10 +184,10 @@ N_DRAWS = 60_000
 def simulated_answers(noise: TreeNoise, weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Errors of a question: noise drawn for every node that has a say in it."""
     on_nodes, errors = noise.fusion.node_weights(weights[:, 0]), np.zeros(n)
-    for level, law in enumerate(noise.laws):
-        if law is None:
+    for level, distribution in enumerate(noise.distributions):
+        if distribution is None:
             continue
-        heads = 1 - math.exp(-float(law.rate))
+        heads = 1 - math.exp(-float(distribution.rate))
         for weight in on_nodes[noise.hierarchy.level_slice(level)]:
             if abs(weight) > 1e-9:
                 errors += weight * (rng.geometric(heads, n) - rng.geometric(heads, n))
@@ -199,8 +199,8 @@ def simulated_answers(noise: TreeNoise, weights: np.ndarray, n: int, rng: np.ran
 @pytest.mark.parametrize("epsilon", ["1/2", "2"])
 def test_intervals_of_fused_trees_cover_what_they_say(epsilon, first, stop, level, seed):
     """Coverage lies within 0.3 points below and 1.5 points above the level; 60,000 draws of each."""
-    law = DiscreteLaplace(Fraction(epsilon) / 3)
-    noise = TreeNoise(Hierarchy.of_degree(64, 4), (None, law, law, law), (64, 1))
+    distribution = DiscreteLaplace(Fraction(epsilon) / 3)
+    noise = TreeNoise(Hierarchy.of_degree(64, 4), (None, distribution, distribution, distribution), (64, 1))
     weights = np.zeros((64, 1))
     weights[first:stop] = 1
     errors = simulated_answers(noise, weights, N_DRAWS, np.random.default_rng(seed))
@@ -217,8 +217,8 @@ def test_the_normal_interval_of_one_node_would_be_caught(seed):
 
 
 def test_noise_that_is_mostly_zero_is_covered_too(seed):
-    law = DiscreteLaplace(Fraction(3))
-    noise = TreeNoise(Hierarchy.of_degree(16, 4), (None, law, law), (16, 1))
+    distribution = DiscreteLaplace(Fraction(3))
+    noise = TreeNoise(Hierarchy.of_degree(16, 4), (None, distribution, distribution), (16, 1))
     rng = np.random.default_rng(seed)
     for first, stop in ((0, 1), (0, 4), (2, 7)):
         weights = np.zeros((16, 1))

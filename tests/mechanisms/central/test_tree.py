@@ -37,16 +37,16 @@ def test_the_levels_cost_exactly_what_the_plan_states(name, budget, most):
     unit = "event" if most == 1 else "user-day"
     plan = central_plan_for(doubs("town"), mechanism=name, unit=unit, most=most, **budget)
     mechanism = central_mechanism_of(plan)
-    laws = [law for law in mechanism.laws if law is not None]
+    distributions = [distribution for distribution in mechanism.distributions if distribution is not None]
     if "delta" in budget:
         # zCDP of a level: m^2 / (2 variance); levels compose
-        paid = sum(Fraction(most**2) / (2 * law.parameter) for law in laws)
-        assert all(isinstance(law, DiscreteGaussian) for law in laws)
+        paid = sum(Fraction(most**2) / (2 * distribution.parameter) for distribution in distributions)
+        assert all(isinstance(distribution, DiscreteGaussian) for distribution in distributions)
         assert paid == Fraction(plan.rho)
         assert Cost.zcdp(plan.rho).epsilon_at(plan.delta) <= plan.epsilon
     else:
-        paid = sum(law.rate * most for law in laws)
-        assert all(isinstance(law, DiscreteLaplace) for law in laws)
+        paid = sum(distribution.rate * most for distribution in distributions)
+        assert all(isinstance(distribution, DiscreteLaplace) for distribution in distributions)
         assert paid == Fraction(plan.epsilon)
 
 
@@ -55,7 +55,7 @@ def test_one_event_lies_in_one_node_of_each_measured_level_of_one_tree(name):
     domain = doubs("town", "2018-01-10")
     plan = central_plan_for(domain, epsilon=1.0, mechanism=name)
     mechanism = central_mechanism_of(plan)
-    n_measured = sum(law is not None for law in mechanism.laws)
+    n_measured = sum(distribution is not None for distribution in mechanism.distributions)
     generator = np.random.default_rng(0)
     for _ in range(20):
         one = np.zeros(domain.shape, np.int64)
@@ -64,8 +64,8 @@ def test_one_event_lies_in_one_node_of_each_measured_level_of_one_tree(name):
         nodes = mechanism.hierarchy.sum_leaves(leaves if mechanism.order is None else leaves[mechanism.order])
         touched = [
             int(np.abs(nodes[mechanism.hierarchy.level_slice(level)]).sum())
-            for level, law in enumerate(mechanism.laws)
-            if law is not None
+            for level, distribution in enumerate(mechanism.distributions)
+            if distribution is not None
         ]
         assert touched == [1] * n_measured
 
@@ -76,7 +76,7 @@ def test_a_plan_makes_the_same_mechanism_after_a_file(name, tmp_path):
     plan.write(tmp_path / "plan.toml")
     again = Plan.read(tmp_path / "plan.toml")
     assert again.fingerprint == plan.fingerprint
-    assert central_mechanism_of(again).laws == central_mechanism_of(plan).laws
+    assert central_mechanism_of(again).distributions == central_mechanism_of(plan).distributions
 
 
 @pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
@@ -101,7 +101,9 @@ def test_the_error_of_a_sum_is_what_the_noise_says(seed):
     variance = estimate.noise.variance(weights)
     # the kurtosis of a sum of Laplace noises is at most that of one
     assert_variance(errors, variance, excess_kurtosis=3.0)
-    assert abs(errors.mean()) < 7 * np.sqrt(variance / errors.size)  # beyond lies less than 1e-11 of a normal law
+    assert abs(errors.mean()) < 7 * np.sqrt(
+        variance / errors.size
+    )  # beyond lies less than 1e-11 of a normal distribution
 
 
 def test_intervals_of_every_mechanism_cover():

@@ -72,7 +72,7 @@ def test_answers_are_ranges_with_their_errors(cost):
     value = history.counts(np.array([2]), np.array([20]))[0, [0, 1]].sum()
     assert found.value == value
     assert found.standard_error**2 == pytest.approx(
-        2 * history.stream.law.range_variances(np.array([2]), np.array([20]))[0]
+        2 * history.stream.noise_model.range_variances(np.array([2]), np.array([20]))[0]
     )
     assert found.lower <= value <= found.upper
     assert found.is_simulation
@@ -147,7 +147,7 @@ def test_bins_beyond_the_horizon_are_refused():
 
 def test_the_end_of_the_time_axis_is_the_horizon():
     ended = counter(horizon=None, domain=Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of(PLACES)))
-    assert ended.stream.law.horizon == ended.stream.n_bins == 31
+    assert ended.stream.noise_model.horizon == ended.stream.n_bins == 31
 
 
 @pytest.mark.parametrize(("first", "stop"), [(3, 2), (-1, 3), (0, 51), (51, 51)])
@@ -176,20 +176,20 @@ def test_the_state_of_another_counter_is_refused():
         Counter(counter().stream, bytes(32))
 
 
-def test_a_law_must_cost_what_was_spent():
+def test_a_noise_model_must_cost_what_was_spent():
     with pytest.raises(SettingError, match="must cost what was spent"):
-        counter(law=KaryTree.binary(10, Cost.pure(2.0)))
+        counter(noise_model=KaryTree.binary(10, Cost.pure(2.0)))
 
 
 def test_the_unit_of_privacy_scales_the_noise():
-    once, thrice = counter().stream.law, counter(unit=Unit.user_day(most=3)).stream.law
+    once, thrice = counter().stream.noise_model, counter(unit=Unit.user_day(most=3)).stream.noise_model
     ends = np.zeros(1, np.int64), np.array([100])
     assert thrice.range_variances(*ends)[0] == pytest.approx(9 * once.range_variances(*ends)[0], rel=0.03)
     hours = Domain(TimeAxis.between("2018-01-01", None, step="hour"), PlaceAxis.of(PLACES))
     with pytest.raises(SettingError, match="day or longer"):
         counter(unit=Unit.user_day(most=3), domain=hours)
     with pytest.raises(SettingError, match="counts of a"):
-        counter(law=KaryTree.binary(10, Cost.pure(1.0)), unit=Unit.user_day(most=3))
+        counter(noise_model=KaryTree.binary(10, Cost.pure(1.0)), unit=Unit.user_day(most=3))
 
 
 def test_states_and_counters_never_show_what_they_hold():

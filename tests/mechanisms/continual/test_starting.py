@@ -22,7 +22,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-LAW = pick(Cost.pure(1.0), 100)
+NOISE_MODEL = pick(Cost.pure(1.0), 100)
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -33,7 +33,7 @@ def opened(folder, name="visits.counter") -> CounterFiles:
 
 def begin(folder, name="visits.counter", data_set="visits", **settings) -> CounterFiles:
     there = opened(folder, name)
-    start_counter(there, LAW, DOMAIN, data_set=data_set, unit=Unit("event"), **settings)
+    start_counter(there, NOISE_MODEL, DOMAIN, data_set=data_set, unit=Unit("event"), **settings)
     return there
 
 
@@ -118,15 +118,15 @@ def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_publish
 def test_two_counters_of_one_spend_count_the_same_or_not_at_all(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     place = place_of(tmp_path / "visits.counter")
-    spend = ledger.spend(data_set="v", release="c", cost=LAW.cost, days=None, input_digest=place)
-    made = Counter.start(spend, DOMAIN, law=LAW, place=place)
+    spend = ledger.spend(data_set="v", release="c", cost=NOISE_MODEL.cost, days=None, input_digest=place)
+    made = Counter.start(spend, DOMAIN, noise_model=NOISE_MODEL, place=place)
     with pytest.raises(SettingError, match="other counts"):
-        Counter.start(spend, DOMAIN, law=LAW, place=place_of(tmp_path / "other.counter"))
+        Counter.start(spend, DOMAIN, noise_model=NOISE_MODEL, place=place_of(tmp_path / "other.counter"))
     one, other = opened(tmp_path), opened(tmp_path, "other.counter")
     for there in (one, other):
         there.create(made, spend=spend)
     with pytest.raises(SettingError, match="finished"):
-        Counter.start(spend, DOMAIN, law=LAW, place=place)
+        Counter.start(spend, DOMAIN, noise_model=NOISE_MODEL, place=place)
     first = one.add([[1, 2, 3], [4, 5, 6]])
     with pytest.raises(AlreadyReleased, match="2018-01-01 was counted before"):
         other.add([[1, 2, 4]])
@@ -155,9 +155,9 @@ def test_a_real_counter_goes_on_only_with_a_ledger(tmp_path):
 def test_a_simulation_whose_start_was_interrupted_is_completed(tmp_path):
     there = files(tmp_path)
     with pytest.raises(SettingError, match="counter already"):
-        start_counter(there, LAW, DOMAIN, data_set="v", unit=Unit("event"), seed=5)
+        start_counter(there, NOISE_MODEL, DOMAIN, data_set="v", unit=Unit("event"), seed=5)
     there.history_path.unlink()
-    stream, spend = start_counter(there, LAW, DOMAIN, data_set="v", unit=Unit("event"), seed=5)
+    stream, spend = start_counter(there, NOISE_MODEL, DOMAIN, data_set="v", unit=Unit("event"), seed=5)
     assert spend is None
     assert stream == there.history().stream
 
@@ -165,7 +165,7 @@ def test_a_simulation_whose_start_was_interrupted_is_completed(tmp_path):
 def test_a_series_of_one_place_is_known_again_by_its_numbers(tmp_path):
     domain = Domain(TimeAxis.between("2018-01-01", None), PlaceAxis.of(["all"]))
     there = opened(tmp_path)
-    start_counter(there, LAW, domain, data_set="visits", unit=Unit("event"))
+    start_counter(there, NOISE_MODEL, domain, data_set="visits", unit=Unit("event"))
     there.add([[12], [0], [7]])
     with pytest.raises(UndeclaredCopy, match="known as visits"):
         central_flat(1.0, ["2018-01-01", "2018-01-03"], [12, 7], ledger=there.ledger, data_set="renamed")

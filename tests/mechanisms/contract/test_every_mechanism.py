@@ -64,9 +64,12 @@ def test_a_plan_carries_all_that_a_device_must_know(name, epsilon):
 
 
 @pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if not entry.is_tree])
-def test_the_law_has_the_stated_odds(name):
-    """No law can support the truth more than exp(epsilon) times as often as another cell."""
+def test_the_distribution_has_the_stated_odds(name):
+    """No distribution can support the truth more than exp(epsilon) times as often as another cell."""
     for epsilon in EPSILONS:
-        law = MECHANISMS[name].from_epsilon(epsilon, 17).law
-        odds = float(law.p / law.q), float((1 - law.q) / (1 - law.p)) if law.p < 1 else 1.0
+        distribution = MECHANISMS[name].from_epsilon(epsilon, 17).distribution
+        odds = (
+            float(distribution.p / distribution.q),
+            float((1 - distribution.q) / (1 - distribution.p)) if distribution.p < 1 else 1.0,
+        )
         assert max(odds) <= math.exp(epsilon) * (1 + 1e-9)

@@ -53,11 +53,11 @@ def test_the_channel_adds_up_and_gives_the_stated_epsilon_exactly(response):
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_the_channel_has_the_laws_p_and_q_for_every_pair_of_cells(response):
+def test_the_channel_has_the_distributions_p_and_q_for_every_pair_of_cells(response):
     for cell, row in enumerate(response.channel()):
         for other in range(response.n_cells):
             chance = sum(share for column, share in enumerate(row) if supports(column, other))
-            assert chance == (response.law.p if other == cell else response.law.q)
+            assert chance == (response.distribution.p if other == cell else response.distribution.q)
 
 
 @pytest.mark.parametrize("response", RESPONSES)
@@ -85,7 +85,7 @@ def test_the_realized_epsilon_equals_the_one_asked_for_and_never_exceeds_it(epsi
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_reports_have_the_channels_law(response, seed):
+def test_reports_have_the_channels_distribution(response, seed):
     check_reports(response, seed=seed, false_failure=1e-9)
 
 
@@ -118,7 +118,7 @@ def test_compiled_and_plain_kernels_give_the_same_bytes_from_the_same_seed(n_cel
 
 
 @pytest.mark.parametrize("n_cells", [2, 17, 300, 70_000])
-def test_one_at_a_time_and_millions_share_one_law(n_cells, seed):
+def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     """Single reports and a batch: the true cell and another one are supported as often as p and q say, both ways."""
     response = HadamardResponse(n_cells, COIN // 4)
     cell, other, n_single, n_many = n_cells - 1, 0, 2_000, 300_000
@@ -127,14 +127,14 @@ def test_one_at_a_time_and_millions_share_one_law(n_cells, seed):
     many = response.randomize(np.full(n_many, cell), randomness=SeededRandomness(seed + 1))
     for rows in (single, many):
         counts = response.statistics(rows, np.array([len(rows)]))[0]
-        for j, chance in ((cell, response.law.p), (other, response.law.q)):
+        for j, chance in ((cell, response.distribution.p), (other, response.distribution.q)):
             assert_frequencies([counts[j], len(rows) - counts[j]], [chance, 1 - chance], false_failure=1e-11)
 
 
 def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcomes():
     """Three events in three cells, all 4**3 outcomes with their exact probabilities."""
     response, truth = HadamardResponse(n_cells=3, keep=COIN // 3), [0, 0, 2]
-    channel, p, q = response.channel(), response.law.p, response.law.q
+    channel, p, q = response.channel(), response.distribution.p, response.distribution.q
     weights, counts = [1, 2, -1], [2, 0, 1]
     mean = square = Fraction(0)
     for columns in product(range(4), repeat=3):
@@ -145,37 +145,39 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
         mean += chance * value
         square += chance * value**2
     assert mean == sum(w * c for w, c in zip(weights, counts, strict=True))
-    per_report = response.law.variances(np.array(weights, float))
+    per_report = response.distribution.variances(np.array(weights, float))
     assert float(square - mean**2) == pytest.approx(float(np.array(counts) @ per_report), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_cells", [2, 3, 4, 7, 8, 20])
 @pytest.mark.parametrize("keep", [COIN // 5, COIN - COIN // 100])
-def test_the_law_gives_the_variance_that_listing_all_columns_gives(n_cells, keep):
+def test_the_distribution_gives_the_variance_that_listing_all_columns_gives(n_cells, keep):
     response = HadamardResponse(n_cells, keep)
     weights = np.random.default_rng(n_cells).integers(-3, 4, n_cells)
-    gap = response.law.p - response.law.q
+    gap = response.distribution.p - response.distribution.q
     listed = []
     for row in response.channel():
         says = [sum(int(w) for v, w in enumerate(weights) if supports(y, v)) for y in range(len(row))]
         mean = sum(chance * value for chance, value in zip(row, says, strict=True))
         listed.append(sum(chance * (value - mean) ** 2 for chance, value in zip(row, says, strict=True)) / gap**2)
-    np.testing.assert_allclose(response.law.variances(weights.astype(float)), np.array(listed, float), rtol=1e-9)
+    np.testing.assert_allclose(
+        response.distribution.variances(weights.astype(float)), np.array(listed, float), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_a_cells_variance_is_the_formula(epsilon):
     response = HadamardResponse.from_epsilon(epsilon=epsilon, n_cells=17)
-    per_report = response.law.variances(np.eye(17)[3])
+    per_report = response.distribution.variances(np.eye(17)[3])
     kept = math.tanh(epsilon / 2)
     expected = np.full(17, 1 / kept**2)
     expected[3] -= 1
     np.testing.assert_allclose(per_report, expected, rtol=1e-9)
 
 
-def test_a_law_survives_its_plain_data():
-    law = HadamardDistribution(1000, COIN // 3)
-    assert distribution_from_dict(law.to_dict()) == law
+def test_a_distribution_survives_its_plain_data():
+    distribution = HadamardDistribution(1000, COIN // 3)
+    assert distribution_from_dict(distribution.to_dict()) == distribution
 
 
 def test_large_simulations_meet_the_truth(seed):

@@ -147,7 +147,7 @@ def test_a_power_of_two_costs_what_is_stated():
 
 
 @pytest.mark.parametrize("hashing", HASHINGS)
-def test_reports_have_the_channels_law(hashing, seed):
+def test_reports_have_the_channels_distribution(hashing, seed):
     check_reports(hashing, seed=seed, false_failure=1e-9)
 
 
@@ -191,7 +191,7 @@ def test_every_report_has_the_same_length_whatever_the_value(n_cells):
 
 
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
-def test_one_at_a_time_and_millions_share_one_law(n_cells, seed):
+def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     hashing = LocalHashing.from_epsilon(epsilon=1.5, n_cells=n_cells)
     cell, n_single, n_many = n_cells - 1, 2_000, 300_000
     source = SeededRandomness(seed)
@@ -224,13 +224,13 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
     mean = sum(question(key) * chance for key, chance in outcomes.items())
     variance = sum((question(key) - mean) ** 2 * chance for key, chance in outcomes.items())
     assert mean == sum(w * truth.count(j) for j, w in enumerate(weights))
-    per_report = hashing.law.variances(np.array(weights, float))
+    per_report = hashing.distribution.variances(np.array(weights, float))
     assert sum(per_report[u] for u in truth) == pytest.approx(float(variance), rel=1e-12)
 
 
 @pytest.mark.parametrize("hashing", [*HASHINGS, LocalHashing(7, 1, QUARTER), LocalHashing(13, 3, QUARTER)])
 @pytest.mark.parametrize("question", ["one", "all", "some", "mixed"])
-def test_the_law_gives_the_variance_of_the_listed_reports(hashing, question):
+def test_the_distribution_gives_the_variance_of_the_listed_reports(hashing, question):
     k = hashing.n_cells
     weights = {
         "one": [1] + [0] * (k - 1),
@@ -238,7 +238,7 @@ def test_the_law_gives_the_variance_of_the_listed_reports(hashing, question):
         "some": [v % 2 for v in range(k)],
         "mixed": [(v * v) % 7 - 3 for v in range(k)],
     }[question]
-    by_law = hashing.law.variances(np.array(weights, float))
+    by_distribution = hashing.distribution.variances(np.array(weights, float))
     for u in range(k):
         sums = [
             (chance, sum(w for w, s in zip(weights, supports, strict=True) if s))
@@ -246,11 +246,11 @@ def test_the_law_gives_the_variance_of_the_listed_reports(hashing, question):
         ]
         mean = sum(chance * total for chance, total in sums)
         variance = sum(chance * (total - mean) ** 2 for chance, total in sums) / (hashing.p - hashing.q) ** 2
-        assert by_law[u] == pytest.approx(float(variance), rel=1e-10, abs=1e-12)
+        assert by_distribution[u] == pytest.approx(float(variance), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize(("n_cells", "bits"), [(40, 1), (64, 2), (50, 4), (20, 6), (33, 7)])
-def test_the_law_gives_the_variance_of_the_family_in_blocks_too(n_cells, bits, monkeypatch):
+def test_the_distribution_gives_the_variance_of_the_family_in_blocks_too(n_cells, bits, monkeypatch):
     monkeypatch.setattr("tacit.counts.oracle_distributions.hashing._NUMBERS_AT_ONCE", 1 << 7)
     hashing = LocalHashing(n_cells, bits, QUARTER)
     weights = np.random.default_rng(n_cells).normal(size=n_cells)
@@ -259,25 +259,25 @@ def test_the_law_gives_the_variance_of_the_family_in_blocks_too(n_cells, bits, m
     at_truth = np.take_along_axis(sums, values, axis=1)
     square = (kept * at_truth**2).mean(axis=0) + (1 - kept) * (sums**2).mean()
     mean = (kept * at_truth).mean(axis=0) + (1 - kept) * sums.mean()
-    by_law = hashing.law.variances(weights)
-    np.testing.assert_allclose(by_law, (square - mean**2) / float(hashing.p - hashing.q) ** 2, rtol=1e-10)
+    by_distribution = hashing.distribution.variances(weights)
+    np.testing.assert_allclose(by_distribution, (square - mean**2) / float(hashing.p - hashing.q) ** 2, rtol=1e-10)
 
 
 def test_the_variance_of_a_cell_is_the_textbook_one():
     hashing = LocalHashing.from_epsilon(epsilon=1.0, n_cells=100)
     p, q = float(hashing.p), float(hashing.q)
-    variances = hashing.law.variances(np.eye(100)[7])
+    variances = hashing.distribution.variances(np.eye(100)[7])
     others = np.delete(variances, 7)
     np.testing.assert_allclose(others, q * (1 - q) / (p - q) ** 2, rtol=1e-12)
     assert variances[7] == pytest.approx(p * (1 - p) / (p - q) ** 2, rel=1e-12)
 
 
 def test_supports_of_three_cells_are_not_independent():
-    """Why the law is computed from the family: treating cells as independent would understate this sum."""
+    """Why the distribution is computed from the family: treating cells as independent would understate this sum."""
     hashing = LocalHashing(n_cells=16, bits=2, keep=QUARTER)
     p, q = float(hashing.p), float(hashing.q)
     independent = (15 * q * (1 - q) + p * (1 - p)) / (p - q) ** 2
-    assert abs(hashing.law.variances(np.ones(16))[0] / independent - 1) > 0.05
+    assert abs(hashing.distribution.variances(np.ones(16))[0] / independent - 1) > 0.05
 
 
 def test_large_simulations_meet_the_truth(seed):
@@ -296,7 +296,7 @@ def test_large_simulations_meet_the_truth(seed):
     # cells of a day are correlated: count days, not cells
     assert abs((z**2).mean() - 1) < 8 * math.sqrt(2 / n_days)
     weights = np.array([1.0, 1, 1, 0, 0, -2, 0, 0, 1, 3])
-    exact = counts @ hashing.law.variances(weights)
+    exact = counts @ hashing.distribution.variances(weights)
     z = errors @ weights / np.sqrt(exact)
     assert abs((z**2).mean() - 1) < 8 * math.sqrt(2 / n_days)
     assert abs(z.mean()) < 7 / math.sqrt(n_days)
@@ -366,11 +366,11 @@ def test_a_channel_too_large_to_list_says_so():
         LocalHashing.from_epsilon(epsilon=1.0, n_cells=1000).channel()
 
 
-def test_the_law_survives_plain_data():
-    law = HashingDistribution(17, 2, QUARTER + 1)
-    assert distribution_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+def test_the_distribution_survives_plain_data():
+    distribution = HashingDistribution(17, 2, QUARTER + 1)
+    assert distribution_from_dict(json.loads(json.dumps(distribution.to_dict()))) == distribution
     with pytest.raises(FormatError):
-        distribution_from_dict(law.to_dict() | {"bits": 60})
+        distribution_from_dict(distribution.to_dict() | {"bits": 60})
 
 
 def test_the_polynomials_are_the_shared_ones():

@@ -67,7 +67,7 @@ def test_the_realized_epsilon_equals_the_one_asked_for_and_never_exceeds_it(epsi
 
 
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
-def test_reports_have_the_channels_law(histogram, seed):
+def test_reports_have_the_channels_distribution(histogram, seed):
     check_reports(histogram, seed=seed, false_failure=1e-9)
 
 
@@ -284,7 +284,9 @@ def test_weights_for_ranges_beat_uniform_ones_on_the_mean_over_all_ranges():
     def mean_variance(weights):
         histogram = HierarchicalHistogram.over(tree, epsilon=1.0, level_oracle=unary, weights=weights)
         reports = [round(total * chance / COIN) for chance in histogram.chances]
-        estimate = NodeEstimate(tree, np.zeros(tree.n_nodes), tuple(reports), tuple(o.law for o in histogram.oracles))
+        estimate = NodeEstimate(
+            tree, np.zeros(tree.n_nodes), tuple(reports), tuple(o.distribution for o in histogram.oracles)
+        )
         asked = [(first, stop) for first in range(27) for stop in range(first + 1, 28)]
         return np.mean([estimate.exact_variance(first, stop, counts) for first, stop in asked])
 

@@ -180,7 +180,7 @@ def test_moving_one_threshold_by_one_changes_the_channel_towards_privacy(encodin
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_first_reports_have_the_channels_law(encoding, seed):
+def test_first_reports_have_the_channels_distribution(encoding, seed):
     check_reports(encoding, seed=seed, false_failure=1e-9)
 
 
@@ -215,7 +215,7 @@ def test_one_device_keeps_its_permanent_bits_and_renews_the_others(seed):
     assert list(memo._rows) == [5, 6]
 
 
-def test_what_averaging_reveals_of_many_devices_has_the_permanent_law(seed):
+def test_what_averaging_reveals_of_many_devices_has_the_permanent_distribution(seed):
     """20,000 devices report 200 times each; rounding the averages gives their permanent bits, almost surely.
 
     A bit of 200 coins of 0.9 or 0.1 is on the wrong side of one half with probability below 1e-40.
@@ -355,8 +355,8 @@ def test_one_hot_estimates_are_unbiased_with_the_stated_variance_by_listing_all_
         mean = sum(question(key) * chance for key, chance in supports.items())
         variance = sum((question(key) - mean) ** 2 * chance for key, chance in supports.items())
         assert mean == 1 * 2 + 2 * 0 - 1 * 1
-        by_law = encoding.law.variances(np.array([1.0, 2.0, -1.0]))[truth].sum()
-        assert by_law == pytest.approx(float(variance), rel=1e-12)
+        by_distribution = encoding.distribution.variances(np.array([1.0, 2.0, -1.0]))[truth].sum()
+        assert by_distribution == pytest.approx(float(variance), rel=1e-12)
 
 
 def test_estimates_keep_their_noise_in_files():
@@ -408,7 +408,7 @@ def test_reports_of_one_device_are_correlated_so_a_bin_may_hold_one_of_each(seed
         devices = np.tile(np.arange(100), 50)
         counts = encoding.statistics(fleet.randomize(devices, np.zeros(5000, int), randomness=source), np.array([5000]))
         errors.append((counts[0, 0] - 5000 * float(encoding.p_star)) / float(encoding.q_star - encoding.p_star) - 5000)
-    stated = 5000 * encoding.law.variances(np.array([1.0, 0.0]))[0]
+    stated = 5000 * encoding.distribution.variances(np.array([1.0, 0.0]))[0]
     # the true ratio is above 20; 300 draws stay above half of it except with probability below 1e-9
     assert np.var(errors) > 10 * stated
 
@@ -473,7 +473,7 @@ def test_designs_that_do_not_tell_cells_apart_are_refused():
     with pytest.raises(SettingError, match="tell the cells apart"):
         encoding.estimate_cells(np.zeros(16, int), 10)
     with pytest.raises(SettingError, match="estimate_cells"):
-        _ = encoding.law
+        _ = encoding.distribution
 
 
 def test_the_public_hash_never_changes():

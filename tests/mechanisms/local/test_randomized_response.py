@@ -66,7 +66,7 @@ def test_the_next_threshold_would_exceed_the_epsilon_asked_for(epsilon, n_cells)
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_reports_have_the_channels_law(response, seed):
+def test_reports_have_the_channels_distribution(response, seed):
     small = response.n_cells <= 5
     if small:
         check_reports(response, seed=seed, false_failure=1e-9)
@@ -99,7 +99,7 @@ def test_a_report_is_the_cell_in_as_few_bytes_as_hold_the_largest(n_cells, n_byt
 
 
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
-def test_one_at_a_time_and_millions_share_one_law(n_cells, seed):
+def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     response = RandomizedResponse.from_epsilon(epsilon=1.0, n_cells=n_cells)
     cell, source = n_cells - 1, SeededRandomness(seed)
     single = np.concatenate([response.randomize(np.array([cell]), randomness=source) for _ in range(2_000)])
@@ -120,7 +120,7 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
         answer = sum(w * (reports.count(v) - 3 * q) / (p - q) for v, w in enumerate(weights))
         mean, square = mean + chance * answer, square + chance * answer**2
     assert mean == sum(w * truth.count(v) for v, w in enumerate(weights))
-    one = response.law.variances(np.array(weights, np.float64))
+    one = response.distribution.variances(np.array(weights, np.float64))
     assert float(square - mean**2) == pytest.approx(sum(one[t] for t in truth), rel=1e-12)
 
 

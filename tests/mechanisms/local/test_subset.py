@@ -96,7 +96,7 @@ def test_a_subset_of_one_cell_is_randomized_response(epsilon):
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_reports_have_the_channels_law(selection, seed):
+def test_reports_have_the_channels_distribution(selection, seed):
     check_reports(selection, seed=seed, false_failure=1e-9)
 
 
@@ -117,7 +117,7 @@ def test_every_report_has_the_same_length_and_size_whatever_the_value(n_cells):
 
 
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
-def test_one_at_a_time_and_millions_share_one_law(n_cells, seed):
+def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     selection = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=n_cells)
     cell, source = n_cells // 2, SeededRandomness(seed)
     single = np.concatenate([selection.randomize(np.array([cell]), randomness=source) for _ in range(2_000)])
@@ -157,7 +157,7 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
         answer = sum(w * (c - 3 * q) / (p - q) for w, c in zip(weights, supports, strict=True))
         mean, square = mean + chance * answer, square + chance * answer**2
     assert mean == sum(w * truth.count(v) for v, w in enumerate(weights))
-    one = selection.law.variances(np.array(weights, np.float64))
+    one = selection.distribution.variances(np.array(weights, np.float64))
     assert float(square - mean**2) == pytest.approx(sum(one[t] for t in truth), rel=1e-12)
 
 

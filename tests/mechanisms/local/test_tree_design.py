@@ -39,7 +39,7 @@ def test_energies_are_means_over_all_ranges():
 )
 def test_the_mean_variance_is_exact_for_equal_fan_outs_and_close_for_others(tree, slack, epsilon):
     histogram = HierarchicalHistogram.over(tree, epsilon=epsilon)
-    variances = level_variances([oracle.law for oracle in histogram.oracles], histogram.chances)
+    variances = level_variances([oracle.distribution for oracle in histogram.oracles], histogram.chances)
     assert mean_range_variance(tree, variances) == pytest.approx(mean_over_all_ranges(tree, variances), rel=slack)
 
 
@@ -47,13 +47,13 @@ def test_the_mean_variance_is_exact_for_equal_fan_outs_and_close_for_others(tree
 @pytest.mark.parametrize("tree", [Hierarchy.of_degree(64, 2), Hierarchy.of_degree(100, 3), Hierarchy.of_degree(90, 8)])
 def test_no_other_shares_are_better_by_more_than_one_percent(tree, epsilon, seed):
     """The exact mean over all ranges, at the shares found and at 40 others around them."""
-    laws = [subset_oracle(epsilon, size).law for size in tree.level_sizes[1:]]
+    distributions = [subset_oracle(epsilon, size).distribution for size in tree.level_sizes[1:]]
 
     def mean_variance(shares):
         chances = [round(share / sum(shares) * 2**64) for share in shares]
-        return mean_over_all_ranges(tree, level_variances(laws, chances))
+        return mean_over_all_ranges(tree, level_variances(distributions, chances))
 
-    best = best_shares(tree, [error_of_differences(law) for law in laws])
+    best = best_shares(tree, [error_of_differences(distribution) for distribution in distributions])
     assert sum(best) == 1024
     least = mean_variance(best)
     rng = np.random.default_rng(seed)
@@ -64,11 +64,11 @@ def test_no_other_shares_are_better_by_more_than_one_percent(tree, epsilon, seed
 
 def test_no_tree_of_one_degree_is_better_than_the_one_chosen():
     def error_of(size):
-        return error_of_differences(subset_oracle(1.0, size).law)
+        return error_of_differences(subset_oracle(1.0, size).distribution)
 
     def mean_variance(tree, shares):
-        laws = [subset_oracle(1.0, size).law for size in tree.level_sizes[1:]]
-        return mean_over_all_ranges(tree, level_variances(laws, [share << 54 for share in shares]))
+        distributions = [subset_oracle(1.0, size).distribution for size in tree.level_sizes[1:]]
+        return mean_over_all_ranges(tree, level_variances(distributions, [share << 54 for share in shares]))
 
     chosen = mean_variance(*best_tree(200, error_of))
     for degree in (2, 3, 4, 5, 7, 16, 200):
@@ -80,7 +80,7 @@ def test_no_tree_of_one_degree_is_better_than_the_one_chosen():
 def test_two_thousand_days_err_as_little_as_can_be():
     """8.14 sqrt(N) at epsilon 1: the least known for one report an event (MATH: optimised)."""
     histogram = HierarchicalHistogram.from_epsilon(epsilon=1.0, n_cells=2048)
-    variances = level_variances([oracle.law for oracle in histogram.oracles], histogram.chances)
+    variances = level_variances([oracle.distribution for oracle in histogram.oracles], histogram.chances)
     assert mean_range_variance(histogram.hierarchy, variances) ** 0.5 < 8.25
     assert histogram.report_bytes < 20
 
@@ -89,5 +89,5 @@ def test_two_thousand_days_err_as_little_as_can_be():
 def test_short_oracles_err_hardly_more_than_the_best(epsilon):
     for n_nodes in (MOST_NAMED, MOST_NAMED + 1, 500, 3000):
         short, best = short_oracle(epsilon, n_nodes), subset_oracle(epsilon, n_nodes)
-        assert error_of_differences(short.law) <= 1.035 * error_of_differences(best.law)
+        assert error_of_differences(short.distribution) <= 1.035 * error_of_differences(best.distribution)
         assert short.report_bytes <= best.report_bytes

@@ -79,7 +79,7 @@ def test_the_papers_epsilons_come_back(f, epsilon):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_reports_have_the_channels_law(encoding, seed):
+def test_reports_have_the_channels_distribution(encoding, seed):
     check_reports(encoding, seed=seed, false_failure=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_every_report_has_the_same_length_whatever_the_value(n_cells):
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
-def test_one_at_a_time_and_millions_share_one_law(n_cells, symmetric, seed):
+def test_one_at_a_time_and_millions_share_one_distribution(n_cells, symmetric, seed):
     """Single reports and a compiled batch: each bit's mean is its threshold's, both ways."""
     encoding = UnaryEncoding(n_cells, COIN - QUARTER if symmetric else COIN // 2, QUARTER)
     cell, n_single, n_many = n_cells - 1, 2_000, 300_000
@@ -138,7 +138,7 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
             for w, c in zip(weights, counts, strict=True)
         )
         assert variance == by_formula
-        if not encoding.law.needs_counts:
+        if not encoding.distribution.needs_counts:
             domain = domain_of(1, 3)
             plan = plan_for(domain, f=0.5)
             tally = Tally(Provenance(plan.fingerprint), np.array([[2, 1, 1]]), np.array([3]))

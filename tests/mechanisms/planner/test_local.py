@@ -1,4 +1,4 @@
-"""What reports are predicted to err by is what their law says, and what they err by."""
+"""What reports are predicted to err by is what their distribution says, and what they err by."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ N_BINS, N_TRIALS, N_REPORTS = 24, 4000, 200
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("n_cells", [2, 7, 16, 33])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_the_error_of_a_range_is_the_laws_on_average_over_positions(name, n_cells, epsilon):
-    law = MECHANISMS[name].from_epsilon(epsilon, n_cells).law
-    error = report_error(law)
+def test_the_error_of_a_range_is_the_distributions_on_average_over_positions(name, n_cells, epsilon):
+    distribution = MECHANISMS[name].from_epsilon(epsilon, n_cells).distribution
+    error = report_error(distribution)
     for length in range(1, n_cells + 1):
-        by_law = [
-            law.variances((np.arange(n_cells) >= first) * (np.arange(n_cells) < first + length) * 1.0).mean()
+        by_distribution = [
+            distribution.variances((np.arange(n_cells) >= first) * (np.arange(n_cells) < first + length) * 1.0).mean()
             for first in range(n_cells - length + 1)
         ]
         (predicted,) = error.range_variances([0], [length])
         allowed = 1e-9 if name in ALIKE else 0.1
-        assert predicted == pytest.approx(np.mean(by_law), rel=allowed, abs=1e-9 * error.single)
+        assert predicted == pytest.approx(np.mean(by_distribution), rel=allowed, abs=1e-9 * error.single)
 
 
 def place_private(situation: Situation) -> Situation:

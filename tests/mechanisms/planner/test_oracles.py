@@ -75,14 +75,14 @@ def test_for_the_papers_17_regions_rappor_errs_that_many_times_more(epsilon, lea
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_variances_are_those_that_the_law_gives_a_cell(name, n_cells, epsilon):
+def test_variances_are_those_that_the_distribution_gives_a_cell(name, n_cells, epsilon):
     one = Candidate(name, MECHANISMS[name].from_epsilon(epsilon, n_cells), n_reports=50)
-    by_law = one.randomizer.law.variances(np.eye(n_cells)[0])
+    by_distribution = one.randomizer.distribution.variances(np.eye(n_cells)[0])
     shares = np.full(n_cells, 0.7 / (n_cells - 1))
     shares[0] = 0.3
-    assert one.variance(0.3) == pytest.approx(50 * float(shares @ by_law), rel=1e-9)
-    assert one.mean_variance == pytest.approx(50 * float(by_law.mean()), rel=1e-9)
-    assert one.largest_cell_variance == pytest.approx(50 * float(by_law[0]), rel=1e-6)
+    assert one.variance(0.3) == pytest.approx(50 * float(shares @ by_distribution), rel=1e-9)
+    assert one.mean_variance == pytest.approx(50 * float(by_distribution.mean()), rel=1e-9)
+    assert one.largest_cell_variance == pytest.approx(50 * float(by_distribution[0]), rel=1e-6)
 
 
 @given(st.integers(2, 5_000), st.floats(0.02, 9))

@@ -97,12 +97,12 @@ def _ones(word: Any) -> Any:
 
 @compiled
 def deal(undecided: NDArray[np.uint64], coins: NDArray[np.uint64], heads: NDArray[np.uint64]) -> None:
-    dealt = _0
+    taken = _0
     for i in range(heads.size):
-        at, shift = dealt >> _6, dealt & _63
+        at, shift = taken >> _6, taken & _63
         next_coins = (coins[at] >> shift) | ((coins[at + _1] << _1) << (_63 - shift))
         heads[i] |= _deposited(next_coins, undecided[i])
-        dealt += _ones(undecided[i])
+        taken += _ones(undecided[i])
 
 
 @intrinsic

@@ -41,10 +41,10 @@ def deal(undecided: NDArray[np.uint64], coins: NDArray[np.uint64], heads: NDArra
     """
     lanes = _bytes_of(undecided)
     n_lanes = _ONES[lanes]
-    dealt = np.cumsum(n_lanes, dtype=np.int64) - n_lanes
+    taken = np.cumsum(n_lanes, dtype=np.int64) - n_lanes
     in_order = _bytes_of(coins)
-    from_byte = np.ndarray((in_order.size - 1,), "<u2", in_order, strides=(1,))[dealt >> 3]
-    next_coins = (from_byte >> (dealt & 7).astype(np.uint16)).astype(np.uint8)
+    from_byte = np.ndarray((in_order.size - 1,), "<u2", in_order, strides=(1,))[taken >> 3]
+    next_coins = (from_byte >> (taken & 7).astype(np.uint16)).astype(np.uint8)
     heads |= DEPOSITS[lanes, next_coins].view("<u8")
 
 

@@ -58,12 +58,12 @@ def range_moments(
         square = inside + (1 - before) * (1 - before) * rows[low, 0] + upto * upto * rows[high, 0]
         share = total * rows[low, 2]
         variances[i] = rest + square - total * share + share * share * rows[above, 10]
-        drift = share * ((1 - rows[above, 3]) * rows[above, 7] - 1)
+        shift = share * ((1 - rows[above, 3]) * rows[above, 7] - 1)
         cumulant = _fourth(share) * rows[above, 9] + _fourth(rows[above, 3] * share * rows[above, 7]) * rows[above, 8]
-        cumulant += _fourth(drift) * (rows[high, 6] + rows[low, 5])
-        cumulant += _fourth(1 + drift) * (rows[high, 5] - rows[low, 5] - rows[low, 4])
-        cumulant += _descend(rows, left_path, left_weights, n, drift, True)
-        cumulant += _descend(rows, right_path, right_weights, n, drift, False)
+        cumulant += _fourth(shift) * (rows[high, 6] + rows[low, 5])
+        cumulant += _fourth(1 + shift) * (rows[high, 5] - rows[low, 5] - rows[low, 4])
+        cumulant += _descend(rows, left_path, left_weights, n, shift, True)
+        cumulant += _descend(rows, right_path, right_weights, n, shift, False)
         cumulants[i] = cumulant
 
 
@@ -73,10 +73,10 @@ def _descend(
     path: NDArray[np.uint64],
     weights: NDArray[np.float64],
     n: Any,
-    drift: Any,
+    shift: Any,
     is_left: Any,
 ) -> Any:
-    on_node, node = weights[n] + drift, path[n]
+    on_node, node = weights[n] + shift, path[n]
     cumulant = 0.0
     for step in range(n, np.uint64(0), -1):
         child, gain = path[step - np.uint64(1)], rows[node, 3]

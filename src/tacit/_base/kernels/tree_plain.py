@@ -86,19 +86,19 @@ def _moments(
     square = inside + on_left * on_left * left[0] + on_right * on_right * right[0]
     share = total * left[2]
     variance = rest + square - total * share + share * share * above[10]
-    drift = share * ((1 - above[3]) * above[7] - 1)
+    shift = share * ((1 - above[3]) * above[7] - 1)
     cumulant = _fourth(share) * above[9] + _fourth(above[3] * share * above[7]) * above[8]
-    cumulant = cumulant + _fourth(drift) * (right[6] + left[5])
-    cumulant = cumulant + _fourth(1 + drift) * (right[5] - left[5] - left[4])
-    cumulant = cumulant + _descend(left_path, drift, is_left=True)
-    return variance, cumulant + _descend(right_path, drift, is_left=False)
+    cumulant = cumulant + _fourth(shift) * (right[6] + left[5])
+    cumulant = cumulant + _fourth(1 + shift) * (right[5] - left[5] - left[4])
+    cumulant = cumulant + _descend(left_path, shift, is_left=True)
+    return variance, cumulant + _descend(right_path, shift, is_left=False)
 
 
 def _descend(
-    path: list[tuple[NDArray[np.float64], NDArray[np.float64]]], drift: NDArray[np.float64], *, is_left: bool
+    path: list[tuple[NDArray[np.float64], NDArray[np.float64]]], shift: NDArray[np.float64], *, is_left: bool
 ) -> NDArray[np.float64]:
     node, weight = path[-1]
-    on_node, cumulant = weight + drift, np.zeros(drift.shape)
+    on_node, cumulant = weight + shift, np.zeros(shift.shape)
     for child, child_weight in path[-2::-1]:
         cumulant = cumulant + _fourth(node[3] * on_node) * node[8]
         shift = (1 - node[3]) * on_node - weight

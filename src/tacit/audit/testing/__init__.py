@@ -3,7 +3,13 @@
 Start with :func:`check_randomizer`, which runs all that concerns a local randomizer.
 """
 
-from tacit.audit.testing.contract import check_estimate, check_form, check_law, check_randomizer, check_refusals
+from tacit.audit.testing.contract import (
+    check_distribution,
+    check_estimate,
+    check_form,
+    check_randomizer,
+    check_refusals,
+)
 from tacit.audit.testing.frequencies import assert_frequencies
 from tacit.audit.testing.randomizers import (
     check_channel,
@@ -20,9 +26,9 @@ __all__ = [
     "RecordedWords",
     "assert_frequencies",
     "check_channel",
+    "check_distribution",
     "check_estimate",
     "check_form",
-    "check_law",
     "check_one_at_a_time",
     "check_randomizer",
     "check_refusals",

@@ -29,7 +29,7 @@ from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
 
 LARGEST_LISTED: Final = 8
-"""Cells up to which every report is listed and every law compared exactly."""
+"""Cells up to which every report is listed and every distribution compared exactly."""
 _MOST_REFUSED: Final = 1000
 
 
@@ -39,11 +39,11 @@ def check_randomizer(
     """Check all that a local randomizer promises; an AssertionError says which promise is broken.
 
     Up to ``LARGEST_LISTED`` cells, unless the channel refuses to be listed, all is compared exactly: the channel with
-    the stated epsilon, the effect of each threshold, the law with the supports of every report, the estimate with the
-    truth, and reports that cannot be are refused. For any number of cells: reports of constant length, one law for one
-    report and for many, words that do not depend on the value, statistics that add up, and cells that cannot be are
-    refused. What is sampled fails by bad luck with probability ``false_failure`` at most. Check a small number of cells
-    and a large one.
+    the stated epsilon, the effect of each threshold, the distribution with the supports of every report, the estimate
+    with the truth, and reports that cannot be are refused. For any number of cells: reports of constant length, one
+    distribution for one report and for many, words that do not depend on the value, statistics that add up, and cells
+    that cannot be are refused. What is sampled fails by bad luck with probability ``false_failure`` at most. Check a
+    small number of cells and a large one.
 
     >>> import math
     >>> from tacit.mechanisms.local.hadamard import HadamardResponse
@@ -70,9 +70,9 @@ def check_randomizer(
         check_refusals(randomizer)
         check_reports(randomizer, seed=seed, false_failure=false_failure / 2)
     if is_oracle(randomizer):
-        assert 0 <= randomizer.law.q < randomizer.law.p <= 1, "the true cell must be the likelier one"
+        assert 0 <= randomizer.distribution.q < randomizer.distribution.p <= 1, "the true cell must be the likelier one"
         if _is_listed(randomizer):
-            check_law(randomizer)
+            check_distribution(randomizer)
         check_supports(randomizer, seed=seed + randomizer.n_cells, false_failure=false_failure / 2)
 
 
@@ -97,29 +97,31 @@ def check_form(randomizer: LocalRandomizer, *, seed: int) -> None:
         )
 
 
-def check_law(randomizer: FrequencyOracle) -> None:
-    """Check exactly that reports support cells as the law says: each cell, any sum of cells, and coins."""
-    law, channel = randomizer.law, randomizer.channel()
+def check_distribution(randomizer: FrequencyOracle) -> None:
+    """Check exactly that reports support cells as the distribution says: each cell, any sum of cells, and coins."""
+    distribution, channel = randomizer.distribution, randomizer.channel()
     k = randomizer.n_cells
-    assert law.n_cells == k, "the law has another number of cells"
+    assert distribution.n_cells == k, "the distribution has another number of cells"
     assert randomizer.n_statistics == k, "statistics must be one support for each cell"
     numbers, supports = _possible(randomizer, channel)
     for cell, row in enumerate(channel):
         chances = [row[number] for number in numbers]
         for other in range(k):
             chance = sum((c for c, s in zip(chances, supports, strict=True) if s[other]), start=Fraction(0))
-            assert chance == (law.p if other == cell else law.q), f"cell {other} is supported with another probability"
+            assert chance == (distribution.p if other == cell else distribution.q), (
+                f"cell {other} is supported with another probability"
+            )
     for weights in np.array([np.ones(k), np.eye(k)[0], np.arange(k) + 1, 1 - 2 * (np.arange(k) % 2)], np.float64):
-        stated = law.variances(weights)
-        scale = float(law.p - law.q) ** 2
+        stated = distribution.variances(weights)
+        scale = float(distribution.p - distribution.q) ** 2
         for cell, row in enumerate(channel):
             true = _variance([row[number] for number in numbers], supports @ weights.astype(np.int64))
             slack = 1e-9 * (float(true) + 1e-3 * float((weights**2).sum()))
-            assert abs(stated[cell] * scale - float(true)) <= slack, "the law states another variance"
+            assert abs(stated[cell] * scale - float(true)) <= slack, "the distribution states another variance"
     for n_summed in range(1, k + 1):
         heads = supports[:, :n_summed].sum(axis=1)
         _check_coins(randomizer, channel, numbers, heads, n_summed)
-        _check_sum_laws(randomizer, channel, numbers, heads, n_summed)
+        _check_sum_distributions(randomizer, channel, numbers, heads, n_summed)
 
 
 def check_estimate(randomizer: LocalRandomizer) -> None:
@@ -184,24 +186,24 @@ def _variance(chances: list[Fraction], values: NDArray[np.int64]) -> Fraction:
     return sum((chance * value**2 for chance, value in pairs), start=Fraction(0)) - mean**2
 
 
-def _check_sum_laws(
+def _check_sum_distributions(
     randomizer: FrequencyOracle,
     channel: list[list[Fraction]],
     numbers: list[int],
     heads: NDArray[np.int64],
     n_summed: int,
 ) -> None:
-    """Where the law says how many of the first cells a report supports, compare the two distributions."""
-    laws = randomizer.law.sum_distributions(n_summed)
-    if laws is None:
+    """Where it is stated how many of the first cells a report supports, compare the two distributions."""
+    distributions = randomizer.distribution.sum_distributions(n_summed)
+    if distributions is None:
         return
     for cell, row in enumerate(channel):
-        stated = laws.inside if cell < n_summed else laws.outside
+        stated = distributions.inside if cell < n_summed else distributions.outside
         expected = np.zeros(n_summed + 1)
         expected[stated.first : stated.first + len(stated.mass)] = stated.mass
         found = np.bincount(heads, weights=[float(row[number]) for number in numbers], minlength=n_summed + 1)
         assert np.allclose(found, expected, rtol=0, atol=1e-12), (
-            f"a report supports another number of {n_summed} cells than the law says"
+            f"a report supports another number of {n_summed} cells than the distribution says"
         )
 
 
@@ -212,8 +214,8 @@ def _check_coins(
     heads: NDArray[np.int64],
     n_summed: int,
 ) -> None:
-    """Where the law says that a sum of the first cells is a number of coin flips, compare the two distributions."""
-    coins = randomizer.law.coins(n_summed)
+    """Where a sum of the first cells is stated to be a number of coin flips, compare the two distributions."""
+    coins = randomizer.distribution.coins(n_summed)
     if coins is None:
         return
     for cell, row in enumerate(channel):
@@ -227,7 +229,7 @@ def _check_coins(
         for number, h in zip(numbers, heads.tolist(), strict=True):
             found[h] += row[number]
         assert found == expected + [Fraction(0)] * (len(found) - len(expected)), (
-            f"a sum of {n_summed} cells is not the coin flips that the law says"
+            f"a sum of {n_summed} cells is not the coin flips that the distribution says"
         )
 
 

@@ -22,8 +22,8 @@ _MOST_CELLS_COMPARED = 32
 
 
 def is_oracle(randomizer: LocalRandomizer) -> TypeGuard[FrequencyOracle]:
-    """Whether a randomizer supports cells by a law; a tree of oracles does not."""
-    return hasattr(type(randomizer), "law")
+    """Whether a randomizer supports cells by a distribution; a tree of oracles does not."""
+    return hasattr(type(randomizer), "distribution")
 
 
 def check_channel(randomizer: LocalRandomizer) -> None:
@@ -60,7 +60,7 @@ def check_thresholds(randomizer: LocalRandomizer, *, rebuild: Rebuild | None = N
 def check_reports(
     randomizer: LocalRandomizer, *, seed: int, n_reports: int = 20_000, false_failure: float = 1e-9
 ) -> None:
-    """Check that sampled reports have the channel's law and a length that does not depend on the value."""
+    """Check that sampled reports have the channel's distribution and a length that does not depend on the value."""
     channel = randomizer.channel()
     for cell, row in enumerate(channel):
         cells = np.full(n_reports, cell)
@@ -79,7 +79,7 @@ def check_supports(
     n_single: int = 200,
     false_failure: float = 1e-9,
 ) -> None:
-    """Check that sampled reports support cells as often as the law says: drawn many at once, and one at a time.
+    """Check that sampled reports, drawn together and one by one, support cells as often as the distribution says.
 
     It needs no list of all reports, so it serves any number of cells; of very many, some are compared.
     """
@@ -92,7 +92,7 @@ def check_supports(
             counts = randomizer.statistics(reports, np.array([len(reports)]))[0]
             compared = sorted({cell, *range(0, last + 1, last // _MOST_CELLS_COMPARED + 1)})
             for other in compared:
-                chance = randomizer.law.p if other == cell else randomizer.law.q
+                chance = randomizer.distribution.p if other == cell else randomizer.distribution.q
                 assert_frequencies(
                     [counts[other], len(reports) - counts[other]],
                     [chance, 1 - chance],

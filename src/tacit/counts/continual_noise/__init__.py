@@ -1,7 +1,7 @@
-"""The laws of counts that run on: what is known of the error of every published total and range, and no more.
+"""The noise models of counts that run on: what is known of the error of every published total and range, and no more.
 
-A law is pure data with closed forms. It travels in the published history, so that any reader can compute the error of
-any range without knowing a count; :mod:`tacit.mechanisms.continual` draws noise by it.
+A noise model is pure data with closed forms. It travels in the published history, so that any reader can compute the
+error of any range without knowing a count; :mod:`tacit.mechanisms.continual` draws noise by it.
 """
 
 from __future__ import annotations
@@ -35,28 +35,31 @@ __all__ = [
 ]
 
 CONTINUAL_NOISE: Final[Mapping[str, type[Any]]] = {
-    law.kind: law for law in (KaryTree, SmoothTree, RefinedTree, FusedTree, BufferedRoot, Epochs)
+    noise_model.kind: noise_model
+    for noise_model in (KaryTree, SmoothTree, RefinedTree, FusedTree, BufferedRoot, Epochs)
 }
 
 
 def continual_noise_from_dict(content: Mapping[str, Any]) -> ContinualNoise:
-    """Read a law back from plain data.
+    """Read a noise model back from plain data.
 
-    >>> law = SmoothTree(5, Cost.pure(1.0), zeros=2, ones=2)
-    >>> continual_noise_from_dict(law.to_dict()) == law
+    >>> noise_model = SmoothTree(5, Cost.pure(1.0), zeros=2, ones=2)
+    >>> continual_noise_from_dict(noise_model.to_dict()) == noise_model
     True
     """
     try:
         fields = {name: _read(value) for name, value in content.items() if name not in ("kind", "cost")}
-        law: ContinualNoise = CONTINUAL_NOISE[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
-        return law
+        noise_model: ContinualNoise = CONTINUAL_NOISE[content["kind"]](cost=Cost.from_dict(content["cost"]), **fields)
+        return noise_model
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise FormatError("the law of the counter is damaged or newer than this version. Restore the file.") from None
+        raise FormatError(
+            "the noise model of the counter is damaged or newer than this version. Restore the file."
+        ) from None
 
 
 def _read(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_read(part) for part in value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("law")
+        raise TypeError("noise model")
     return value

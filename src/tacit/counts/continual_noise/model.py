@@ -1,4 +1,4 @@
-"""What a stream law is, and the noise of one node."""
+"""The protocol of noise models of running counts, and the noise of one node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ContinualNoise(Protocol):
 
     @property
     def is_grainy(self) -> bool:
-        """Whether the noise of some node is mostly 0, so that no smooth law describes it."""
+        """Whether the noise of some node is mostly 0, so that no smooth distribution describes it."""
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
         """The variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
@@ -102,7 +102,7 @@ class NodeNoise:
 
     @property
     def excess_kurtosis(self) -> float:
-        """The fourth moment over the squared variance, minus the normal law's 3."""
+        """The fourth moment over the squared variance, minus the normal distribution's 3."""
         # a difference of two geometric variables of variance v / 2, each of excess kurtosis 6 + 1 / (v / 2)
         return 0.0 if self.is_gaussian or not self.variance else 3 + 1 / self.variance
 

@@ -23,19 +23,19 @@ _SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class FactorizationNoise(VarianceGammaNoise):
-    """One stream for each place, independent of the others, all by the same law of their totals.
+    """One stream for each place, independent of the others, all by the same noise model of their totals.
 
     Bins of one place are correlated: the error of a range is that of two totals, whatever its length. Intervals of
-    single questions have the law's own variance and kurtosis; those of all cells at once are the widest that a kurtosis
-    within the law's bound can give.
+    single questions have the noise model's own variance and kurtosis; those of all cells at once are the widest that a
+    kurtosis within the noise model's bound can give.
     """
 
-    law: ContinualNoise
+    noise_model: ContinualNoise
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        if not (0 < self.shape[0] <= self.law.horizon and self.shape[1] > 0):
-            raise SettingError(f"a stream has 1 to {self.law.horizon} bins; got shape={self.shape}.")
+        if not (0 < self.shape[0] <= self.noise_model.horizon and self.shape[1] > 0):
+            raise SettingError(f"a stream has 1 to {self.noise_model.horizon} bins; got shape={self.shape}.")
 
     def standard_errors(self) -> FloatArray:
         return np.sqrt(np.broadcast_to(self._bin_moments()[0][:, None], self.shape))
@@ -47,15 +47,15 @@ class FactorizationNoise(VarianceGammaNoise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearMap(self, time_groups, place_groups, shape)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
-        moments = self._image_moments(image)
-        return errors_of_questions(self, image) if moments is None else np.sqrt(moments[0])
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
+        moments = self._sum_moments(grouping)
+        return errors_of_questions(self, grouping) if moments is None else np.sqrt(moments[0])
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        moments = self._image_moments(image)
+        moments = self._sum_moments(grouping)
         if moments is None:
-            return intervals_of_questions(self, values, image, level)
+            return intervals_of_questions(self, values, grouping, level)
         return non_negative(values, self._widest_margins(*moments, level))
 
     @property
@@ -63,7 +63,7 @@ class FactorizationNoise(VarianceGammaNoise):
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "factorization", "law": self.law.to_dict(), "shape": list(self.shape)}
+        return {"kind": "factorization", "law": self.noise_model.to_dict(), "shape": list(self.shape)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FactorizationNoise:
@@ -77,40 +77,40 @@ class FactorizationNoise(VarianceGammaNoise):
         variance = cumulant = 0.0
         for first in range(0, len(n_times), _QUESTIONS_AT_ONCE):
             some = slice(first, first + _QUESTIONS_AT_ONCE)
-            squares = np.square(self.law.loads(questions[:, some]))
+            squares = np.square(self.noise_model.loads(questions[:, some]))
             variance += float(squares.sum(axis=0) @ n_times[some])
             cumulant += float(np.square(squares).sum(axis=0) @ n_times[some])
-        return variance, cumulant * self.law.excess_kurtosis
+        return variance, cumulant * self.noise_model.excess_kurtosis
 
     def _bin_moments(self) -> tuple[FloatArray, FloatArray]:
         bins = np.arange(self.shape[0])
-        return self.law.range_variances(bins, bins + 1), self.law.range_cumulants(bins, bins + 1)
+        return self.noise_model.range_variances(bins, bins + 1), self.noise_model.range_cumulants(bins, bins + 1)
 
-    def _image_moments(self, image: Grouping) -> tuple[FloatArray, FloatArray] | None:
+    def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray] | None:
         """The moments of sums of cells, if every group of bins is a range of its own."""
-        groups = image.time_groups
+        groups = grouping.time_groups
         edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
         runs = groups[edges[:-1]]
         if np.unique(runs).size < runs.size:
             return None
-        n_places = np.bincount(image.place_groups, minlength=image.shape[1])
-        variances, cumulants = np.zeros(image.shape[0]), np.zeros(image.shape[0])
-        variances[runs] = self.law.range_variances(edges[:-1], edges[1:])
-        cumulants[runs] = self.law.range_cumulants(edges[:-1], edges[1:])
+        n_places = np.bincount(grouping.place_groups, minlength=grouping.shape[1])
+        variances, cumulants = np.zeros(grouping.shape[0]), np.zeros(grouping.shape[0])
+        variances[runs] = self.noise_model.range_variances(edges[:-1], edges[1:])
+        cumulants[runs] = self.noise_model.range_cumulants(edges[:-1], edges[1:])
         return variances[:, None] * n_places, cumulants[:, None] * n_places
 
     def _widest_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
-        shares = _SHARES if self.law.excess_kurtosis else (0.0,)
+        shares = _SHARES if self.noise_model.excess_kurtosis else (0.0,)
         widest: FloatArray = np.max([self._margins(variances, share * cumulants, level) for share in shares], axis=0)
         return widest
 
     @property
     def _errs_by_whole_numbers(self) -> bool:
-        return self.law.grid == 1
+        return self.noise_model.grid == 1
 
     @property
     def _is_grainy(self) -> bool:
-        return self.law.is_grainy
+        return self.noise_model.is_grainy
 
     @property
     def _largest_smooth_kurtosis(self) -> float:

@@ -38,21 +38,21 @@ class LinearMap(Noise):
         return self.base.interval(value, self.grouping.fine(weights), level)
 
     def standard_errors(self) -> FloatArray:
-        return self.base.image_errors(self.grouping)
+        return self.base.sum_errors(self.grouping)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return self.base.image_intervals(values, self.grouping, level)
+        return self.base.sum_intervals(values, self.grouping, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         composed = self._composed(Grouping(time_groups, place_groups, shape))
         return LinearMap(self.base, composed.time_groups, composed.place_groups, composed.shape)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
-        return self.base.image_errors(self._composed(image))
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
+        return self.base.sum_errors(self._composed(grouping))
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        return self.base.image_intervals(values, self._composed(image), level)
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        return self.base.sum_intervals(values, self._composed(grouping), level)
 
     @property
     def is_stated(self) -> bool:
@@ -96,24 +96,26 @@ class LinearMap(Noise):
                 raise ValueError("groups")
         return cls(base, groups[0], groups[1], shape)
 
-    def _composed(self, image: Grouping) -> Grouping:
+    def _composed(self, grouping: Grouping) -> Grouping:
         """The groups of our sums as groups of the fine cells."""
-        return Grouping(image.time_groups[self.time_groups], image.place_groups[self.place_groups], image.shape)
+        return Grouping(
+            grouping.time_groups[self.time_groups], grouping.place_groups[self.place_groups], grouping.shape
+        )
 
 
-def errors_of_questions(base: Noise, image: Grouping) -> FloatArray:
+def errors_of_questions(base: Noise, grouping: Grouping) -> FloatArray:
     """The standard errors of sums, each asked as a question of its own: for noise that knows no faster way."""
-    errors = np.empty(image.shape)
-    for where, weights in image.questions():
+    errors = np.empty(grouping.shape)
+    for where, weights in grouping.questions():
         errors[where] = math.sqrt(base.variance(weights))
     return errors
 
 
 def intervals_of_questions(
-    base: Noise, values: FloatArray, image: Grouping, level: float
+    base: Noise, values: FloatArray, grouping: Grouping, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """The limits of sums, each asked as a question of its own: for noise that knows no faster way."""
-    lower, upper = np.empty(image.shape), np.empty(image.shape)
-    for where, weights in image.questions():
+    lower, upper = np.empty(grouping.shape), np.empty(grouping.shape)
+    for where, weights in grouping.questions():
         lower[where], upper[where] = base.interval(float(values[where]), weights, level)
     return lower, upper

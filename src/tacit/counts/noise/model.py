@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Noise(Protocol):
-    """The law of (estimate - truth), given the truth.
+    """The distribution of (estimate - truth), given the truth.
 
     Mathematical contract: the error of the question ``sum(weights * values)`` has mean 0 and variance
     ``variance(weights)``; ``interval`` covers the true answer with probability at least about ``level``.
@@ -46,10 +46,10 @@ class Noise(Protocol):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         """The noise of sums of cells."""
 
-    def image_errors(self, image: Grouping) -> FloatArray:
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
         """The standard errors of sums of our cells, all at once."""
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,10 +123,10 @@ class NoStatedNoise(Noise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return self
 
-    def image_errors(self, image: Grouping) -> FloatArray:
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
         raise self._refusal()
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         raise self._refusal()
 
     @property

@@ -26,7 +26,7 @@ class NodeDistribution(Protocol):
 
     @property
     def excess_kurtosis(self) -> float:
-        """The fourth moment over the squared variance, minus the normal law's 3."""
+        """The fourth moment over the squared variance, minus the normal distribution's 3."""
 
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         """Draw so many, independently."""
@@ -35,15 +35,15 @@ class NodeDistribution(Protocol):
         """The same kind of noise for so many times the budget: of epsilon, or of rho."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The law as plain data."""
+        """The distribution as plain data."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
     """P(z) proportional to exp(-rate |z|), exactly.
 
-    >>> law = DiscreteLaplace(Fraction(1, 2))
-    >>> round(law.variance, 3), round(law.excess_kurtosis, 3)
+    >>> distribution = DiscreteLaplace(Fraction(1, 2))
+    >>> round(distribution.variance, 3), round(distribution.excess_kurtosis, 3)
     (7.835, 3.128)
     """
 
@@ -94,7 +94,7 @@ class DiscreteGaussian:
 
 
 def node_distribution_from_dict(content: Mapping[str, Any]) -> NodeDistribution:
-    """Read a law back from plain data."""
+    """Read a distribution back from plain data."""
     try:
         if content["kind"] == "discrete laplace":
             return DiscreteLaplace(_above_zero(content["rate"]))
@@ -102,7 +102,9 @@ def node_distribution_from_dict(content: Mapping[str, Any]) -> NodeDistribution:
             return DiscreteGaussian(_above_zero(content["parameter"]))
         raise ValueError("kind")
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise FormatError("a law of noise is damaged or newer than this version. Ask for the release again.") from None
+        raise FormatError(
+            "a distribution of noise is damaged or newer than this version. Ask for the release again."
+        ) from None
 
 
 def _above_zero(text: object) -> Fraction:

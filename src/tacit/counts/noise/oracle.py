@@ -30,14 +30,14 @@ class OracleNoise(Noise):
 
     .. math:: \mathrm{Var} = \sum_t \sum_u n_{tu} V_u(w_t)
 
-    with the law's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of reports in
-    every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what counts can
-    be; they stand in for n where the law needs them. Where a sum of cells is a number of coin flips, or of numbers of
-    two distributions, the interval is exact (:mod:`tacit.counts.exact_intervals`); other questions have the normal
-    one, or Chebyshev's where reports are few.
+    with the distribution's variance :math:`V_u` of one report of true cell u. ``reports`` is the public number of
+    reports in every public bin. ``counts`` (public bins x private cells) are the estimated counts, projected onto what
+    counts can be; they stand in for n where the distribution needs them. Where a sum of cells is a number of coin
+    flips, or of numbers of two distributions, the interval is exact (:mod:`tacit.counts.exact_intervals`); other
+    questions have the normal one, or Chebyshev's where reports are few.
     """
 
-    law: SupportDistribution
+    distribution: SupportDistribution
     reports: IntArray
     shape: tuple[int, int]
     private: tuple[str, ...] = ("place",)
@@ -49,12 +49,12 @@ class OracleNoise(Noise):
 
     @cached_property
     def _gap(self) -> float:
-        return float(self.law.p - self.law.q)
+        return float(self.distribution.p - self.distribution.q)
 
     @cached_property
     def _cell_variances(self) -> FloatArray:
-        p, q = float(self.law.p), float(self.law.q)
-        variances = np.repeat(self.reports[:, None] * (q * (1 - q)), self.law.n_cells, axis=1)
+        p, q = float(self.distribution.p), float(self.distribution.q)
+        variances = np.repeat(self.reports[:, None] * (q * (1 - q)), self.distribution.n_cells, axis=1)
         if self.counts is not None:
             variances = variances + self.counts * (p * (1 - p) - q * (1 - q))
         return variances / self._gap**2
@@ -67,7 +67,7 @@ class OracleNoise(Noise):
         for number, question in enumerate(questions):
             if not question.any():
                 continue
-            per_report = self.law.variances(question)
+            per_report = self.distribution.variances(question)
             if self.counts is None:
                 total += float(n_reports[number] * per_report[0])
             else:
@@ -81,7 +81,7 @@ class OracleNoise(Noise):
         if not np.isin(rows, (0.0, 1.0)).all():
             margin = float(self._margin(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
             return value - margin, value + margin
-        limits = self._limits_by_coins(value, rows, level) or self._limits_by_laws(value, rows, level)
+        limits = self._limits_by_coins(value, rows, level) or self._limits_by_distributions(value, rows, level)
         if limits is not None:
             return limits
         margin = float(self._margin(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
@@ -94,57 +94,57 @@ class OracleNoise(Noise):
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        reports = self.orientation.cells(np.repeat(self.reports[:, None], self.law.n_cells, axis=1))
-        one = self.law.coins(1)
+        reports = self.orientation.cells(np.repeat(self.reports[:, None], self.distribution.n_cells, axis=1))
+        one = self.distribution.coins(1)
         assert one is not None
         return self._limits(values, reports.astype(np.float64), reports, reports, one, level)
 
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         public, private = self.orientation.groups(time_groups, place_groups, shape)
-        if not np.array_equal(private, np.arange(self.law.n_cells)):
+        if not np.array_equal(private, np.arange(self.distribution.n_cells)):
             return LinearMap(self, time_groups, place_groups, shape)
         # sums over public bins alone are again reports through the same coins
         n_public = Orientation(self.private, shape).rows(np.empty(shape)).shape[0]
         reports = sum_groups(self.reports, public, n_groups=n_public)
         counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
-        return OracleNoise(self.law, reports, shape, self.private, counts)
+        return OracleNoise(self.distribution, reports, shape, self.private, counts)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
         """Standard errors of sums of our cells."""
-        public, private, target = self._image_groups(image)
-        n_public, n_private = target.rows(np.empty(image.shape)).shape
+        public, private, target = self._sum_groups(grouping)
+        n_public, n_private = target.rows(np.empty(grouping.shape)).shape
         reports = sum_groups(self.reports, public, n_groups=n_public)
         counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
         variances = np.empty((n_public, n_private))
         for group in range(n_private):
-            per_report = self.law.variances((private == group).astype(np.float64))
+            per_report = self.distribution.variances((private == group).astype(np.float64))
             variances[:, group] = reports * per_report[0] if counts is None else counts @ per_report
         cells: FloatArray = target.cells(variances)
         return np.sqrt(cells)
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
-        public, private, target = self._image_groups(image)
+        public, private, target = self._sum_groups(grouping)
         rows = target.rows(values)
         reports = sum_groups(self.reports, public, n_groups=len(rows))
-        errors = target.rows(self.image_errors(image))
+        errors = target.rows(self.sum_errors(grouping))
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
         for group in range(rows.shape[1]):
             size = int(np.count_nonzero(private == group))
-            coins, laws = self.law.coins(size), self.law.sum_distributions(size)
+            coins, distributions = self.distribution.coins(size), self.distribution.sum_distributions(size)
             if coins is not None:
                 supports = (reports * size).astype(np.float64)
                 lower[:, group], upper[:, group] = self._limits(
                     rows[:, group], supports, reports * coins.flips, reports, coins, level
                 )
-            elif size == self.law.n_cells and laws is not None:
+            elif size == self.distribution.n_cells and distributions is not None:
                 lower[:, group] = upper[:, group] = reports  # as many cells are named whatever is true
-            elif laws is not None:
-                lower[:, group], upper[:, group] = laws.limits(
+            elif distributions is not None:
+                lower[:, group], upper[:, group] = distributions.limits(
                     self._supports(rows[:, group], reports * size), reports, level=level
                 )
             else:
-                worst = reports * self.law.variances((private == group).astype(np.float64)).max()
+                worst = reports * self.distribution.variances((private == group).astype(np.float64)).max()
                 margin = self._margin(errors[:, group] ** 2, worst, reports, level)
                 lower[:, group] = np.clip(rows[:, group] - margin, 0.0, reports)
                 upper[:, group] = np.clip(rows[:, group] + margin, 0.0, reports)
@@ -156,7 +156,7 @@ class OracleNoise(Noise):
         return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
-        return replace(self, law=oracle(self.law.n_cells), counts=None)
+        return replace(self, distribution=oracle(self.distribution.n_cells), counts=None)
 
     def of_reports(self) -> OracleNoise | None:
         return self
@@ -164,7 +164,7 @@ class OracleNoise(Noise):
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "oracle",
-            "law": self.law.to_dict(),
+            "law": self.distribution.to_dict(),
             "shape": list(self.shape),
             "private": list(self.private),
             "reports": pack_array(self.reports),
@@ -173,30 +173,37 @@ class OracleNoise(Noise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
-        law, shape, private = distribution_from_dict(content["law"]), shape_of(content), texts(content, "private")
+        distribution, shape, private = (
+            distribution_from_dict(content["law"]),
+            shape_of(content),
+            texts(content, "private"),
+        )
         rows = Orientation.of_file(private, shape).n_rows
-        if law.n_cells * rows != math.prod(shape):
+        if distribution.n_cells * rows != math.prod(shape):
             raise ValueError("cells")
         reports = whole_numbers(content, "reports", shape=(rows,))
         if reports.sum(dtype=np.float64) > MOST_REPORTS:
             raise ValueError("reports")
         is_known = content["counts"] is not None
-        counts = numbers(content, "counts", shape=(rows, law.n_cells), least=0) if is_known else None
-        return cls(law, reports, shape, private, counts)
+        counts = numbers(content, "counts", shape=(rows, distribution.n_cells), least=0) if is_known else None
+        return cls(distribution, reports, shape, private, counts)
 
     def _worst_variance(self, rows: FloatArray) -> float:
         """The variance of a question if every report were of the cell that errs most."""
         questions, which = np.unique(rows, axis=0, return_inverse=True)
         n_reports = np.bincount(which.ravel(), weights=self.reports, minlength=len(questions))
         return float(
-            sum(n * self.law.variances(question).max() for n, question in zip(n_reports, questions, strict=True))
+            sum(
+                n * self.distribution.variances(question).max()
+                for n, question in zip(n_reports, questions, strict=True)
+            )
         )
 
     def _margin(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
-        """How far an answer without a coin law may be from the truth.
+        """How far an answer that is no number of coin flips may be from the truth.
 
-        Of many reports, by the normal law. Of few, by Chebyshev's inequality with the largest variance there can be:
-        wide, but it covers what it says.
+        Of many reports, by the normal distribution. Of few, by Chebyshev's inequality with the largest variance there
+        can be: wide, but it covers what it says.
         """
         return np.where(
             np.asarray(n_reports) < _FEW_REPORTS,
@@ -204,15 +211,15 @@ class OracleNoise(Noise):
             normal_quantile(level) * np.sqrt(variance),
         )
 
-    def _image_groups(self, image: Grouping) -> tuple[IntArray, IntArray, Orientation]:
-        public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
-        return public, private, Orientation(self.private, image.shape)
+    def _sum_groups(self, grouping: Grouping) -> tuple[IntArray, IntArray, Orientation]:
+        public, private = self.orientation.groups(grouping.time_groups, grouping.place_groups, grouping.shape)
+        return public, private, Orientation(self.private, grouping.shape)
 
     def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
         """Exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
         sizes = np.unique(rows.sum(axis=1))
         sizes = sizes[sizes > 0]
-        coins = [self.law.coins(int(size)) for size in sizes]
+        coins = [self.distribution.coins(int(size)) for size in sizes]
         if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
             return None
         one = coins[0]
@@ -224,31 +231,31 @@ class OracleNoise(Noise):
         lower, upper = self._limits(np.array([value]), supports, flips, np.array([asked.sum()]), one, level)
         return float(lower[0]), float(upper[0])
 
-    def _limits_by_laws(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
-        """Exact limits of a sum of as many cells in every public bin, where a report's share in it has a known law.
+    def _limits_by_distributions(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
+        """Exact limits of a sum of as many cells in every public bin, where a report's part has a known distribution.
 
         Public bins asked about in full are known, and set aside.
         """
         sizes = rows.sum(axis=1).astype(np.int64)
-        is_full = sizes == self.law.n_cells
+        is_full = sizes == self.distribution.n_cells
         known = int(self.reports[is_full].sum())
         partial = np.unique(sizes[~is_full & (sizes > 0)])
-        laws = [self.law.sum_distributions(int(size)) for size in partial] or [
-            self.law.sum_distributions(self.law.n_cells)
+        distributions = [self.distribution.sum_distributions(int(size)) for size in partial] or [
+            self.distribution.sum_distributions(self.distribution.n_cells)
         ]
-        if len(laws) > 1 or laws[0] is None:
+        if len(distributions) > 1 or distributions[0] is None:
             return None
         if not len(partial):
             return float(known), float(known)
         reports = np.array([self.reports[sizes == partial[0]].sum()])
-        lower, upper = laws[0].limits(
+        lower, upper = distributions[0].limits(
             self._supports(np.array([value - known]), reports * partial[0]), reports, level=level
         )
         return known + float(lower[0]), known + float(upper[0])
 
     def _supports(self, values: FloatArray, pairs: Any) -> IntArray:
         """How often cells were supported, from estimates; ``pairs`` counts the (report, cell) pairs in each sum."""
-        supports: IntArray = np.rint(values * self._gap + pairs * float(self.law.q)).astype(np.int64)
+        supports: IntArray = np.rint(values * self._gap + pairs * float(self.distribution.q)).astype(np.int64)
         return supports
 
     def _limits(

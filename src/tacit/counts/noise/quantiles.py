@@ -20,11 +20,11 @@ _LEAST_SKEWED: Final = 1e-3
 _SKEWS: Final = np.linspace(0.0, _MOST_SKEWED, 26)
 _LEFT_OUT: Final = np.linspace(0.0, 0.5, 41)  # in parts of what an interval leaves out, below it
 _MOST_PEAKED: Final = 5.0
-_FEW: Final = 1.5
-_SEEN: Final = 0.3
+_SMALL_VARIANCE: Final = 1.5
+_MOSTLY_OBSERVED: Final = 0.3
 _MOST_MIXED: Final = 4.0
-_REACH: Final = 8
-_ROWS: Final = 2 * _REACH + 1
+_BESIDE: Final = 8
+_ROWS: Final = 2 * _BESIDE + 1
 _TERMS: Final = 11
 _BLOCK: Final = 1 << 16
 
@@ -41,7 +41,7 @@ def limits_of(
     """The limits of numbers with these means, variances, third and fourth cumulants."""
     lower, upper = _of_many(centre, variances, third, fourth, level, is_whole=is_whole)
     if is_whole:
-        chosen = np.flatnonzero((variances > 0) & (variances < _FEW))
+        chosen = np.flatnonzero((variances > 0) & (variances < _SMALL_VARIANCE))
         for first in range(0, len(chosen), _BLOCK):
             block = chosen[first : first + _BLOCK]
             mean, variance, skew = (np.ravel(part)[block] for part in (centre, variances, third))
@@ -61,31 +61,31 @@ def within(
 def _of_many(
     centre: FloatArray, variances: FloatArray, third: FloatArray, fourth: FloatArray, level: float, *, is_whole: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """The shortest interval of a gamma law (also mirrored) with the skewness; more of the tails is put on top.
+    """The shortest interval of a gamma distribution (also mirrored) with the skewness; more of the tails is put on top.
 
     Reference: Wilson1931.
     """
     is_open = variances > 0
-    spread = np.sqrt(variances + (is_open / 12 if is_whole else 0.0))
-    skewness = np.divide(third, spread**3, out=np.zeros_like(spread), where=is_open)
+    sd = np.sqrt(variances + (is_open / 12 if is_whole else 0.0))
+    skewness = np.divide(third, sd**3, out=np.zeros_like(sd), where=is_open)
     skewness = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED)
-    kurtosis = np.divide(fourth, spread**4, out=np.zeros_like(spread), where=is_open)
+    kurtosis = np.divide(fourth, sd**4, out=np.zeros_like(sd), where=is_open)
     z = normal_quantile(level)
     tails = (z**3 - 3 * z) / 24 * np.clip(kurtosis - 1.5 * np.square(skewness), 0.0, _MOST_PEAKED)
     lower, upper = _shortest(np.abs(skewness), level)
     lower, upper = np.where(skewness < 0, -upper, lower) - tails, np.where(skewness < 0, -lower, upper) + tails
-    return np.array(centre + lower * spread), np.array(centre + upper * spread)
+    return np.array(centre + lower * sd), np.array(centre + upper * sd)
 
 
 def _shortest(skewness: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """The ends of the shortest intervals of gamma laws of mean 0 and variance 1."""
+    """The ends of the shortest intervals of gamma distributions of mean 0 and variance 1."""
     lower, upper = _shortest_ends(level)
     return np.interp(skewness, _SKEWS, lower), np.interp(skewness, _SKEWS, upper)
 
 
 @cache
 def _shortest_ends(level: float) -> tuple[FloatArray, FloatArray]:
-    """Of laws as skew as ``_SKEWS``: what is left out below grows less as skewness grows, down to nothing."""
+    """Of distributions as skew as ``_SKEWS``: what is left out below grows less as skewness grows, down to nothing."""
     ends = []
     for skewness in _SKEWS.tolist():
         tried = [(_of_gamma(left, skewness), _of_gamma(left + level, skewness)) for left in _LEFT_OUT * (1 - level)]
@@ -95,7 +95,7 @@ def _shortest_ends(level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_gamma(share: float, skewness: float) -> float:
-    """The quantile of a gamma law of mean 0 and variance 1."""
+    """The quantile of a gamma distribution of mean 0 and variance 1."""
     if share <= 0:
         return -2 / skewness if skewness > 0 else -math.inf
     z = math.copysign(normal_quantile(abs(2 * share - 1)), share - 0.5)
@@ -110,11 +110,13 @@ def _of_few(
     """Quantiles of small counts: of how many there are, or, where most were seen, of how many were not."""
     first = np.zeros(len(centre))
     chances = np.empty((_ROWS, len(centre)))
-    is_seen = variances < _SEEN * centre
-    if is_seen.any():
-        first[is_seen], chances[:, is_seen] = _around(centre[is_seen], variances[is_seen], third[is_seen])
-    if not is_seen.all():
-        chances[:, ~is_seen] = _from_zero(centre[~is_seen], variances[~is_seen])
+    is_observed = variances < _MOSTLY_OBSERVED * centre
+    if is_observed.any():
+        first[is_observed], chances[:, is_observed] = _around(
+            centre[is_observed], variances[is_observed], third[is_observed]
+        )
+    if not is_observed.all():
+        chances[:, ~is_observed] = _from_zero(centre[~is_observed], variances[~is_observed])
     is_count = first + np.arange(_ROWS)[:, None] >= 0
     below = np.cumsum(chances * is_count, axis=0)
     below = below / below[-1]
@@ -123,7 +125,7 @@ def _of_few(
 
 
 def _from_zero(centre: FloatArray, variances: FloatArray) -> FloatArray:
-    r"""The chances of 0, 1, 2 and so on, of the law with :math:`p_k = (a + b / k) p_{k-1}` that has these moments.
+    r"""The chances of 0, 1, 2 and so on: :math:`p_k = (a + b / k) p_{k-1}`, with these moments.
 
     It is binomial, Poisson or negative binomial, as the variance is less than the mean, the same, or more: events each
     of which may have been seen, or not, or whose rate is itself uncertain.
@@ -158,10 +160,10 @@ def _around(centre: FloatArray, variances: FloatArray, third: FloatArray) -> tup
     missed, none = (_poisson((total + sign * rise) / 2) for sign in (1, -1))
     chances = np.zeros((_ROWS, len(centre)))
     for row in range(_ROWS):
-        for j in range(max(0, _REACH - row), min(_TERMS, _TERMS + _REACH - row)):
-            chances[row] += missed[row - _REACH + j] * none[j]
+        for j in range(max(0, _BESIDE - row), min(_TERMS, _TERMS + _BESIDE - row)):
+            chances[row] += missed[row - _BESIDE + j] * none[j]
     chances[1:] += upper_one * (chances[:-1] - chances[1:])
-    return base - _REACH, chances
+    return base - _BESIDE, chances
 
 
 def _poisson(means: FloatArray) -> list[FloatArray]:

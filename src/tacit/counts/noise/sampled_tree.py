@@ -52,15 +52,15 @@ MOST_LISTED: Final = 256
 class SampledTreeNoise(Noise):
     """The noise of fused leaves, one tree for each public bin.
 
-    ``laws`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public numbers of
-    reports of the public bins, ``counts`` (public bins x leaves) estimated counts, projected onto what counts can be:
-    they stand in for the truth. Intervals are normal; where the variance is that of a few steps of single reports,
-    Chebyshev's; of few reports, Chebyshev's with the largest variance there can be. The errors of all leaves of a tree
-    of more than ``MOST_LISTED`` are those of evenly spread events.
+    ``distributions`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public
+    numbers of reports of the public bins, ``counts`` (public bins x leaves) estimated counts, projected onto what
+    counts can be: they stand in for the truth. Intervals are normal; where the variance is that of a few steps of
+    single reports, Chebyshev's; of few reports, Chebyshev's with the largest variance there can be. The errors of all
+    leaves of a tree of more than ``MOST_LISTED`` are those of evenly spread events.
     """
 
     hierarchy: Hierarchy
-    laws: tuple[SupportDistribution, ...]
+    distributions: tuple[SupportDistribution, ...]
     chances: tuple[int, ...]
     reports: IntArray
     shape: tuple[int, int]
@@ -74,7 +74,7 @@ class SampledTreeNoise(Noise):
     @cached_property
     def fusion(self) -> TreeFusion:
         """The least squares that made the leaves; its variances are those of one report."""
-        return TreeFusion(self.hierarchy, level_variances(self.laws, self.chances))
+        return TreeFusion(self.hierarchy, level_variances(self.distributions, self.chances))
 
     def variance(self, weights: FloatArray) -> float:
         return sum(float(self.counts[which].sum(axis=0) @ self.per_report(q)) for q, which in self._questions(weights))
@@ -88,12 +88,12 @@ class SampledTreeNoise(Noise):
         nodes = self.fusion.node_weights(leaf_weights)
         squares, means = np.zeros(self.hierarchy.n_leaves), np.zeros(self.hierarchy.n_leaves)
         step = 0.0
-        for level, (law, chance) in enumerate(zip(self.laws, self.chances, strict=True), 1):
+        for level, (distribution, chance) in enumerate(zip(self.distributions, self.chances, strict=True), 1):
             own, sizes = nodes[self.hierarchy.level_slice(level)], np.diff(self.hierarchy.boundaries[level])
             centred = own - float(own @ sizes) / self.hierarchy.n_leaves
-            squares += np.repeat((law.variances(own) + centred**2) * (COIN / chance), sizes)
+            squares += np.repeat((distribution.variances(own) + centred**2) * (COIN / chance), sizes)
             means += np.repeat(centred, sizes)
-            step = max(step, float(np.abs(own).max()) * _step(law, chance))
+            step = max(step, float(np.abs(own).max()) * _step(distribution, chance))
         return np.maximum(squares - means**2, 0.0), step  # what rounding leaves below zero
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
@@ -126,16 +126,16 @@ class SampledTreeNoise(Noise):
             return LinearMap(self, time_groups, place_groups, shape)
         # trees of several public bins, added up, are the tree of all their reports
         reports, counts = self._of_public(public, Orientation(self.private, shape).rows(np.empty(shape)).shape[0])
-        return SampledTreeNoise(self.hierarchy, self.laws, self.chances, reports, shape, self.private, counts)
+        return SampledTreeNoise(self.hierarchy, self.distributions, self.chances, reports, shape, self.private, counts)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
-        _, variances, _, _ = self._of_image(image)
-        errors: FloatArray = Orientation(self.private, image.shape).cells(np.sqrt(variances))
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
+        _, variances, _, _ = self._of_sums(grouping)
+        errors: FloatArray = Orientation(self.private, grouping.shape).cells(np.sqrt(variances))
         return errors
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        target = Orientation(self.private, image.shape)
-        lower, upper = _limits(target.rows(values), *self._of_image(image), level)
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        target = Orientation(self.private, grouping.shape)
+        lower, upper = _limits(target.rows(values), *self._of_sums(grouping), level)
         return target.cells(lower), target.cells(upper)
 
     def forget(self, cells: BoolArray) -> Noise:
@@ -157,7 +157,7 @@ class SampledTreeNoise(Noise):
         return {
             "kind": "sampled tree",
             "hierarchy": self.hierarchy.to_dict(),
-            "laws": [law.to_dict() for law in self.laws],
+            "laws": [distribution.to_dict() for distribution in self.distributions],
             "chances": [hex(chance) for chance in self.chances],
             "shape": list(self.shape),
             "private": list(self.private),
@@ -169,7 +169,7 @@ class SampledTreeNoise(Noise):
     def from_dict(cls, content: Mapping[str, Any]) -> SampledTreeNoise:
         read = cls(
             Hierarchy.from_dict(content["hierarchy"]),
-            tuple(distribution_from_dict(law) for law in content["laws"]),
+            tuple(distribution_from_dict(distribution) for distribution in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
             whole_numbers(content, "reports"),
             shape_of(content),
@@ -178,8 +178,8 @@ class SampledTreeNoise(Noise):
         )
         n_leaves = read.hierarchy.n_leaves
         if (
-            tuple(law.n_cells for law in read.laws) != read.hierarchy.level_sizes[1:]
-            or len(read.chances) != len(read.laws)
+            tuple(distribution.n_cells for distribution in read.distributions) != read.hierarchy.level_sizes[1:]
+            or len(read.chances) != len(read.distributions)
             or min(read.chances) < 1
             or read.counts.shape != (len(read.reports), n_leaves)
             or Orientation.of_file(read.private, read.shape).n_rows * n_leaves != math.prod(read.shape)
@@ -205,13 +205,13 @@ class SampledTreeNoise(Noise):
         n_leaves = self.hierarchy.n_leaves
         if n_leaves > MOST_LISTED:
             even = self.reports[:, None] * self.fusion.node_variances[-n_leaves:]
-            return even, np.full(even.shape, np.inf), np.full(n_leaves, _step(self.laws[-1], self.chances[-1]))
+            return even, np.full(even.shape, np.inf), np.full(n_leaves, _step(self.distributions[-1], self.chances[-1]))
         return self._of_groups(np.arange(n_leaves), n_leaves, self.reports, self.counts)
 
-    def _of_image(self, image: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    def _of_sums(self, grouping: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The reports of each group of public bins, and the same of groups of leaves."""
-        public, private = self.orientation.groups(image.time_groups, image.place_groups, image.shape)
-        n_public, n_private = Orientation(self.private, image.shape).rows(np.empty(image.shape)).shape
+        public, private = self.orientation.groups(grouping.time_groups, grouping.place_groups, grouping.shape)
+        n_public, n_private = Orientation(self.private, grouping.shape).rows(np.empty(grouping.shape)).shape
         reports, counts = self._of_public(public, n_public)
         return reports, *self._of_groups(private, n_private, reports, counts)
 
@@ -226,7 +226,7 @@ class SampledTreeNoise(Noise):
         return variances, worst, steps
 
 
-def level_variances(laws: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
+def level_variances(distributions: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
     r"""The variances of nodes, root first, that one report leaves where events are spread evenly.
 
     .. math:: \sigma_l^2 = \frac{1}{\alpha_l} \Bigl(a_l + \frac{1 - \alpha_l}{k_l}\Bigr)
@@ -234,22 +234,22 @@ def level_variances(laws: Sequence[SupportDistribution], chances: Sequence[int])
     with half the oracle's variance a for the difference of two nodes: what all nodes share, the public total corrects.
     """
     variances = [0.0]
-    for law, chance in zip(laws, chances, strict=True):
+    for distribution, chance in zip(distributions, chances, strict=True):
         share = chance / COIN
-        variances.append((error_of_differences(law) + (1 - share) / law.n_cells) / share)
+        variances.append((error_of_differences(distribution) + (1 - share) / distribution.n_cells) / share)
     return variances
 
 
-def error_of_differences(law: SupportDistribution) -> float:
+def error_of_differences(distribution: SupportDistribution) -> float:
     """Half the variance that a report adds to the difference of two cells, on average over cells and truths."""
-    p, q, k = float(law.p), float(law.q), law.n_cells
+    p, q, k = float(distribution.p), float(distribution.q), distribution.n_cells
     single = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / k
-    return (k * single - float(law.variances(np.ones(k)).mean()) / k) / (k - 1)
+    return (k * single - float(distribution.variances(np.ones(k)).mean()) / k) / (k - 1)
 
 
-def _step(law: SupportDistribution, chance: int) -> float:
+def _step(distribution: SupportDistribution, chance: int) -> float:
     """How far a report that supports a node, or does not, takes the node's count."""
-    return COIN / chance / float(law.p - law.q)
+    return COIN / chance / float(distribution.p - distribution.q)
 
 
 def _margin(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:

@@ -2,10 +2,10 @@ r"""The noise of the leaves of measured trees, fused by least squares.
 
 Every answer is a weighted sum of the nodes' independent noises, whose weights :mod:`tacit.counts.tree_least_squares`
 knows; so its variance and its fourth cumulant are exact, :math:`\sum_v g_v^2 \sigma_v^2` and :math:`\sum_v g_v^4 c_v`.
-Intervals are those of the variance-gamma law of this variance and kurtosis: exact for one Laplace node, and for equal
-ones. Where leaves alone were measured the noise of a sum is a whole number, and so is the margin of its interval. Where
-a level's noise is mostly 0 (a variance below 1, as for a large epsilon) an answer errs by few distinct amounts, which
-no smooth law describes: there the interval is wider by the half unit that makes it safe.
+Intervals are those of the variance-gamma distribution of this variance and kurtosis: exact for one Laplace node, and
+for equal ones. Where leaves alone were measured the noise of a sum is a whole number, and so is the margin of its
+interval. Where a level's noise is mostly 0 (a variance below 1, as for a large epsilon) an answer errs by few distinct
+amounts, which no smooth distribution describes: there the interval is wider by the half unit that makes it safe.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _RANGES_AT_ONCE: Final = 1 << 15  # stay in cache on their way from moments to l
 class TreeNoise(VarianceGammaNoise):
     """Trees of one shape over one axis, an independent one for each bin of the other.
 
-    ``laws`` are those of the noise of single nodes, one for each level, root first, None where a level was not
+    ``distributions`` are those of the noise of single nodes, one for each level, root first, None where a level was not
     measured; ``known`` lists levels whose counts are public. Leaf i of a tree over places is place ``order[i]``.
     """
 
     hierarchy: Hierarchy
-    laws: tuple[NodeDistribution | None, ...]
+    distributions: tuple[NodeDistribution | None, ...]
     shape: tuple[int, int]
     axis: str = "time"
     order: IntArray | None = None
@@ -53,14 +53,14 @@ class TreeNoise(VarianceGammaNoise):
     def __post_init__(self) -> None:
         check_one_of(("time", "place"), axis=self.axis)
         n_leaves = self.hierarchy.n_leaves
-        if self.shape[self._tree_axis] != n_leaves or len(self.laws) != self.hierarchy.n_levels:
+        if self.shape[self._tree_axis] != n_leaves or len(self.distributions) != self.hierarchy.n_levels:
             raise SettingError(
                 f"a tree of {n_leaves} leaves and {self.hierarchy.n_levels} levels must stand over as many bins and "
-                f"have as many laws; got shape={self.shape}, {len(self.laws)} laws."
+                f"have as many distributions; got shape={self.shape}, {len(self.distributions)} distributions."
             )
         if any(not 0 <= level < self.hierarchy.n_levels for level in self.known):
             raise SettingError(f"known must list levels from 0 to {self.hierarchy.height}; got known={self.known}.")
-        if self.laws[-1] is None and self.hierarchy.height not in self.known:
+        if self.distributions[-1] is None and self.hierarchy.height not in self.known:
             raise SettingError(
                 "laws must name one for the leaves; got None. Measure the leaves, or cut the tree above."
             )
@@ -71,10 +71,10 @@ class TreeNoise(VarianceGammaNoise):
     def fusion(self) -> TreeFusion:
         """The least squares that made the leaves, with the exact moments of every question."""
         variances, cumulants = [], []
-        for level, law in enumerate(self.laws):
+        for level, distribution in enumerate(self.distributions):
             is_known = level in self.known
-            variance = 0.0 if is_known else np.inf if law is None else law.variance
-            kurtosis = 0.0 if is_known or law is None else law.excess_kurtosis
+            variance = 0.0 if is_known else np.inf if distribution is None else distribution.variance
+            kurtosis = 0.0 if is_known or distribution is None else distribution.excess_kurtosis
             variances.append(variance)
             cumulants.append(kurtosis * variance**2 if kurtosis else 0.0)
         return TreeFusion(self.hierarchy, variances, cumulants)
@@ -113,15 +113,18 @@ class TreeNoise(VarianceGammaNoise):
     def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
         return LinearMap(self, time_groups, place_groups, shape)
 
-    def image_errors(self, image: Grouping) -> FloatArray:
-        return np.sqrt(self._image_moments(image)[0])
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
+        return np.sqrt(self._sum_moments(grouping)[0])
 
-    def image_intervals(self, values: FloatArray, image: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return non_negative(values, self._margins(*self._image_moments(image), level))
+        return non_negative(values, self._margins(*self._sum_moments(grouping), level))
 
     def scaled(self, budget: Fraction) -> Noise | None:
-        return replace(self, laws=tuple(law and law.scaled(budget) for law in self.laws))
+        return replace(
+            self,
+            distributions=tuple(distribution and distribution.scaled(budget) for distribution in self.distributions),
+        )
 
     def tree_over_time(self) -> TreeNoise | None:
         return self if self.axis == "time" and self.order is None else None
@@ -133,7 +136,7 @@ class TreeNoise(VarianceGammaNoise):
         return {
             "kind": "tree",
             "hierarchy": self.hierarchy.to_dict(),
-            "laws": [None if law is None else law.to_dict() for law in self.laws],
+            "laws": [None if distribution is None else distribution.to_dict() for distribution in self.distributions],
             "shape": list(self.shape),
             "axis": self.axis,
             "order": None if self.order is None else pack_array(self.order),
@@ -144,7 +147,10 @@ class TreeNoise(VarianceGammaNoise):
     def from_dict(cls, content: Mapping[str, Any]) -> TreeNoise:
         return cls(
             Hierarchy.from_dict(content["hierarchy"]),
-            tuple(None if law is None else node_distribution_from_dict(law) for law in content["laws"]),
+            tuple(
+                None if distribution is None else node_distribution_from_dict(distribution)
+                for distribution in content["laws"]
+            ),
             shape_of(content),
             text(content, "axis"),
             None if content["order"] is None else whole_numbers(content, "order"),
@@ -191,10 +197,10 @@ class TreeNoise(VarianceGammaNoise):
                 variance, cumulant = variance + n * float(moments[0]), cumulant + n * float(moments[1])
         return variance, cumulant
 
-    def _image_moments(self, image: Grouping) -> tuple[FloatArray, FloatArray]:
+    def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
         """The moments of sums of cells: of groups of leaves, times the number of trees that are added up."""
-        groups, trees = image.time_groups, image.place_groups
-        n_groups, n_sums = image.shape
+        groups, trees = grouping.time_groups, grouping.place_groups
+        n_groups, n_sums = grouping.shape
         if self.axis == "place":
             groups, trees, n_groups, n_sums = trees, groups, n_sums, n_groups
         groups = groups if self.order is None else groups[self.order]
@@ -220,7 +226,7 @@ class TreeNoise(VarianceGammaNoise):
     @cached_property
     def is_flat(self) -> bool:
         """Whether nothing was measured but the leaves: then answers to whole-number questions err by whole numbers."""
-        return not self.known and all(law is None for law in self.laws[:-1])
+        return not self.known and all(distribution is None for distribution in self.distributions[:-1])
 
     @property
     def _errs_by_whole_numbers(self) -> bool:
@@ -229,4 +235,4 @@ class TreeNoise(VarianceGammaNoise):
     @property
     def _is_grainy(self) -> bool:
         """Whether some level's noise is mostly 0."""
-        return any(law is not None and law.variance < 1 for law in self.laws)
+        return any(distribution is not None and distribution.variance < 1 for distribution in self.distributions)

@@ -1,16 +1,16 @@
 r"""How far an answer may be from the truth when its noise is a weighted sum of few Laplace variables.
 
 Such a sum is not normal: of a single Laplace variable the normal interval of 95 % covers 93.8 %. The symmetric
-variance-gamma law, the difference of two gamma variables of shape a, is Laplace's for a = 1, that of n equal Laplace
-variables for a = n, and tends to the normal law. With unit variance it is :math:`\sqrt{G/a}\,N` for G of the gamma law
-of shape a and a normal N, so
+variance-gamma distribution, the difference of two gamma variables of shape a, is Laplace's for a = 1, that of n equal
+Laplace variables for a = n, and tends to the normal distribution. With unit variance it is :math:`\sqrt{G/a}\,N` for G
+of the gamma distribution of shape a and a normal N, so
 
 .. math:: P(|Z| > t) = \int_0^\infty \frac{g^{a-1} e^{-g}}{\Gamma(a)}
           \operatorname{erfc}\Bigl(t \sqrt{\frac{a}{2g}}\Bigr)\, dg, \qquad \text{excess kurtosis } \frac3a.
 
-A sum of unequal variables is given the law of its own variance and kurtosis.
+A sum of unequal variables is given the distribution of its own variance and kurtosis.
 
-Reference: Madan1990 (the law).
+Reference: Madan1990 (the distribution).
 """
 
 from __future__ import annotations

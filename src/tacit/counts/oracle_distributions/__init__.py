@@ -60,10 +60,10 @@ def distribution_from_dict(content: Mapping[str, Any]) -> SupportDistribution:
     """
     try:
         fields = {name: _whole(value) for name, value in content.items() if name != "kind"}
-        law = ORACLE_DISTRIBUTIONS[content["kind"]](**fields)
-        if not 0 < law.q < law.p <= 1:
+        distribution = ORACLE_DISTRIBUTIONS[content["kind"]](**fields)
+        if not 0 < distribution.q < distribution.p <= 1:
             raise ValueError("nothing can be estimated by such coins")
-        return law
+        return distribution
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FormatError("the noise model is damaged or newer than this version. Ask for the release again.") from None
 
@@ -72,5 +72,5 @@ def _whole(value: object) -> int:
     """A whole number of a file, large ones in hexadecimal digits."""
     number = int(value, 16) if isinstance(value, str) and len(value) <= len(hex(COIN)) else value
     if type(number) is not int or not 0 <= number <= COIN:
-        raise ValueError("law")
+        raise ValueError("distribution")
     return number

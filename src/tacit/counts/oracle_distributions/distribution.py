@@ -1,4 +1,4 @@
-"""What a law is, and what all laws share."""
+"""The protocol of the distributions of reports, and what all of them share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TwoCoins:
 
 
 class SupportDistribution(Protocol):
-    """The joint law of the supports of one report, given its true cell."""
+    """The joint distribution of the supports of one report, given its true cell."""
 
     @property
     def n_cells(self) -> int: ...
@@ -49,14 +49,14 @@ class SupportDistribution(Protocol):
     def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
         """How many of ``n_summed`` cells a report supports, if its true cell is one of them and if it is not.
 
-        None where that hangs on more than this, or is not known.
+        None where that depends on more than this, or is not known.
         """
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
 class OracleDistribution:
-    """What all laws share: a kind, and plain data made of their fields."""
+    """What all distributions share: a kind, and plain data made of their fields."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -70,12 +70,12 @@ class OracleDistribution:
         return {"kind": self.kind} | {n: hex(v) if v >= 1 << 53 else v for n, v in fields.items()}
 
 
-def spread(law: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
+def scaled_variance(distribution: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
     """The variance from a mean square and a mean; what rounding leaves below zero is zero."""
     variance: FloatArray = np.maximum(square - mean**2, 0.0)
-    return variance / float(law.p - law.q) ** 2
+    return variance / float(distribution.p - distribution.q) ** 2
 
 
-def single_cell(law: SupportDistribution, n_summed: int) -> TwoCoins | None:
+def single_cell(distribution: SupportDistribution, n_summed: int) -> TwoCoins | None:
     """The coins of one cell; a sum of several is not a number of coin flips."""
-    return TwoCoins(law.p, law.q, 1) if n_summed == 1 else None
+    return TwoCoins(distribution.p, distribution.q, 1) if n_summed == 1 else None

@@ -11,7 +11,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.galois import LARGEST_DEGREE, form_blocks, walsh_hadamard
 from tacit._base.validation import check_at_least
-from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, single_cell, spread
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, scaled_variance, single_cell
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 
@@ -71,7 +71,7 @@ class HashingDistribution(OracleDistribution):
         drawn = q * (q * total**2 + (1 - q) * squares)
         square: FloatArray = kept * self._squares_at_truth(weights) + (1 - kept) * drawn
         mean: FloatArray = q * total + float(self.p - self.q) * weights
-        return spread(self, square, mean)
+        return scaled_variance(self, square, mean)
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         return single_cell(self, n_summed)

@@ -20,7 +20,7 @@ class LongitudinalDistribution(OracleDistribution):
 
     .. math:: p = (1 - \varphi) a + \varphi b \quad\text{(true cell)}, \qquad q = \varphi a + (1 - \varphi) b.
 
-    These are multiples of 2**-128, so the law keeps the three thresholds and not the two chances.
+    These are multiples of 2**-128, so the distribution keeps the three thresholds and not the two chances.
     """
 
     kind: ClassVar[str] = "longitudinal"

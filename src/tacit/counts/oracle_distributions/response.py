@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, spread
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, scaled_variance
 from tacit.randomness.bernoulli import COIN
 
 
@@ -36,7 +36,7 @@ class ResponseDistribution(OracleDistribution):
         weights = weights - weights.mean()  # one cell is named whatever happens: what all weights share adds no noise
         square: FloatArray = q * (weights**2).sum() + (p - q) * weights**2
         mean: FloatArray = q * weights.sum() + (p - q) * weights
-        return spread(self, square, mean)
+        return scaled_variance(self, square, mean)
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         if n_summed == self.n_cells:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.exact_intervals import NumberDistribution, TwoDistributions
-from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, single_cell, spread
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins, scaled_variance, single_cell
 from tacit.randomness.bernoulli import COIN
 
 
@@ -42,7 +42,7 @@ class SubsetDistribution(OracleDistribution):
         two_others = (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2)) if k > 2 else 0.0
         others, squares = weights.sum() - weights, (weights**2).sum() - weights**2
         pairs: FloatArray = 2 * with_true * weights * others + two_others * (others**2 - squares)
-        return spread(self, p * weights**2 + q * squares + pairs, p * weights + q * others)
+        return scaled_variance(self, p * weights**2 + q * squares + pairs, p * weights + q * others)
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         return single_cell(self, n_summed)
@@ -53,25 +53,27 @@ class SubsetDistribution(OracleDistribution):
         .. math:: f_{in} = p\,(1 + H(s{-}1, w{-}1)) + (1-p)\,H(s{-}1, w), \qquad
                   f_{out} = p\,H(s, w{-}1) + (1-p)\,H(s, w)
 
-        with the hypergeometric law H(a, b) of how many of a marked cells are among b drawn from k - 1.
+        with the hypergeometric distribution H(a, b) of how many of a marked cells are among b drawn from k - 1.
         """
         if n_summed == self.n_cells:  # as many cells are named whatever is true, and none is outside
             always = NumberDistribution(self.size, (1.0,))
             return TwoDistributions(always, always)
         others, w, p = self.n_cells - 1, self.size, float(self.p)
-        laws = []
+        distributions = []
         for marked, shift in ((n_summed - 1, 1), (n_summed, 0)):
             mass = np.zeros(w + 1)
             for chance, drawn, named in ((p, w - 1, shift), (1 - p, w, 0)):
                 first, drawn_mass = _drawn(others, marked, drawn)
                 mass[first + named : first + named + len(drawn_mass)] += chance * drawn_mass
             possible = np.flatnonzero(mass)
-            laws.append(NumberDistribution(int(possible[0]), tuple(mass[possible[0] : possible[-1] + 1].tolist())))
-        return TwoDistributions(*laws)
+            distributions.append(
+                NumberDistribution(int(possible[0]), tuple(mass[possible[0] : possible[-1] + 1].tolist()))
+            )
+        return TwoDistributions(*distributions)
 
 
 def _drawn(n: int, marked: int, drawn: int) -> tuple[int, FloatArray]:
-    """The hypergeometric law of how many marked ones are among those drawn: the least number, and the chances.
+    """The hypergeometric distribution of how many marked ones are among those drawn: the least number, and the chances.
 
     No chances where so many cannot be drawn.
     """

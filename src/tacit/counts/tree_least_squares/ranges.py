@@ -58,13 +58,13 @@ def range_tables(
         here[4] = K
         here[5] = passes.sum_before(level - 1, K)
         here[6] = np.maximum(passes.spread(level - 1, sum_K) - here[5] - K, 0.0)
-        drift = (1 - above[3]) * above[7] - 1
+        shift = (1 - above[3]) * above[7] - 1
         outside = above[9] + (above[3] * above[7]) ** 4 * above[8]
         share = passes.shares[level]
-        drift = passes.spread(level - 1, drift)
-        here[7] = 1 + share * drift
+        shift = passes.spread(level - 1, shift)
+        here[7] = 1 + share * shift
         here[8] = level_cumulants[level]
-        here[9] = share**4 * (passes.spread(level - 1, outside) + drift**4 * (here[5] + here[6]))
+        here[9] = share**4 * (passes.spread(level - 1, outside) + shift**4 * (here[5] + here[6]))
         here[10] = node_variances[tree.level_slice(level)]
         part = tree.level_slice(level)
         start = tree.level_slice(level - 1).start

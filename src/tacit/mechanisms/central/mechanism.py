@@ -23,8 +23,8 @@ class CentralMechanism(Protocol):
     """Exact counts in, noisy counts out, once for every spend.
 
     Formal guarantee: for two inputs that differ by one unit (an event, or all events of one person on one day), the
-    laws of the output differ by at most ``cost``. Nothing is drawn before the ledger has written the cost down, and
-    all noise comes from the spend: the same spend gives the same noise, for the same plan and counts only.
+    distributions of the output differ by at most ``cost``. Nothing is drawn before the ledger has written the cost
+    down, and all noise comes from the spend: the same spend gives the same noise, for the same plan and counts only.
     """
 
     @property

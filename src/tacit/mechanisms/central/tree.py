@@ -63,10 +63,10 @@ class NoisyTree:
             raise SettingError(f"cost must be pure or zCDP, not both and not nothing; got {self.cost}.")
 
     @property
-    def laws(self) -> tuple[NodeDistribution | None, ...]:
-        """The law of the noise of every level, root first; none where nothing is measured."""
+    def distributions(self) -> tuple[NodeDistribution | None, ...]:
+        """The distribution of the noise of every level, root first; none where nothing is measured."""
         parts = [Fraction(share, sum(self.shares)) for share in self.shares]
-        return tuple(self._law(part) if part else None for part in parts)
+        return tuple(self._distribution(part) if part else None for part in parts)
 
     def measure(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: the unbiased leaves, with the noise model of any question."""
@@ -75,7 +75,7 @@ class NoisyTree:
         return fuse(
             self.hierarchy,
             nodes,
-            self.laws,
+            self.distributions,
             domain=plan.domain,
             axis=self.axis,
             order=self.order,
@@ -89,15 +89,15 @@ class NoisyTree:
         leaves = leaves if self.order is None else leaves[self.order]
         nodes = self.hierarchy.sum_leaves(leaves)
         randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
-        for level, law in enumerate(self.laws):
+        for level, distribution in enumerate(self.distributions):
             here = nodes[self.hierarchy.level_slice(level)]
-            if law is None:
+            if distribution is None:
                 here[...] = 0  # what is not measured is not known to anyone downstream
             else:
-                here += law.draw(here.size, randomness=randomness).reshape(here.shape)
+                here += distribution.draw(here.size, randomness=randomness).reshape(here.shape)
         return nodes
 
-    def _law(self, part: Fraction) -> NodeDistribution:
+    def _distribution(self, part: Fraction) -> NodeDistribution:
         if self.cost.epsilon:
             return DiscreteLaplace(Fraction(self.cost.epsilon) * part / self.sensitivity)
         return DiscreteGaussian(self.sensitivity**2 / (2 * Fraction(self.cost.rho) * part))

@@ -1,7 +1,7 @@
 """Counts that run on: a running total after every bin, any past range, one price for ever.
 
 A :class:`Counter` turns counts into published totals, a :class:`History` holds and answers them, and
-:class:`CounterFiles` keeps both on disk. :func:`pick` chooses the law of least predicted error;
+:class:`CounterFiles` keeps both on disk. :func:`pick` chooses the noise model of least predicted error;
 :func:`start_counter` pays for a counter and writes it.
 """
 

@@ -61,11 +61,11 @@ class Counter:
     """
 
     def __init__(self, stream: Stream, key: bytes) -> None:
-        if identity_of(key, stream.law, stream.domain) != stream.identity:
+        if identity_of(key, stream.noise_model, stream.domain) != stream.identity:
             raise PlanMismatch("the key is that of another counter. Use the state that belongs to this history.")
         self.stream: Final = stream
         self._key: Final = key
-        self._engine: Final[Engine] = engine_of(stream.law, NodeDraws(key, stream.n_places))
+        self._engine: Final[Engine] = engine_of(stream.noise_model, NodeDraws(key, stream.n_places))
 
     @classmethod
     def start(
@@ -76,33 +76,41 @@ class Counter:
         horizon: int | None = None,
         reacts: bool = True,
         unit: Unit = _EVENT,
-        law: ContinualNoise | None = None,
+        noise_model: ContinualNoise | None = None,
         place: bytes = b"",
     ) -> Counter:
         """A new counter for what was spent. Its key is drawn from the spend's randomness.
 
-        ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The law of least
-        predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to what is
-        published, which allows noise that is drawn ahead. ``place`` is the spend's ``input_digest``: the counter's
-        file, where the spend is bound to one (:func:`tacit.mechanisms.continual.recording.place_of`).
+        ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The noise model
+        of least predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to
+        what is published, which allows noise that is drawn ahead. ``place`` is the spend's ``input_digest``: the
+        counter's file, where the spend is bound to one (:func:`tacit.mechanisms.continual.recording.place_of`).
         """
         horizon = domain.time.n_bins if horizon is None else horizon
-        if law is None:
-            law = pick(spend.cost, horizon, reacts=reacts, most=unit.sensitivity)
-        if law.cost != spend.cost:
-            raise SettingError(f"the law must cost what was spent, {spend.cost}; got a law of {law.cost}. Spend that.")
+        if noise_model is None:
+            noise_model = pick(spend.cost, horizon, reacts=reacts, most=unit.sensitivity)
+        if noise_model.cost != spend.cost:
+            raise SettingError(
+                f"the noise model must cost what was spent, {spend.cost}; got one of {noise_model.cost}. Spend that."
+            )
         if not spend.is_simulation and spend.unit != unit:
             raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
-        check_statable(law.cost)
+        check_statable(noise_model.cost)
         key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
         stream = Stream(
-            law, domain, unit, identity_of(key, law, domain), spend.is_simulation, spend.prior, spend.ledger_heads
+            noise_model,
+            domain,
+            unit,
+            identity_of(key, noise_model, domain),
+            spend.is_simulation,
+            spend.prior,
+            spend.ledger_heads,
         )
         return cls(stream, key)
 
     def __repr__(self) -> str:
         label = ", simulation" if self.stream.is_simulation else ""
-        return f"Counter({self.stream.identity}, {self.stream.n_places} places, {self.stream.law.kind}{label})"
+        return f"Counter({self.stream.identity}, {self.stream.n_places} places, {self.stream.noise_model.kind}{label})"
 
     @property
     def key(self) -> bytes:
@@ -132,7 +140,7 @@ class Counter:
     def step(self, state: CounterState, counts: Counts) -> tuple[CounterState, IntArray]:
         """Count one bin: a count for each place, or a number where there is but one.
 
-        Returns the state after it and the published totals of the places, in units of 1/``law.grid``.
+        Returns the state after it and the published totals of the places, in units of 1/``noise_model.grid``.
         """
         row = np.asarray(counts)
         state, totals = self.steps(state, row.reshape(1, -1) if row.ndim < 2 else row[None])

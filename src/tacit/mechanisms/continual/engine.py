@@ -1,4 +1,4 @@
-"""What turns counts into published totals: one engine for each kind of law."""
+"""What turns counts into published totals: one engine for each kind of noise model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Memory = Mapping[str, IntArray]
 
 
 class Engine(Protocol):
-    """Publishes totals by a law, bin by bin or many at once, with the same result.
+    """Publishes totals by a noise model, bin by bin or many at once, with the same result.
 
-    Mathematical contract: what is published is the law's decoder applied to the nodes' counts plus their noise, and is
-    computed from these sums alone: no rounding lets anything else about the counts through.
+    Mathematical contract: what is published is the noise model's decoder applied to the nodes' counts plus their noise,
+    and is computed from these sums alone: no rounding lets anything else about the counts through.
     """
 
     def start(self) -> Memory:
@@ -32,8 +32,8 @@ class Engine(Protocol):
         """
 
 
-def engine_of(law: ContinualNoise, draws: NodeDraws) -> Engine:
-    """The engine of a law."""
+def engine_of(noise_model: ContinualNoise, draws: NodeDraws) -> Engine:
+    """The engine of a noise model."""
     from tacit.mechanisms.continual import buffered, measured, nested
 
     engines: Mapping[str, Callable[[Any, NodeDraws], Engine]] = {
@@ -44,7 +44,7 @@ def engine_of(law: ContinualNoise, draws: NodeDraws) -> Engine:
         "epochs of refined trees": measured.EpochsEngine,
         "buffered root": buffered.BufferedEngine,
     }
-    return engines[law.kind](law, draws)
+    return engines[noise_model.kind](noise_model, draws)
 
 
 def running(total: IntArray, counts: IntArray) -> IntArray:

@@ -29,7 +29,7 @@ _AHEAD: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """The published totals of a stream, a row for each bin, in units of 1/``stream.law.grid``.
+    """The published totals of a stream, a row for each bin, in units of 1/``stream.noise_model.grid``.
 
     Every answer is a difference of two published totals, so that the same question has the same answer and parts add
     up: what holds for [a, b) and [b, c) adds to what holds for [a, c), to the last digit.
@@ -53,7 +53,7 @@ class History:
 
     def __repr__(self) -> str:
         label = ", simulation" if self.stream.is_simulation else ""
-        return f"History({self.n_bins} bins x {self.stream.n_places} places, {self.stream.law.cost}{label})"
+        return f"History({self.n_bins} bins x {self.stream.n_places} places, {self.stream.noise_model.cost}{label})"
 
     @property
     def n_bins(self) -> int:
@@ -72,7 +72,7 @@ class History:
         if not ((first >= 0) & (first <= stop) & (stop <= self.n_bins)).all():
             raise SettingError(f"every range must run forward within the {self.n_bins} bins so far. Swap or cut it.")
         totals = np.concatenate([np.zeros((1, self.stream.n_places), np.int64), self.totals])
-        counts: FloatArray = (totals[stop] - totals[first]) / self.stream.law.grid
+        counts: FloatArray = (totals[stop] - totals[first]) / self.stream.noise_model.grid
         return counts
 
     def answer(
@@ -94,16 +94,16 @@ class History:
         first, stop = np.array([box.time.start]), np.array([box.time.stop])
         value = float(self.counts(first, stop)[0, list(box.places)].sum())
         lower, upper = noise.interval(value, weights, level)
-        variance = float(self.stream.law.range_variances(first, stop)[0]) * len(box.places)
+        variance = float(self.stream.noise_model.range_variances(first, stop)[0]) * len(box.places)
         return Answer(value, math.sqrt(variance), lower, upper, level, box, self.stream.is_simulation)
 
     def noise(self) -> FactorizationNoise:
         """The noise of the counts of all bins so far."""
-        return FactorizationNoise(self.stream.law, self.domain.shape)
+        return FactorizationNoise(self.stream.noise_model, self.domain.shape)
 
     def plan(self, *, delta: float = 0.0) -> Plan:
         """What was agreed, as a release says it. Gaussian noise has an epsilon only together with a ``delta``."""
-        stream, cost = self.stream, self.stream.law.cost
+        stream, cost = self.stream, self.stream.noise_model.cost
         if not delta and not cost.is_pure:
             raise SettingError(
                 "delta must be given where Gaussian noise was used; got none. Take one far below 1 in the number of "
@@ -138,10 +138,10 @@ class History:
         """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
         return Estimate(
             domain=self.domain,
-            values=np.diff(self.totals, axis=0, prepend=0) / self.stream.law.grid,
+            values=np.diff(self.totals, axis=0, prepend=0) / self.stream.noise_model.grid,
             noise=self.noise(),
             totals=None,
-            steps=(_CAUSAL if self.stream.law.is_causal else _AHEAD,),
+            steps=(_CAUSAL if self.stream.noise_model.is_causal else _AHEAD,),
             provenance=Provenance(
                 self.plan(delta=delta).fingerprint,
                 self.stream.is_simulation,

@@ -54,7 +54,7 @@ class HistoryText:
 
 def head_of(stream: Stream) -> bytes:
     """The lines before the first record."""
-    grid = stream.law.grid
+    grid = stream.noise_model.grid
     unit = "events" if grid == 1 else f"1/{grid} of an event"
     about = {"format": FORMAT, "kind": "counter history", "stream": stream.to_dict()}
     columns = io.StringIO()
@@ -65,11 +65,11 @@ def head_of(stream: Stream) -> bytes:
     words = [
         "A Tacit counter. It may be published: these are running totals with noise, after every period.",
         f"Totals are in units of {unit}. The count of a range is the difference of two totals.",
-        f"Costs {stream.law.cost} per {stream.unit}. {promise}",
+        f"Costs {stream.noise_model.cost} per {stream.unit}. {promise}",
         f"Does not protect: {stream.unit.does_not_protect}",
         "Later releases of the same events add up: whoever publishes states the sum beside this history.",
     ]
-    if not stream.law.is_causal:
+    if not stream.noise_model.is_causal:
         words.append("Its noise was drawn ahead: it protects only events that do not react to what is published.")
     text = "".join(f"# {line}\n" for line in words)
     text += f"{_MARK}{json.dumps(about, sort_keys=True, ensure_ascii=False)}\n{columns.getvalue()}"

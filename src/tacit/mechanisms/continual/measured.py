@@ -25,39 +25,39 @@ class RefinedEngine:
     with the share :math:`a = m_l / \Lambda_l` of its own measurement, to twenty binary digits.
     """
 
-    def __init__(self, law: RefinedTree, draws: NodeDraws, section: int = 0) -> None:
-        self.law: Final = law
+    def __init__(self, noise_model: RefinedTree, draws: NodeDraws, section: int = 0) -> None:
+        self.noise_model: Final = noise_model
         self._draws: Final = draws
         self._section: Final = section
         self._shares: Final = [
-            round((size << SHARE_BITS) / total) for size, total in zip(law.sizes, law.sums, strict=True)
+            round((size << SHARE_BITS) / total) for size, total in zip(noise_model.sizes, noise_model.sums, strict=True)
         ]
 
     def start(self) -> Memory:
-        empty = np.zeros((self.law.levels, self._draws.n_places), np.int64)
+        empty = np.zeros((self.noise_model.levels, self._draws.n_places), np.int64)
         return {"open": empty, "estimates": empty}
 
     def advance(self, memory: Memory, position: int, counts: IntArray) -> tuple[Memory, IntArray]:
         last = position + len(counts)
         bins = np.arange(position + 1, last + 1)
         first_node, last_node = self._nodes_before(np.array([position, last])).tolist()
-        drawn = self._draws.take(self.law.node_noise, self._section, first_node, last_node)
+        drawn = self._draws.take(self.noise_model.node_noise, self._section, first_node, last_node)
         true = running(np.zeros(counts.shape[1], np.int64), np.concatenate([counts[:1] * 0, counts]))
         published = np.zeros(counts.shape, np.int64)
         opened, estimates = memory["open"].copy(), memory["estimates"].copy()
         fused = memory["estimates"][:1]
-        for level, size in enumerate(self.law.sizes):
+        for level, size in enumerate(self.noise_model.sizes):
             first, until = position // size, bins // size
             done = np.arange((first + 1) * size, last + 1, size)
             sums = _between(true, done - size - position, done - position, memory["open"][level])
-            nodes = (sums + drawn[self._nodes_before(done - 1) - first_node + level]) * self.law.grid
+            nodes = (sums + drawn[self._nodes_before(done - 1) - first_node + level]) * self.noise_model.grid
             if level:
-                below = self.law.sizes[level - 1]
+                below = self.noise_model.sizes[level - 1]
                 inner = _between(fused, (done - size) // below - position // below, done // below - position // below)
                 nodes = inner - (((inner - nodes) * self._shares[level] + (1 << (SHARE_BITS - 1))) >> SHARE_BITS)
             # estimates of this level, added up from the start of the open parent on
             fused = np.cumsum(np.concatenate([memory["estimates"][level : level + 1], nodes]), axis=0)
-            parent = self.law.sizes[level + 1] if level + 1 < self.law.levels else last + 1
+            parent = self.noise_model.sizes[level + 1] if level + 1 < self.noise_model.levels else last + 1
             standing = _between(fused, bins // parent * parent // size - first, until - first)
             published += standing
             estimates[level] = standing[-1]
@@ -66,15 +66,15 @@ class RefinedEngine:
 
     def _nodes_before(self, totals: IntArray) -> IntArray:
         """How many nodes are complete with each total."""
-        nodes: IntArray = sum((totals // size for size in self.law.sizes), np.zeros_like(totals))
+        nodes: IntArray = sum((totals // size for size in self.noise_model.sizes), np.zeros_like(totals))
         return nodes
 
 
 class EpochsEngine:
     """Remembers what finished epochs came to, and the memory of the epoch that runs."""
 
-    def __init__(self, law: Epochs, draws: NodeDraws) -> None:
-        self.law: Final = law
+    def __init__(self, noise_model: Epochs, draws: NodeDraws) -> None:
+        self.noise_model: Final = noise_model
         self._draws: Final = draws
 
     def start(self) -> Memory:
@@ -86,8 +86,8 @@ class EpochsEngine:
         published = []
         done = 0
         while done < len(counts):
-            epoch = self.law.epoch_of(position + done)
-            start, stop = self.law.starts[epoch], self.law.starts[epoch + 1]
+            epoch = self.noise_model.epoch_of(position + done)
+            start, stop = self.noise_model.starts[epoch], self.noise_model.starts[epoch + 1]
             part = counts[done : done + stop - position - done]
             inner, totals = self._engine(epoch).advance(inner, position + done - start, part)
             published.append(totals + finished)
@@ -98,8 +98,8 @@ class EpochsEngine:
 
     def _engine(self, epoch: int) -> RefinedEngine:
         # after the last epoch nothing comes: its engine stands for the one that never starts
-        epoch = min(epoch, len(self.law.trees) - 1)
-        return RefinedEngine(self.law.trees[epoch], self._draws, section=epoch)
+        epoch = min(epoch, len(self.noise_model.trees) - 1)
+        return RefinedEngine(self.noise_model.trees[epoch], self._draws, section=epoch)
 
 
 class FusedEngine:
@@ -109,8 +109,8 @@ class FusedEngine:
     true total and this noise is the rounded least-squares total exactly.
     """
 
-    def __init__(self, law: FusedTree, draws: NodeDraws) -> None:
-        self.law: Final = law
+    def __init__(self, noise_model: FusedTree, draws: NodeDraws) -> None:
+        self.noise_model: Final = noise_model
         self._draws: Final = draws
         self._path: IntArray | None = None
 
@@ -121,31 +121,36 @@ class FusedEngine:
         if self._path is None:
             self._path = self._noise()
         totals = running(memory["total"], counts)
-        return {"total": totals[-1]}, totals * self.law.grid + self._path[position : position + len(counts)]
+        return {"total": totals[-1]}, totals * self.noise_model.grid + self._path[position : position + len(counts)]
 
     def _noise(self) -> IntArray:
         """The noise of every total."""
-        law, n_places = self.law, self._draws.n_places
-        n_top = -(-law.horizon // law.sizes[-1])
+        noise_model, n_places = self.noise_model, self._draws.n_places
+        n_top = -(-noise_model.horizon // noise_model.sizes[-1])
         up: list[IntArray] = []
         below = 1
-        for level, size in enumerate(law.sizes):
-            n_nodes = n_top * (law.sizes[-1] // size)
-            own = self._draws.take(law.node_noise, level, 0, n_nodes) * (size * below)
+        for level, size in enumerate(noise_model.sizes):
+            n_nodes = n_top * (noise_model.sizes[-1] // size)
+            own = self._draws.take(noise_model.node_noise, level, 0, n_nodes) * (size * below)
             if level:
-                own += law.sums[level - 1] * _children(up[-1], law.fan_outs[level - 1], n_places).sum(axis=1)
+                own += noise_model.sums[level - 1] * _children(up[-1], noise_model.fan_outs[level - 1], n_places).sum(
+                    axis=1
+                )
             up.append(own)
-            below *= law.sums[level]
+            below *= noise_model.sums[level]
         down, scale = up[-1], 1
-        for level in range(law.levels - 2, -1, -1):
-            fan_out = law.fan_outs[level]
+        for level in range(noise_model.levels - 2, -1, -1):
+            fan_out = noise_model.fan_outs[level]
             # from numerators over the sums of the levels below to ones over all of them
-            above_unit, scale = scale * math.prod(law.sums[level + 1 :]), scale * fan_out
+            above_unit, scale = scale * math.prod(noise_model.sums[level + 1 :]), scale * fan_out
             mine = _children(up[level], fan_out, n_places)
             shared = down - mine.sum(axis=1) * above_unit
             down = (mine * (above_unit * fan_out) + shared[:, None, :]).reshape(-1, n_places)
-        units, rest = np.divmod(np.cumsum(down, axis=0)[: law.horizon], law.denominator)
-        path: IntArray = units * law.grid + (rest * law.grid + law.denominator // 2) // law.denominator
+        units, rest = np.divmod(np.cumsum(down, axis=0)[: noise_model.horizon], noise_model.denominator)
+        path: IntArray = (
+            units * noise_model.grid
+            + (rest * noise_model.grid + noise_model.denominator // 2) // noise_model.denominator
+        )
         return path
 
 

@@ -22,8 +22,8 @@ class NestedEngine:
     The noise is whole numbers with weights of 1, so that the true total plus noise is the sum of noisy nodes exactly.
     """
 
-    def __init__(self, law: NestedTree, draws: NodeDraws) -> None:
-        self.law: Final = law
+    def __init__(self, noise_model: NestedTree, draws: NodeDraws) -> None:
+        self.noise_model: Final = noise_model
         self._draws: Final = draws
 
     def start(self) -> Memory:
@@ -39,8 +39,8 @@ class NestedEngine:
         n_bins = len(counts)
         last = position + n_bins
         numbers = np.arange(position + 1, last + 1)
-        spans, ends = _structure(self.law, position, last)
-        drawn = self._draws.take(self.law.node_noise, 0, position, last)
+        spans, ends = _structure(self.noise_model, position, last)
+        drawn = self._draws.take(self.noise_model.node_noise, 0, position, last)
         noise = _summed(memory, numbers - spans, position, drawn)
         totals = running(memory["total"], counts)
         all_ends = np.concatenate([memory["ends"], ends])
@@ -77,16 +77,16 @@ def _summed(memory: Memory, bases: IntArray, position: int, drawn: IntArray) -> 
     return summed
 
 
-def _structure(law: NestedTree, first: int, stop: int) -> tuple[IntArray, IntArray]:
+def _structure(noise_model: NestedTree, first: int, stop: int) -> tuple[IntArray, IntArray]:
     """The spans and ends of the nodes that complete with totals ``first`` + 1 .. ``stop``."""
-    chunks = [_chunk(law, number) for number in range(first // _BINS_A_CHUNK, -(-stop // _BINS_A_CHUNK))]
+    chunks = [_chunk(noise_model, number) for number in range(first // _BINS_A_CHUNK, -(-stop // _BINS_A_CHUNK))]
     offset = first // _BINS_A_CHUNK * _BINS_A_CHUNK
     spans, ends = (np.concatenate(part) if len(part) > 1 else part[0] for part in zip(*chunks, strict=True))
     return spans[first - offset : stop - offset], ends[first - offset : stop - offset]
 
 
 @lru_cache(maxsize=32)
-def _chunk(law: NestedTree, number: int) -> tuple[IntArray, IntArray]:
+def _chunk(noise_model: NestedTree, number: int) -> tuple[IntArray, IntArray]:
     first = number * _BINS_A_CHUNK
-    totals = np.arange(first + 1, min(first + _BINS_A_CHUNK, law.horizon) + 1)
-    return law.spans(totals), law.ends(totals)
+    totals = np.arange(first + 1, min(first + _BINS_A_CHUNK, noise_model.horizon) + 1)
+    return noise_model.spans(totals), noise_model.ends(totals)

@@ -1,4 +1,4 @@
-"""Which law to count by: the one of least predicted error."""
+"""Which noise model to count by: the one of least predicted error."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _LONGEST_LABEL: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A law, and the squared error of its totals averaged over time: the mean, and the largest."""
+    """A noise model, and the squared error of its totals averaged over time: the mean, and the largest."""
 
-    law: ContinualNoise
+    noise_model: ContinualNoise
     mean: float
     largest: float
 
 
 def pick(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> ContinualNoise:
-    """The law of least mean squared error of the running total.
+    """The noise model of least mean squared error of the running total.
 
     ``horizon`` is the number of bins, if it is known. Only if the stream surely does not react to what is published
     (``reacts=False``) may noise be drawn ahead. ``most`` is the number of counts of one unit.
@@ -49,17 +49,17 @@ def pick(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: i
     >>> pick(Cost.pure(1.0)).kind, pick(Cost.zcdp(0.5)).kind
     ('epochs of refined trees', 'buffered root')
     """
-    return compare(cost, horizon, reacts=reacts, most=most)[0].law
+    return compare(cost, horizon, reacts=reacts, most=most)[0].noise_model
 
 
 def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> list[Candidate]:
-    """The best law of each kind, least error first; the binary tree is always among those of a known horizon.
+    """The best noise model of each kind, least error first; the binary tree is always among those of a known horizon.
 
     Without a horizon errors are averaged over the first 2,048 totals.
     """
     NodeNoise.of(cost, levels=1, most=most)
     if horizon is None:
-        found = _ranked(_endless_laws(cost, most), _totals(USUAL))
+        found = _ranked(_endless_noise_models(cost, most), _totals(USUAL))
         if not found:
             raise SettingError(
                 f"{cost} is too little for a counter without end, whose noise would not stay within 64-bit numbers. "
@@ -68,14 +68,14 @@ def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most
         return found
     check_horizon(horizon)
     totals = _totals(horizon)
-    found = _ranked(_laws(cost, horizon, most, reacts), totals)
+    found = _ranked(_noise_models(cost, horizon, most, reacts), totals)
     binary = KaryTree.binary(horizon, cost, most)
-    best = {candidate.law.kind: candidate for candidate in reversed(found)}
-    chosen = {candidate.law: candidate for candidate in (*best.values(), *_ranked(iter([binary]), totals))}
+    best = {candidate.noise_model.kind: candidate for candidate in reversed(found)}
+    chosen = {candidate.noise_model: candidate for candidate in (*best.values(), *_ranked(iter([binary]), totals))}
     return sorted(chosen.values(), key=lambda candidate: candidate.mean)
 
 
-def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[ContinualNoise]:
+def _noise_models(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[ContinualNoise]:
     """All that is tried."""
     for zeros in range(1, _MOST_ZEROS + 1):
         ones = SmoothTree.fewest_ones(horizon, zeros)
@@ -91,7 +91,7 @@ def _laws(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[Continu
             yield tune(horizon, cost, most)
 
 
-def _endless_laws(cost: Cost, most: int) -> Iterator[ContinualNoise]:
+def _endless_noise_models(cost: Cost, most: int) -> Iterator[ContinualNoise]:
     with suppress(SettingError):  # more noise than whole numbers hold
         yield _epochs(cost, most)
     if cost.rho:
@@ -119,11 +119,11 @@ def _totals(horizon: int) -> IntArray:
     return np.append(1 + (parts * (horizon - 1)).astype(np.int64), horizon)
 
 
-def _ranked(laws: Iterator[ContinualNoise], totals: IntArray) -> list[Candidate]:
+def _ranked(noise_models: Iterator[ContinualNoise], totals: IntArray) -> list[Candidate]:
     candidates = []
-    for law in laws:
-        variances = law.range_variances(np.zeros_like(totals), totals)
-        candidates.append(Candidate(law, float(variances.mean()), float(variances.max())))
+    for noise_model in noise_models:
+        variances = noise_model.range_variances(np.zeros_like(totals), totals)
+        candidates.append(Candidate(noise_model, float(variances.mean()), float(variances.max())))
     return sorted(candidates, key=lambda candidate: candidate.mean)
 
 

@@ -22,9 +22,9 @@ from tacit.privacy.unit import Unit
 _DIGEST_BYTES: Final = 16
 
 
-def release_name(law: ContinualNoise, domain: Domain, unit: Unit) -> str:
+def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:
     """What the ledger knows a counter by: all that decides its numbers but the events."""
-    content = json.dumps([law.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
+    content = json.dumps([noise_model.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
     return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 

@@ -26,7 +26,7 @@ from tacit.privacy.unit import Unit
 
 def start_counter(
     files: CounterFiles,
-    law: ContinualNoise,
+    noise_model: ContinualNoise,
     domain: Domain,
     *,
     data_set: str,
@@ -41,7 +41,7 @@ def start_counter(
     """
     if (files.ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    release = release_name(law, domain, unit)
+    release = release_name(noise_model, domain, unit)
     if files.state_path.exists():
         if not _is_interrupted(files, data_set, release):
             raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
@@ -50,16 +50,22 @@ def start_counter(
         raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
     place = place_of(files.state_path)
     if files.ledger is None:
-        spend = Spend.simulation(law.cost, seed=seed or 0)
+        spend = Spend.simulation(noise_model.cost, seed=seed or 0)
     else:
-        spend = _paid(files.ledger, law, unit, data_set, release, place, budget)
-    made = Counter.start(spend, domain, unit=unit, law=law, place=place)
+        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget)
+    made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
     files.create(made, spend=spend)
     return made.stream, spend
 
 
 def _paid(
-    ledger: Ledger, law: ContinualNoise, unit: Unit, data_set: str, release: str, place: bytes, budget: Budget | None
+    ledger: Ledger,
+    noise_model: ContinualNoise,
+    unit: Unit,
+    data_set: str,
+    release: str,
+    place: bytes,
+    budget: Budget | None,
 ) -> Spend:
     """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
     if any(
@@ -67,10 +73,18 @@ def _paid(
     ):
         # what is unfinished may be a counter in another file: this one is then paid again
         with suppress(DataError):
-            return ledger.resume(data_set=data_set, release=release, cost=law.cost, days=None, input_digest=place)
-    check_statable(law.cost)
+            return ledger.resume(
+                data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
+            )
+    check_statable(noise_model.cost)
     return ledger.spend(
-        data_set=data_set, release=release, cost=law.cost, days=None, budget=budget, unit=unit, input_digest=place
+        data_set=data_set,
+        release=release,
+        cost=noise_model.cost,
+        days=None,
+        budget=budget,
+        unit=unit,
+        input_digest=place,
     )
 
 

@@ -1,4 +1,4 @@
-"""What everyone may know of a counter: what it counts, by which law, at what price."""
+"""What everyone may know of a counter: what it counts, by which noise model, at what price."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stream:
     that paid.
     """
 
-    law: ContinualNoise
+    noise_model: ContinualNoise
     domain: Domain
     unit: Unit
     identity: str
@@ -35,14 +35,14 @@ class Stream:
     ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.domain.time.n_bins is not None and self.domain.time.n_bins > self.law.horizon:
+        if self.domain.time.n_bins is not None and self.domain.time.n_bins > self.noise_model.horizon:
             raise SettingError(
                 f"horizon must be at least the {self.domain.time.n_bins} bins of the time axis; "
-                f"got horizon={self.law.horizon}. Count by a law of as many bins."
+                f"got horizon={self.noise_model.horizon}. Count by a noise model of as many bins."
             )
-        if getattr(self.law, "most", self.unit.sensitivity) != self.unit.sensitivity:
+        if getattr(self.noise_model, "most", self.unit.sensitivity) != self.unit.sensitivity:
             raise SettingError(
-                f"the law must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
+                f"the noise model must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
                 "Make it with the unit's sensitivity."
             )
         if self.unit.name == "user-day" and "hour" in self.domain.time.step:
@@ -54,7 +54,7 @@ class Stream:
     @property
     def guarantee(self) -> Guarantee:
         """What this counter and all other entries about the same events promise together."""
-        return self.prior + Guarantee.of_release(self.law.cost, self.unit, is_counter=True)
+        return self.prior + Guarantee.of_release(self.noise_model.cost, self.unit, is_counter=True)
 
     @property
     def n_places(self) -> int:
@@ -63,12 +63,12 @@ class Stream:
     @property
     def n_bins(self) -> int:
         """After how many bins the counter ends."""
-        return self.domain.time.n_bins or self.law.horizon
+        return self.domain.time.n_bins or self.noise_model.horizon
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "identity": self.identity,
-            "law": self.law.to_dict(),
+            "law": self.noise_model.to_dict(),
             "domain": self.domain.to_dict(),
             "unit": self.unit.to_dict(),
             "is_simulation": self.is_simulation,
@@ -81,7 +81,7 @@ class Stream:
             if not isinstance(content["is_simulation"], bool) or not isinstance(content["identity"], str):
                 raise TypeError("label")
             return cls(
-                law=continual_noise_from_dict(content["law"]),
+                noise_model=continual_noise_from_dict(content["law"]),
                 domain=Domain.from_dict(content["domain"]),
                 unit=Unit.from_dict(content["unit"]),
                 identity=content["identity"],
@@ -100,7 +100,9 @@ def _prior(content: Mapping[str, Any]) -> Guarantee:
     return Guarantee.of_a_sum(Cost.from_dict(content), is_local=False)
 
 
-def identity_of(key: bytes, law: ContinualNoise, domain: Domain) -> str:
+def identity_of(key: bytes, noise_model: ContinualNoise, domain: Domain) -> str:
     """A name that follows from the key and all that decides what is published, and tells nothing about the key."""
-    content = json.dumps([law.to_dict(), domain.to_dict(with_gazetteer=False)], sort_keys=True, ensure_ascii=False)
+    content = json.dumps(
+        [noise_model.to_dict(), domain.to_dict(with_gazetteer=False)], sort_keys=True, ensure_ascii=False
+    )
     return hashlib.blake2b(content.encode(), digest_size=16, key=key, person=b"counter name").hexdigest()

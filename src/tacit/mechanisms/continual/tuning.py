@@ -69,27 +69,27 @@ def tune(horizon: int | None, cost: Cost, most: int = 1) -> BufferedRoot:
 
     Without a horizon the error is kept close to the least possible at every total, in proportion, up to 2**30 bins.
 
-    >>> law = tune(2048, Cost.zcdp(0.5))
-    >>> len(law.decays), bool(law.range_variances(np.zeros(2048, int), np.arange(1, 2049)).mean() < 11.2)
+    >>> root = tune(2048, Cost.zcdp(0.5))
+    >>> len(root.decays), bool(root.range_variances(np.zeros(2048, int), np.arange(1, 2049)).mean() < 11.2)
     (4, True)
     """
     if horizon is not None:
         check_horizon(horizon)
     decays, weights = (_ENDLESS_DECAYS, _ENDLESS_WEIGHTS) if horizon is None else _tuned(horizon)
-    law = BufferedRoot(
+    noise_model = BufferedRoot(
         ENDLESS if horizon is None else horizon, cost, decays, weights, guard_bits=_GUARD_BITS, most=most
     )
-    return fitted(law)
+    return fitted(noise_model)
 
 
-def fitted(law: BufferedRoot) -> BufferedRoot:
-    """The same law on the finest grid on which its noise can be drawn."""
+def fitted(noise_model: BufferedRoot) -> BufferedRoot:
+    """The same noise model on the finest grid on which its noise can be drawn."""
     for bits in range(_MOST_GRID_BITS, -1, -1):
-        law = replace(law, grid_bits=bits)
-        if law.squared_sensitivity / (2 * Fraction(law.cost.rho)) <= LARGEST_VARIANCE:
-            return law
+        noise_model = replace(noise_model, grid_bits=bits)
+        if noise_model.squared_sensitivity / (2 * Fraction(noise_model.cost.rho)) <= LARGEST_VARIANCE:
+            return noise_model
     raise SettingError(
-        f"the noise of a total must stay within 64-bit numbers; got {law.cost} and most={law.most}. "
+        f"the noise of a total must stay within 64-bit numbers; got {noise_model.cost} and most={noise_model.most}. "
         "Spend more, or count fewer of a unit."
     )
 

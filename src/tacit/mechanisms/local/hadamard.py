@@ -97,8 +97,8 @@ class HadamardResponse:
         return self.n_cells.bit_length()
 
     @property
-    def law(self) -> HadamardDistribution:
-        """How the cells that one column supports hang together."""
+    def distribution(self) -> HadamardDistribution:
+        """How the cells that one column supports are correlated."""
         return HadamardDistribution(self.n_cells, self.keep)
 
     @property
@@ -153,7 +153,7 @@ class HadamardResponse:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts without bias."""
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)
 
     @property
     def _column_type(self) -> np.dtype[np.unsignedinteger]:

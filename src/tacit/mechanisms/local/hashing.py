@@ -122,15 +122,15 @@ class LocalHashing:
 
     @property
     def p(self) -> Fraction:
-        return self.law.p
+        return self.distribution.p
 
     @property
     def q(self) -> Fraction:
-        return self.law.q
+        return self.distribution.q
 
     @property
-    def law(self) -> HashingDistribution:
-        """How the cells that one report supports hang together."""
+    def distribution(self) -> HashingDistribution:
+        """How the cells that one report supports are correlated."""
         return HashingDistribution(self.n_cells, self.bits, self.keep)
 
     @property
@@ -201,7 +201,7 @@ class LocalHashing:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts without bias."""
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)
 
     def _checked(self, reports: NDArray[np.uint8]) -> NDArray[np.uint8]:
         if reports.ndim != 2 or reports.shape[1] != self.report_bytes:

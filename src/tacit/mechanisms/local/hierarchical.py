@@ -107,7 +107,7 @@ class HierarchicalHistogram:
             def error_of(n_nodes: int) -> float:
                 if n_nodes not in oracles:
                     oracles[n_nodes] = level_oracle(epsilon, n_nodes)
-                return error_of_differences(oracles[n_nodes].law)
+                return error_of_differences(oracles[n_nodes].distribution)
 
             check_at_least(2, n_cells=n_cells)
             tree, shares = best_tree(n_cells, error_of)
@@ -233,7 +233,7 @@ class HierarchicalHistogram:
             level_reports.append(int(statistics[first]))
             supports.append(statistics[first + 1 : stop])
             first = stop
-        return NodeEstimate.of_supports(self.hierarchy, supports, level_reports, [o.law for o in self.oracles])
+        return NodeEstimate.of_supports(self.hierarchy, supports, level_reports, [o.distribution for o in self.oracles])
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate all nodes without bias, and fuse them into leaves that add up to the public number of reports."""
@@ -250,15 +250,19 @@ class HierarchicalHistogram:
         bins = np.arange(len(tally.statistics)) if len(reports) > 1 else np.zeros(len(tally.statistics), np.int64)
         np.add.at(statistics, bins, tally.statistics)
         blank = np.zeros((len(reports), self.n_cells))
-        laws = tuple(oracle.law for oracle in self.oracles)
-        fusion = SampledTreeNoise(self.hierarchy, laws, self.chances, reports, domain.shape, plan.private, blank).fusion
+        distributions = tuple(oracle.distribution for oracle in self.oracles)
+        fusion = SampledTreeNoise(
+            self.hierarchy, distributions, self.chances, reports, domain.shape, plan.private, blank
+        ).fusion
         leaves = fusion.fuse(self._unbiased_nodes(statistics, reports)).T
         # single precision is plenty for a plug-in, and halves the release
         counts = norm_sub(leaves, reports).astype(np.float32).astype(np.float64)
         return Estimate(
             domain=domain,
             values=np.ascontiguousarray(orientation.cells(leaves)),
-            noise=SampledTreeNoise(self.hierarchy, laws, self.chances, reports, domain.shape, plan.private, counts),
+            noise=SampledTreeNoise(
+                self.hierarchy, distributions, self.chances, reports, domain.shape, plan.private, counts
+            ),
             totals=totals,
             steps=(LEAST_SQUARES,),
             provenance=tally.provenance,
@@ -272,7 +276,7 @@ class HierarchicalHistogram:
         for level, (oracle, chance) in enumerate(zip(self.oracles, self.chances, strict=True), 1):
             n_here, supports = statistics[:, first], statistics[:, first + 1 : first + 1 + oracle.n_statistics].T
             first += 1 + oracle.n_statistics
-            p, q = float(oracle.law.p), float(oracle.law.q)
+            p, q = float(oracle.distribution.p), float(oracle.distribution.q)
             shares = np.diff(self.hierarchy.boundaries[level])[:, None] / self.n_cells
             beyond_even = (supports - n_here * q) / (p - q) - n_here * shares
             nodes[self.hierarchy.level_slice(level)] = beyond_even * (COIN / chance) + reports * shares
@@ -322,7 +326,7 @@ def _named_weights(name: str, hierarchy: Hierarchy, oracles: Sequence[FrequencyO
     if name == "ranges":
         return range_weights(hierarchy, oracles)
     if name == "fused":
-        return best_shares(hierarchy, [error_of_differences(oracle.law) for oracle in oracles])
+        return best_shares(hierarchy, [error_of_differences(oracle.distribution) for oracle in oracles])
     raise SettingError(f"weights must be fused, ranges, uniform or numbers; got weights={name}.")
 
 
@@ -360,6 +364,6 @@ def range_weights(hierarchy: Hierarchy, oracles: Sequence[FrequencyOracle]) -> l
         first_leaves = np.array(hierarchy.boundaries[level][:-1])
         parents = hierarchy.nodes_of(first_leaves, level - 1)
         used = (ranges_around(level) - ranges_around(level - 1)[parents]).sum() / (n * (n + 1) / 2)
-        p, q = float(oracle.law.p), float(oracle.law.q)
+        p, q = float(oracle.distribution.p), float(oracle.distribution.q)
         weights.append(float(np.sqrt(used * q * (1 - q)) / (p - q)))
     return weights

@@ -58,7 +58,7 @@ def oracle_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> Frequ
 
 def _variance(oracle: FrequencyOracle) -> float:
     """The variance that a report adds to the count of a node, on average over the nodes."""
-    p, q = float(oracle.law.p), float(oracle.law.q)
+    p, q = float(oracle.distribution.p), float(oracle.distribution.q)
     return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
 
 

@@ -133,7 +133,7 @@ class LongitudinalRappor:
     ) -> LongitudinalRappor:
         """Make the encoding whose coins are symmetric (p = 1 - q), from its two epsilons.
 
-        >>> LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=0.5, n_cells=100).law.needs_counts
+        >>> LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=0.5, n_cells=100).distribution.needs_counts
         False
         """
         check_epsilon(epsilon_infinity)
@@ -198,8 +198,8 @@ class LongitudinalRappor:
         return self._coins.q
 
     @property
-    def law(self) -> LongitudinalDistribution:
-        """How the bits of a one-hot report hang together."""
+    def distribution(self) -> LongitudinalDistribution:
+        """How the bits of a one-hot report are correlated."""
         if self.n_bits is not None:
             raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
         return self._coins
@@ -287,7 +287,7 @@ class LongitudinalRappor:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts of one-hot cells without bias; each public bin holds at most one report of a device."""
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)
 
     def estimate_cells(
         self, bit_counts: NDArray[np.int64], n_reports: int, *, candidates: Sequence[int] | None = None

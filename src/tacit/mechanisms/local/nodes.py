@@ -41,15 +41,15 @@ class RangeAnswer:
 class NodeEstimate:
     """Unbiased counts of all nodes of a tree, indexed as the hierarchy numbers them; the root's is known.
 
-    ``level_reports`` and ``laws`` belong to the levels below the root. A level without reports has no estimate (NaN);
-    ranges are then answered from the levels below it. Levels are not made to agree: two ways to add up a range give
-    two answers, each unbiased.
+    ``level_reports`` and ``distributions`` belong to the levels below the root. A level without reports has no estimate
+    (NaN); ranges are then answered from the levels below it. Levels are not made to agree: two ways to add up a range
+    give two answers, each unbiased.
     """
 
     hierarchy: Hierarchy
     values: FloatArray
     level_reports: tuple[int, ...]
-    laws: tuple[SupportDistribution, ...]
+    distributions: tuple[SupportDistribution, ...]
 
     @classmethod
     def of_supports(
@@ -57,17 +57,19 @@ class NodeEstimate:
         hierarchy: Hierarchy,
         supports: Sequence[NDArray[np.int64]],
         level_reports: Sequence[int],
-        laws: Sequence[SupportDistribution],
+        distributions: Sequence[SupportDistribution],
     ) -> NodeEstimate:
         """Scale every level's estimate up to all reports: N / n_l * (C - n_l q) / (p - q)."""
         total = sum(level_reports)
         values = np.full(hierarchy.n_nodes, np.nan)
         values[0] = total
-        for level, (support, n_here, law) in enumerate(zip(supports, level_reports, laws, strict=True), 1):
+        for level, (support, n_here, distribution) in enumerate(
+            zip(supports, level_reports, distributions, strict=True), 1
+        ):
             if n_here:
-                counts = (support - n_here * float(law.q)) / float(law.p - law.q)
+                counts = (support - n_here * float(distribution.q)) / float(distribution.p - distribution.q)
                 values[hierarchy.level_slice(level)] = counts * (total / n_here)
-        return cls(hierarchy, values, tuple(level_reports), tuple(laws))
+        return cls(hierarchy, values, tuple(level_reports), tuple(distributions))
 
     @property
     def n_reports(self) -> int:
@@ -79,12 +81,14 @@ class NodeEstimate:
         total = self.n_reports
         variances = np.full(self.hierarchy.n_nodes, np.inf)
         variances[0] = 0.0
-        for level, (counts, n_here, law) in enumerate(
-            zip(self._plug_in, self.level_reports, self.laws, strict=True), 1
+        for level, (counts, n_here, distribution) in enumerate(
+            zip(self._plug_in, self.level_reports, self.distributions, strict=True), 1
         ):
             if n_here:
-                p, q = float(law.p), float(law.q)
-                oracle = (counts * (p * (1 - p)) + (total - counts) * (q * (1 - q))) / float(law.p - law.q) ** 2
+                p, q = float(distribution.p), float(distribution.q)
+                oracle = (counts * (p * (1 - p)) + (total - counts) * (q * (1 - q))) / float(
+                    distribution.p - distribution.q
+                ) ** 2
                 sampled = (total**2 / n_here - total) * _spread(counts, counts, total)
                 variances[self.hierarchy.level_slice(level)] = sampled + total / n_here * oracle
         return variances
@@ -132,11 +136,11 @@ class NodeEstimate:
         total = self.n_reports
         variance = squares = sums = 0.0
         for level, ours in weights.items():
-            law, n_here, here = self.laws[level - 1], self.level_reports[level - 1], counts[level - 1]
+            distribution, n_here, here = self.distributions[level - 1], self.level_reports[level - 1], counts[level - 1]
             square, mean = float(here @ ours**2), float(here @ ours)
             squares, sums = squares + square, sums + mean
             variance += total**2 / n_here * _spread(square, mean, total)
-            variance += total / n_here * float(here @ law.variances(ours))
+            variance += total / n_here * float(here @ distribution.variances(ours))
         return max(0.0, variance - total * _spread(squares, sums, total))
 
 

@@ -82,15 +82,15 @@ class RandomizedResponse:
 
     @property
     def p(self) -> Fraction:
-        return self.law.p
+        return self.distribution.p
 
     @property
     def q(self) -> Fraction:
-        return self.law.q
+        return self.distribution.q
 
     @property
-    def law(self) -> ResponseDistribution:
-        """How the cells that a report supports hang together: it supports one."""
+    def distribution(self) -> ResponseDistribution:
+        """How the cells that a report supports are correlated: it supports one."""
         return ResponseDistribution(self.n_cells, self.keep)
 
     @property
@@ -144,7 +144,7 @@ class RandomizedResponse:
         return counts
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)
 
 
 def _numbers(reports: NDArray[np.uint8]) -> NDArray[Any]:

@@ -60,5 +60,5 @@ class FrequencyOracle(LocalRandomizer, Protocol):
     """A randomizer whose report supports a set of cells: the true one with probability p, any other with q < p."""
 
     @property
-    def law(self) -> SupportDistribution:
-        """How the cells that one report supports hang together."""
+    def distribution(self) -> SupportDistribution:
+        """How the cells that one report supports are correlated."""

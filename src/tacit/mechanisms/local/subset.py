@@ -102,15 +102,15 @@ class SubsetSelection:
 
     @property
     def p(self) -> Fraction:
-        return self.law.p
+        return self.distribution.p
 
     @property
     def q(self) -> Fraction:
-        return self.law.q
+        return self.distribution.q
 
     @property
-    def law(self) -> SubsetDistribution:
-        """How the cells that a report supports hang together: there are ``size`` of them."""
+    def distribution(self) -> SubsetDistribution:
+        """How the cells that a report supports are correlated: there are ``size`` of them."""
         return SubsetDistribution(self.n_cells, self.size, self.include)
 
     @property
@@ -177,4 +177,4 @@ class SubsetSelection:
         return counts
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)

@@ -14,7 +14,7 @@ from tacit.errors import PlanMismatch
 from tacit.plan import Plan
 
 
-def estimate_supports(law: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
+def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
     """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
     if tally.provenance.plan_id != plan.fingerprint:
         raise PlanMismatch(
@@ -23,17 +23,17 @@ def estimate_supports(law: SupportDistribution, tally: Tally, plan: Plan, domain
         )
     totals = plan.totals_by_domain(tally.reports, domain)
     supports = plan.by_domain(tally.statistics, domain)
-    values = (supports - totals * float(law.q)) / float(law.p - law.q)
+    values = (supports - totals * float(distribution.q)) / float(distribution.p - distribution.q)
     orientation = Orientation(plan.private, domain.shape)
     reports = totals.ravel()
     counts = None
-    if law.needs_counts:
+    if distribution.needs_counts:
         # single precision is plenty for a plug-in, and halves the release
         counts = norm_sub(orientation.rows(values), reports).astype(np.float32).astype(np.float64)
     return Estimate(
         domain=domain,
         values=values,
-        noise=OracleNoise(law, reports, domain.shape, plan.private, counts),
+        noise=OracleNoise(distribution, reports, domain.shape, plan.private, counts),
         totals=totals,
         steps=(),
         provenance=tally.provenance,

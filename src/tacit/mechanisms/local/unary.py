@@ -132,8 +132,8 @@ class UnaryEncoding:
         half of the true bits that are lost weigh on the large cells:
 
         >>> make = (UnaryEncoding.symmetric, UnaryEncoding.optimized, UnaryEncoding.tuned)
-        >>> laws = [new(epsilon=5.89, n_cells=17).law for new in make]
-        >>> [round(float(law.variances(np.eye(17)[0]).mean()), 4) for law in laws]
+        >>> distributions = [new(epsilon=5.89, n_cells=17).distribution for new in make]
+        >>> [round(float(distribution.variances(np.eye(17)[0]).mean()), 4) for distribution in distributions]
         [0.0586, 0.07, 0.031]
         """
         check_epsilon(epsilon)
@@ -171,8 +171,8 @@ class UnaryEncoding:
         return Fraction(self.zeros, COIN)
 
     @property
-    def law(self) -> UnaryDistribution:
-        """How the bits of a report hang together."""
+    def distribution(self) -> UnaryDistribution:
+        """How the bits of a report are correlated."""
         return UnaryDistribution(self.n_cells, self.ones, self.zeros)
 
     @property
@@ -234,7 +234,7 @@ class UnaryEncoding:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate counts without bias (equation 8 of the paper, without its clip at zero)."""
-        return estimate_supports(self.law, tally, plan, domain)
+        return estimate_supports(self.distribution, tally, plan, domain)
 
 
 def _tuned_thresholds(epsilon: float, n_cells: int) -> tuple[int, int]:

@@ -23,26 +23,26 @@ def contenders(situation: Situation) -> list[Contender]:
     """The best counter of each kind for a known number of bins, and the best for an unknown one."""
     made = []
     for noise, cost in costs(situation).items():
-        known, endless = _best_laws(situation.n_bins, bool(cost.rho))
-        for name, law in [*(("counter", law) for law in known), ("endless counter", endless)]:
-            made.append(_contender(name, _paid(law, cost, situation.unit.most, name == "counter"), noise))
+        known, endless = _best_noise_models(situation.n_bins, bool(cost.rho))
+        for name, noise_model in [*(("counter", noise_model) for noise_model in known), ("endless counter", endless)]:
+            made.append(_contender(name, _paid(noise_model, cost, situation.unit.most, name == "counter"), noise))
     return made
 
 
-def _paid(law: Any, cost: Cost, most: int, has_end: bool) -> Any:
-    """The same law at another cost; the grid of a buffered root depends on it."""
-    if law.kind == BufferedRoot.kind:
-        return tune(law.horizon if has_end else None, cost, most)
-    return replace(law, cost=cost, most=most)
+def _paid(noise_model: Any, cost: Cost, most: int, has_end: bool) -> Any:
+    """The same noise model at another cost; the grid of a buffered root depends on it."""
+    if noise_model.kind == BufferedRoot.kind:
+        return tune(noise_model.horizon if has_end else None, cost, most)
+    return replace(noise_model, cost=cost, most=most)
 
 
-def _contender(name: str, law: Any, noise: str) -> Contender:
-    fan_outs = tuple(reversed(law.fan_outs)) if law.kind in ("k-ary tree", "refined tree") else ()
-    return Contender(f"{name} ({law.kind})", law, noise, fan_outs, is_continual=True)
+def _contender(name: str, noise_model: Any, noise: str) -> Contender:
+    fan_outs = tuple(reversed(noise_model.fan_outs)) if noise_model.kind in ("k-ary tree", "refined tree") else ()
+    return Contender(f"{name} ({noise_model.kind})", noise_model, noise, fan_outs, is_continual=True)
 
 
 @lru_cache(maxsize=32)
-def _best_laws(horizon: int, is_gaussian: bool) -> tuple[tuple[Any, ...], Any]:
-    """The best law of each kind for so many bins, and the best for any number."""
+def _best_noise_models(horizon: int, is_gaussian: bool) -> tuple[tuple[Any, ...], Any]:
+    """The best noise model of each kind for so many bins, and the best for any number."""
     cost = Cost.zcdp(0.5) if is_gaussian else Cost.pure(1.0)
-    return tuple(one.law for one in compare(cost, horizon, reacts=False)), pick(cost)
+    return tuple(one.noise_model for one in compare(cost, horizon, reacts=False)), pick(cost)

@@ -38,15 +38,18 @@ MOST_DESIGNED: Final = 1 << 20
 """Up to so many bins the best tree is searched for."""
 
 
-def report_error(law: SupportDistribution) -> QuadraticError:
+def report_error(distribution: SupportDistribution) -> QuadraticError:
     """What one report adds to the variance of a sum of cells, on average over where it may come from.
 
     >>> from tacit.counts.oracle_distributions import UnaryDistribution
     >>> report_error(UnaryDistribution(17, 3 << 62, 1 << 62))
     QuadraticError(single=0.75, shared=0.0)
     """
-    p, q = float(law.p), float(law.q)
-    one, single = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / law.n_cells, error_of_differences(law)
+    p, q = float(distribution.p), float(distribution.q)
+    one, single = (
+        q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / distribution.n_cells,
+        error_of_differences(distribution),
+    )
     # what differs by rounding alone does not differ
     return QuadraticError(single, one - single) if abs(one - single) > 1e-12 * one else QuadraticError(one)
 
@@ -59,7 +62,7 @@ def flat_contenders(situation: Situation) -> list[Contender]:
     n, made = situation.reports_together, []
     for candidate in compare_oracles(situation.n_hidden, situation.epsilon):
         try:
-            error = report_error(candidate.randomizer.law)
+            error = report_error(candidate.randomizer.distribution)
         except TacitError:  # an oracle that does not go so far
             continue
         if "time" in situation.private:
@@ -88,8 +91,8 @@ def designed_contenders(situation: Situation) -> list[Contender]:
 def _tree(situation: Situation, degree: int | None) -> Contender:
     assert situation.epsilon is not None
     histogram = _histogram(situation.epsilon, situation.n_bins, degree)
-    laws = [oracle.law for oracle in histogram.oracles]
-    variances = [situation.reports_together * one for one in level_variances(laws, histogram.chances)]
+    distributions = [oracle.distribution for oracle in histogram.oracles]
+    variances = [situation.reports_together * one for one in level_variances(distributions, histogram.chances)]
     sizes = [int(boundaries[1]) for boundaries in histogram.hierarchy.boundaries]
     return Contender(
         "hierarchical",

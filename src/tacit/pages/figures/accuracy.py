@@ -74,7 +74,7 @@ def standard_error_at(epsilon: float, n_reports: float) -> float:
     >>> round(standard_error_at(2 * math.log(3), 100), 3)   # p = 3/4, q = 1/4: 100 * (3/16) / (1/4)
     8.66
     """
-    per_report = _rappor_law(epsilon, 1).variances(np.ones(1))[0]
+    per_report = _rappor_distribution(epsilon, 1).variances(np.ones(1))[0]
     return math.sqrt(float(per_report) * n_reports)
 
 
@@ -144,12 +144,12 @@ def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> 
     return float(scaled.standard_errors().max())
 
 
-def _rappor_law(epsilon: float, n_cells: int) -> UnaryDistribution:
+def _rappor_distribution(epsilon: float, n_cells: int) -> UnaryDistribution:
     flip = logistic_threshold(epsilon / 2)
     return UnaryDistribution(n_cells, COIN - flip, flip)
 
 
 def _rappor_reports(noise: Noise) -> float | None:
     """As many reports about one cell as would have RAPPOR's largest error, had these reports been RAPPOR's."""
-    rappor = noise.through(partial(_rappor_law, 1.0))
+    rappor = noise.through(partial(_rappor_distribution, 1.0))
     return None if rappor is None else (float(rappor.standard_errors().max()) / standard_error_at(1.0, 1)) ** 2
