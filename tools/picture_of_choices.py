@@ -25,7 +25,7 @@ GUIDE = DOCS / "guides" / "which-randomizer.md"
 PICTURE = DOCS / "images" / "which-randomizer.svg"
 
 SIZES = (2, 17, 100, 1_000, 10_000)
-TABLE_EPSILONS = (0.1, 0.2, 0.4, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+TABLE_EPSILONS = (0.1, 0.4, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 LEAST, LARGEST, N_STEPS = 0.1, 8.0, 318
 SHORT_BYTES = 8
 BEGIN, END = "<!-- made by tools/picture_of_choices.py -->\n", "<!-- end -->\n"
@@ -67,14 +67,18 @@ def best_at(n_cells: int, epsilon: float, most_bytes: int | None = None) -> Best
 
 
 def table(most_bytes: int | None = None) -> str:
-    """The winners as Markdown: name, RAPPOR's variance over its own, and the bytes of its report."""
+    """The winners as Markdown: name, RAPPOR's variance over its own, and the bytes of its report.
+
+    With a limit only those sizes are listed of which a bit for each cell exceeds it.
+    """
+    sizes = [size for size in SIZES if most_bytes is None or size > 8 * most_bytes]
     lines = [
-        "| ε | " + " | ".join(f"k = {size:,}" for size in SIZES) + " |",
-        "|---" * (len(SIZES) + 1) + "|",
+        "| ε | " + " | ".join(f"k = {size:,}" for size in sizes) + " |",
+        "|---" * (len(sizes) + 1) + "|",
     ]
     for epsilon in TABLE_EPSILONS:
-        row = (best_at(size, epsilon, most_bytes) for size in SIZES)
-        cells = (f"{one.name} × {one.gain:.2f}, {one.report_bytes:,} B" for one in row)
+        row = (best_at(size, epsilon, most_bytes) for size in sizes)
+        cells = (f"{one.name} ×{one.gain:.2f}, {one.report_bytes:,} B" for one in row)
         lines.append(f"| {epsilon:g} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -209,12 +210,22 @@ def order(key: str) -> tuple[int, float, str]:
     return (kinds.get(kind, 2), float(number[0]) if is_numbered else math.inf, key)
 
 
+def first_sentence(text: str) -> str:
+    """The first sentence of a reason; the page of ``make reproduce`` has the others."""
+    return re.split(r"(?<=\.) (?=[A-Z])", text, maxsplit=1)[0]
+
+
 def with_verdicts(guide: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """The guide with a row for each finding."""
-    rows = [
-        f"| {one['source'].removeprefix('thesis, ')} | {one['claim']} | **{one['verdict']}** | {one['because']} |\n"
-        for one in found
-    ]
+    """The guide with a row for each claim; where figures share claim and verdict, with the reason of the first."""
+    shared: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in found:
+        shared.setdefault((one["claim"], one["verdict"]), []).append(one)
+    rows = []
+    for (claim, verdict), alike in shared.items():
+        sources = [one["source"].removeprefix("thesis, ") for one in alike]
+        where = " and ".join([sources[0], *(source.removeprefix("Figure ") for source in sources[1:])])
+        where = where.replace("Figure ", "Figures ") if len(alike) > 1 else where
+        rows.append(f"| {where} | {claim} | **{verdict}** | {first_sentence(alike[0]['because'])} |\n")
     before, _, rest = guide.partition(BEGIN)
     table = "| where | claim | verdict | because |\n|---|---|---|---|\n" + "".join(rows)
     return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"

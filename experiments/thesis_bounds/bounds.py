@@ -149,7 +149,7 @@ def level_sampling(sizes: Sequence[int]) -> Part:
         "How often each level is reported",
         "To minimise the variance every level is sampled with the same probability.",
         Verdict.HOLDS if max(worst) < 0.005 else Verdict.FAILS,
-        f"That minimises the bound, which counts the same number of nodes on every level. The error over all ranges is "
+        f"That minimises the bound, but the error over all ranges is "
         f"up to {worst[0]:.0%} larger than with the best shares for an oracle of even variance, and {worst[1]:.0%} for "
         "the thesis' oracle, whose leaves err most. Tacit samples by the best shares and fuses the levels.",
         NO_SEED,

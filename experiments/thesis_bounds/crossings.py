@@ -114,7 +114,7 @@ def rule(found: Crossings, seed: str) -> tuple[dict[str, float], Finding]:
         "The length from which on a hierarchy beats flat counts",
         "A hierarchy errs less than flat counts on ranges longer than 2B·log_B² N.",
         verdict_of(coded=keeps[CODED], claimed=keeps[CLAIMED]),
-        f"The rule names a length within the domain in {applies} of {len(rows)} cases. For a curator the tree as coded "
+        f"The rule names a length within the domain in {applies} of {len(rows)} cases; for a curator the tree as coded "
         f"wins {'by then' if keeps[CODED] else 'not always by then'}, the tree as claimed "
         f"{'too' if keeps[CLAIMED] else 'does not: its levels share ε, so that the number of levels counts twice'}. "
         f"For devices, with an oracle of even variance, it {local} hold. Tacit's trees win far earlier.",

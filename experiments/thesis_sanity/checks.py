@@ -167,7 +167,7 @@ def averaging(asked: Asked) -> Finding:
         f"Averaging {n_answers} answers costs {n_answers} times epsilon",
         f"The mean of {n_answers} answers is private with {n_answers}·ε.",
         Verdict.LARGER_EPSILON if is_kept[CLAIMED] and not is_kept[CODED] else verdict_of(coded=True, claimed=True),
-        f"True of what is claimed: {promised:g}. As coded the local structures cost "
+        f"True of what is claimed: {promised:g}; as coded the local structures cost "
         f"{costs[asked.case(LOCAL_FLAT, CODED)]:.0f} (flat) and {costs[asked.case(HIERARCHY, CODED)]:.0f} (hierarchy), "
         f"and the tree has no bound. The mean errs {math.sqrt(n_answers):.0f} times less than one answer.",
         asked.seed,
@@ -309,7 +309,7 @@ def degree_five(asked: Asked) -> Finding:
         "Trees of any degree",
         "The structures work for any degree.",
         Verdict.FAILS if any(wrong.values()) else Verdict.HOLDS,
-        f"Heights are quotients of floating-point logarithms, rounded up. For degree 5 they are wrong for {wrong[5]:,} "
+        f"Heights are rounded quotients of floating-point logarithms: for degree 5 they are wrong for {wrong[5]:,} "
         f"of 2,047 domains; for degrees 2, 3 and 4, which the thesis measures, for {wrong[2] + wrong[3] + wrong[4]}.",
         asked.seed,
         (Table("Domains of 2 to 2,048 days whose height is wrong", ("degree", "wrong"), tuple(wrong.items())),),

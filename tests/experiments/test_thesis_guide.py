@@ -36,9 +36,14 @@ def test_the_illustrations_are_what_the_tool_draws(tool: ModuleType) -> None:
 
 
 def rows() -> dict[tuple[str, str], str]:
-    """The verdicts of the guide by source and claim."""
+    """The verdicts of the guide by source and claim; figures that share a row count one by one."""
     found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| \*\*([^|]+)\*\* \| [^|]+ \|$", GUIDE, re.MULTILINE)
-    return {(source, claim): verdict for source, claim, verdict in found}
+    shared = [(re.fullmatch(r"Figures (\d+) and (\d+)", source), source, *rest) for source, *rest in found]
+    return {
+        (one, claim): verdict
+        for pair, source, claim, verdict in shared
+        for one in ([f"Figure {number}" for number in pair.groups()] if pair else [source])
+    }
 
 
 def test_the_verdicts_of_the_guide_are_those_kept_in_git(tool: ModuleType) -> None:
@@ -71,3 +76,5 @@ def test_a_verdict_is_written_into_its_row(tool: ModuleType) -> None:
         claim,
     ]
     assert "| Figure 9 | C. | **holds** | B. |\n" in tool.with_verdicts(GUIDE, [finding])
+    longer = other | {"because": "It is 0.5 as coded. B."}
+    assert "| Figures 10 and 9 | C. | **holds** | It is 0.5 as coded. |\n" in tool.with_verdicts(GUIDE, [longer, finding])
