@@ -77,4 +77,6 @@ def test_a_verdict_is_written_into_its_row(tool: ModuleType) -> None:
     ]
     assert "| Figure 9 | C. | **holds** | B. |\n" in tool.with_verdicts(GUIDE, [finding])
     longer = other | {"because": "It is 0.5 as coded. B."}
-    assert "| Figures 10 and 9 | C. | **holds** | It is 0.5 as coded. |\n" in tool.with_verdicts(GUIDE, [longer, finding])
+    assert "| Figures 10 and 9 | C. | **holds** | It is 0.5 as coded. |\n" in tool.with_verdicts(
+        GUIDE, [longer, finding]
+    )
