@@ -205,7 +205,7 @@ def add(
         own = {field.name: getattr(reading, field.name) for field in fields(reading)}
         source = UserSourceOptions(**own, file=events, user=user)
         with console.progress("Counting events") as report:
-            found = add_events(
+            add_events(
                 files,
                 lambda domain: open_source(
                     source, _with_table(domain, places), with_user=stream.unit.name == "user-day"
@@ -213,8 +213,8 @@ def add(
                 first=date,
                 last=last,
                 progress=report,
+                look=lambda found: say_bad_rows(found.bad_rows),
             )
-        say_bad_rows(found.bad_rows)
     say_ledger(book)
     published = files.history()
     console.say(f"Published {periods(stream, asked.start, asked.start + n_bins)} in {files.history_path}.")

@@ -94,12 +94,14 @@ def add_events(
     first: str,
     last: str | None = None,
     progress: Progress | None = None,
+    look: Callable[[EventCounts], None] | None = None,
 ) -> EventCounts:
     """Count the next periods of a counter, ``first`` to ``last``, publish their totals, and return the exact counts.
 
     ``open_over`` opens the events over the domain that it is given, in which the time ends with the last of these
     periods. A period that is not the next in turn is refused before it is called. The ledger that the counter was paid
-    from notes the events. After an interruption the same call finishes what was not finished.
+    from notes the events. After an interruption the same call finishes what was not finished. ``look`` is shown what
+    was counted before anything is published, and may refuse by raising.
     """
     stream = files.stream()
     asked = stream.domain.time.range(first, last or first)
@@ -117,6 +119,8 @@ def add_events(
         )
     digest = DayDigest(digest_key(files.ledger), events.domain)
     counts = events.count(progress=progress, digest=digest, most_per_user_day=stream.unit.most if is_by_user else None)
+    if look is not None:
+        look(counts)
     files.add(counts.counts[asked.start : asked.stop], first=asked.start, days=digest.digests())
     return counts
 
