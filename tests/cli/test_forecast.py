@@ -10,7 +10,7 @@ import pytest
 
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
-from tacit.cli.populations import populations
+from tacit.cli.sources import populations
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally

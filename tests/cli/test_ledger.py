@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+
 import pytest
 
+from small_worlds import days_and_places
+from tacit.cli.ledger import heads_of
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.registry import plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -118,3 +125,110 @@ def test_a_ledger_is_verified_by_itself_and_a_missing_file_is_named(tacit, book,
 def test_names_that_nobody_used_are_told(tacit, book):
     book.spend(data_set="visits", release="a", cost=Cost.pure(1.0), days=DAYS)
     assert "Nothing was spent under the name visist so far" in tacit("ledger", "same", "visits", "visist").out
+
+
+WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-first")
+COLUMNS = ("--time", "day", "--place", "town", *WRITTEN)
+
+
+@pytest.fixture
+def published(tacit, tmp_path):
+    """A file of every kind that one ledger paid for, made in this order; and what the commands said."""
+    rows = [f"2018-01-0{1 + n % 5},place {n % 3}" for n in range(90)]
+    (tmp_path / "events.csv").write_text("\n".join(["day,town", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "branches.csv").write_text("branch\nCentre\nPort\n", encoding="utf-8")
+    plan_for(days_and_places(5, 3), f=0.5).write(tmp_path / "local.toml")
+    central_plan_for(days_and_places(5, 3), epsilon=1.0, mechanism="flat").write(tmp_path / "central.toml")
+    said = [
+        tacit("randomize", "events.csv", *COLUMNS, "--plan", "local.toml", "--data-set", "fires"),
+        tacit("tally", "events.reports", "--plan", "local.toml", "--out", "events.tally"),
+        tacit("ledger", "--budget", "fires", "--epsilon", "9"),
+        tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "a.parquet"),
+        tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "a.csv"),
+        tacit(
+            *("counter", "start", "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
+            *("--epsilon", "1", "--out", "visits.counter"),
+        ),
+        tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "3,4"),
+    ]
+    assert [ran.code for ran in said] == [0] * len(said), [ran.err for ran in said]
+    return ("events.reports", "events.tally", "a.parquet", "a.csv", "visits.counter", "visits.history.csv"), said
+
+
+def test_the_ledger_that_paid_is_found_whole(published, tacit, tmp_path):
+    files, _ = published
+    ran = tacit("ledger", "verify", *files)
+    assert ran.code == 0, ran.err
+    for file in files:
+        assert f"{file}: the ledger holds its head." in ran.out
+    head = Ledger(tmp_path / "ledger.sqlite").head
+    assert f"whole, head {head}" in ran.out
+    assert head in tacit("ledger").out
+
+
+def test_every_command_that_spends_says_where_the_ledger_lies(published, tmp_path):
+    _, (first, _, *others) = published
+    path = tmp_path / "ledger.sqlite"
+    assert f"New ledger made at {path}: earlier spending is unknown." in first.err
+    for ran in others:
+        assert f"Ledger: {path}" in ran.out
+        assert "New ledger" not in ran.err
+
+
+def test_another_ledger_is_refused(published, tacit, tmp_path):
+    Ledger(tmp_path / "other.sqlite").set_budget("fires", epsilon=1.0)
+    files, _ = published
+    ran = tacit("ledger", "verify", *files, "--ledger", "other.sqlite")
+    assert ran.code == 4
+    assert "does not hold the heads of 6 of 6 files" in ran.err
+
+
+def test_an_older_ledger_is_refused_for_what_came_later_only(published, tacit, tmp_path):
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    for file in tmp_path.glob("ledger.sqlite*"):
+        shutil.copy(file, folder)
+    assert tacit("counter", "add", "visits.counter", "--date", "2025-01-02", "--counts", "1,1").code == 0
+    for file in folder.iterdir():
+        shutil.copy(file, tmp_path)
+    ran = tacit("ledger", "verify", "a.csv", "visits.counter", "visits.history.csv")
+    assert ran.code == 4
+    assert "a.csv: the ledger holds its head." in ran.out
+    assert "does not hold the heads of 1 of 3 files" in ran.err
+
+
+def test_what_is_stated_again_carries_the_head_of_the_ledger_that_says_so(published, tacit, tmp_path):
+    files = ("a.csv", "visits.history.csv")
+    heads = {name: heads_of(tmp_path / name) for name in files}
+    Ledger(tmp_path / "ledger.sqlite").set_budget("visits", epsilon=5.0)
+    head = Ledger(tmp_path / "ledger.sqlite").verify(())
+    assert tacit("ledger", "statement", "a.csv", "--out", "again.csv").code == 0
+    assert tacit("counter", "release", "visits.history.csv", "--out", "visits.csv").code == 0
+    for made, name in (("again.csv", "a.csv"), ("visits.csv", "visits.history.csv")):
+        assert set(heads_of(tmp_path / made)) == {head, *heads[name]}
+    assert {name: heads_of(tmp_path / name) for name in files} == heads
+    assert head not in {*heads["a.csv"], *heads["visits.history.csv"]}
+    # reports may come from several ledgers, whose heads stay
+    assert tacit("release", "events.tally", "--plan", "local.toml", "--out", "local.csv").code == 0
+    assert tacit("ledger", "statement", "local.csv", "--out", "local again.csv").code == 0
+    assert set(heads_of(tmp_path / "local again.csv")) == {head, *heads_of(tmp_path / "local.csv")}
+
+
+def test_simulations_and_what_is_no_file_of_ours(published, tacit, tmp_path):
+    words = ("--plan", "central.toml", "--seed", "1", "--out", "simulated.csv")
+    assert tacit("count", "events.csv", *COLUMNS, *words).code == 0
+    assert "carries no head" in tacit("ledger", "verify", "simulated.csv").out
+    for content in (b"", b"{}", b"PK\3\4", b"TACITRPT", b"something else"):
+        (tmp_path / "strange").write_bytes(content)
+        ran = tacit("ledger", "verify", "strange")
+        assert ran.code == 4, content
+    assert tacit("ledger", "verify", "nowhere").code == 4
+
+
+def test_an_edited_ledger_is_refused(published, tacit, tmp_path):
+    connection = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
+    connection.execute("UPDATE spend SET epsilon = 0.01")
+    connection.close()
+    ran = tacit("ledger", "verify", "a.csv")
+    assert ran.code == 4
+    assert "was changed or is damaged" in ran.err

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tacit.cli.compare import QuestionOptions
+from tacit.cli.plan import QuestionOptions
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.plan import Plan
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.cli.described import columns_of
 from tacit.cli.options import SourceOptions, UserSourceOptions
+from tacit.cli.sources import columns_of
 
 
 def test_users_are_named_only_where_a_command_bounds_what_they_add() -> None:

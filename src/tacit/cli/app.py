@@ -12,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from tacit import __version__
 from tacit.cli import console
-from tacit.cli.remedies import in_shell
 from tacit.errors import TacitError
 
 _HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
@@ -101,6 +100,8 @@ def run() -> None:
     try:
         app()  # leaves by SystemExit, also for a mistake in the words of the command
     except TacitError as problem:
+        from tacit.cli.remedies import in_shell
+
         console.fail(problem, in_shell(problem))
         code = problem.exit_code
     except Stopped as problem:

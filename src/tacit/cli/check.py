@@ -10,19 +10,22 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.described import (
+from tacit.cli.options import DomainOptions, UserSourceOptions, takes
+from tacit.cli.sources import (
     Settings,
+    agreed_plan,
     columns_of,
     description_of,
     description_path,
+    domain_of,
     named_source,
     options_of,
     proposed,
     refuse_dates,
+    say_bad_rows,
+    say_table_notes,
     settings_of,
 )
-from tacit.cli.options import DomainOptions, UserSourceOptions, takes
-from tacit.cli.sources import agreed_plan, domain_of, say_bad_rows, say_table_notes
 from tacit.errors import DataError, SettingError
 from tacit.events import DateFinding, EventCounts, Reason, SourceDescription
 

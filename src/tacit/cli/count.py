@@ -9,12 +9,10 @@ import typer
 
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
-from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
-from tacit.cli.refined_words import warn_of_contradictions
-from tacit.cli.rule_words import say_rules
-from tacit.cli.sources import agreed_plan, say_bad_rows, say_table_notes
+from tacit.cli.release import say_rules, warn_of_contradictions
+from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_table_notes
 from tacit.collection.counting import CountedEvents
 from tacit.collection.curating import Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError

@@ -10,7 +10,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, default_ledger
 from tacit.cli.options import LEDGER, Force, Panel, RuleOptions, takes
-from tacit.cli.rule_words import say_rules
+from tacit.cli.release import say_rules
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
 from tacit.mechanisms.continual.files import default_history

@@ -12,8 +12,8 @@ import typer
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import PlacesColumns
-from tacit.cli.populations import populations
 from tacit.cli.remedies import in_shell
+from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast

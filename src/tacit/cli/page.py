@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.described import looked_at
 from tacit.cli.ledger_file import LedgerFile, stated_now
 from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
-from tacit.cli.sources import say_bad_rows
+from tacit.cli.sources import looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
 from tacit.pages import make_page

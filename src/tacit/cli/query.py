@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
-from tacit.cli.refined_words import say_model
+from tacit.domain import Box
 from tacit.release import Release
+from tacit.release.agreement import CHANCE, LEVEL, contradiction
+
+SHOWS_SINGLE_DAYS_FROM: Final = 1.7
+"""The epsilon of reports below which a smoothed day is essentially the place's share of the public total."""
+_LONGER: Final = ("week", "month", "year")
 
 
 def query(
@@ -51,3 +56,23 @@ def query(
     )
     if refined:
         say_model(asked, found.box)
+
+
+def say_model(release: Release, box: Box) -> None:
+    """Say whose interval that of a refined answer is, and warn where the unbiased one contradicts it."""
+    if not release.has_refined_intervals:
+        return
+    words = "The interval is the model's: it holds on average over places and periods if the model fits."
+    if (
+        not release.plan.is_central
+        and release.plan.epsilon < SHOWS_SINGLE_DAYS_FROM
+        and release.domain.time.step not in _LONGER
+    ):
+        words += f" Below epsilon {SHOWS_SINGLE_DAYS_FROM} it cannot show the anomaly of a single day."
+    console.say(words)
+    unbiased = contradiction(release, box)
+    if unbiased is not None:
+        console.warn(
+            f"The unbiased count contradicts the model here: its {percent(LEVEL)} interval, {whole(unbiased.lower)} to "
+            f"{whole(unbiased.upper)}, does not overlap that of the refined one. {CHANCE}"
+        )

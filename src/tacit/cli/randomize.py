@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.described import open_source
 from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
 from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
-from tacit.cli.sources import agreed_plan, say_bad_rows
+from tacit.cli.sources import agreed_plan, open_source, say_bad_rows
 from tacit.collection.randomizing import randomize_events
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee

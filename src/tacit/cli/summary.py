@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tacit.cli import console
-from tacit.cli.described import looked_at
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import domain_of, say_bad_rows
+from tacit.cli.sources import domain_of, looked_at, say_bad_rows
 from tacit.events import summarize
 
 

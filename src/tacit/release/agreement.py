@@ -17,6 +17,7 @@ LEVEL: Final = 0.95
 """Of the intervals compared, whatever level is asked for."""
 BY_CHANCE: Final = 1 - LEVEL
 """The part of counts in which chance alone keeps them apart, at most, if the model fits."""
+CHANCE: Final = f"Chance alone does that in at most 1 of {round(1 / BY_CHANCE)} counts."
 
 
 def contradiction(release: Release, box: Box) -> Answer | None:
