@@ -213,8 +213,8 @@ def test_an_event_release_after_one_of_persons_days_states_the_sum(path, ledger)
 def counter(tmp_path, ledger, unit=None):
     files = CounterFiles(tmp_path / "c.counter", ledger=ledger)
     unit = unit or Unit("event")
-    law = pick(Cost.pure(1.0), DOMAIN.shape[0], most=unit.sensitivity)
-    start_counter(files, law, DOMAIN, data_set="c", unit=unit)
+    noise_model = pick(Cost.pure(1.0), DOMAIN.shape[0], most=unit.sensitivity)
+    start_counter(files, noise_model, DOMAIN, data_set="c", unit=unit)
     return files
 
 
