@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,9 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.registry import mechanism_of, plan_for
+from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["north", "south", "west"]))
@@ -348,5 +351,37 @@ def test_the_ledger_covers_every_day_of_a_public_period_that_has_a_report(tmp_pa
     randomize_events(read, plan, tmp_path / "a", ledger=ledger, data_set="events")
     counted = ledger.remaining("events", {f"2018-01-{day:02d}": b"" for day in range(1, 8)})
     other = ledger.remaining("events", {"2018-01-15": b""})
-    assert counted.guarantee.has_reports
-    assert other.guarantee.is_of_nothing
+    assert counted.guarantee.replacement.epsilon == pytest.approx(2.0)
+    assert other.guarantee.replacement.epsilon == 0
+
+
+@pytest.mark.parametrize(("day", "is_covered"), [("2018-01-05", True), ("2018-01-08", False)])
+def test_a_day_of_the_run_without_a_report_has_no_hidden_presence(tmp_path, ledger, day, is_covered):
+    """The file shows that there was no event: one more would have been one report more."""
+    table = frame().filter(pl.col("day") != "2018-01-05")
+    randomized(table, tmp_path / "a", ledger, only=DOMAIN.time.range("2018-01-01", "2018-01-07"))
+    ledger.set_budget("events", epsilon=9.0)
+    asked = {"data_set": "events", "release": "one day", "cost": Cost.pure(1.0), "days": {day: b""}}
+    if is_covered:
+        with pytest.raises(SettingError, match="protected single events only"):
+            ledger.spend(**asked, unit=Unit.user_day(most=1))
+    paid = ledger.spend(**asked)
+    assert (paid.guarantee.presence is None) == is_covered
+    assert paid.guarantee.replacement.epsilon == 2.0
+    assert ledger.others("one day").has_reports == is_covered
+
+
+def test_days_that_are_to_come_are_not_said_to_be_empty(tmp_path, ledger):
+    today = datetime.now(UTC).date()
+    days = [str(today + timedelta(days=n)) for n in (-1, 5)]
+    plan = plan_for(Domain(TimeAxis.between(days[0], days[1]), DOMAIN.place), epsilon=2.0)
+    randomized(pl.DataFrame({"day": days[:1], "where": ["north"]}), tmp_path / "a", ledger, plan=plan)
+    assert ledger.remaining("events", {str(today): b""}).guarantee.has_reports
+    assert ledger.remaining("events", {days[1]: b""}).guarantee.is_of_nothing
+
+
+def test_an_axis_without_end_is_silent_up_to_now(tmp_path, ledger):
+    plan = plan_for(Domain(TimeAxis.between("2018-01-01", None), DOMAIN.place), epsilon=2.0)
+    randomized(frame(), tmp_path / "a", ledger, plan=plan)
+    assert ledger.remaining("events", {"2019-07-01": b""}).guarantee.has_reports
+    assert ledger.remaining("events", {"2017-07-01": b""}).guarantee.is_of_nothing

@@ -129,6 +129,16 @@ def test_a_tree_of_no_degree_is_refused(degree):
             structure(1.0, degree, DATES, COUNTS, seed=1)
 
 
+@pytest.mark.parametrize("name", sorted(set(FOUR) - set(CENTRAL)))
+def test_reports_of_private_days_cover_days_without_events(name, tmp_path):
+    """Which days have events is private: a statement that depended on it would tell."""
+    ledger, counts = Ledger(tmp_path / "ledger.sqlite"), [0, *COUNTS[1:]]
+    FOUR[name](1.0, DATES, counts, ledger=ledger, data_set="visits")
+    empty, other = (ledger.remaining("visits", {DATES[day]: b""}).guarantee for day in (0, 1))
+    assert empty == other
+    assert empty.replacement.epsilon > 0
+
+
 @pytest.mark.parametrize("name", CENTRAL)
 def test_a_series_after_gaussian_noise_is_paid_beside_it(name, tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")

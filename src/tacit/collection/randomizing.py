@@ -9,8 +9,9 @@ digest: the unfinished entry is not theirs, and their events are refused as know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,7 @@ def randomize_events(
             epsilon=plan.epsilon,
             days=days,
             n_events=counts.n_events,
+            silent=_silent(plan, days, only),
             again=again,
             counts_digest=digest,
             spans_lines=events.options.fields_span_lines,
@@ -144,6 +146,20 @@ def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str
         named = days_of_bins(time, range(periods[0], periods[-1] + 1))
         for period in periods:
             yield from named[period - periods[0]]
+
+
+def _silent(plan: Plan, days: Mapping[str, bytes], only: slice | None) -> Iterator[str]:
+    """The days of the run on which there is no report, which is public too; later ones than tomorrow are to come."""
+    time = plan.domain.time
+    if "time" in plan.private:
+        return
+    bins = only or slice(0, time.n_bins)
+    tomorrow = np.datetime64(datetime.now(UTC).date()) + 1  # which it is in some time zones
+    first = np.datetime64(days_of_bins(time, range(bins.start, bins.start + 1))[0][0])
+    last = (
+        tomorrow if time.n_bins is None else np.datetime64(days_of_bins(time, range(bins.stop - 1, bins.stop))[0][-1])
+    )
+    yield from (day for day in np.arange(first, min(last, tomorrow) + 1).astype(str).tolist() if day not in days)
 
 
 def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:

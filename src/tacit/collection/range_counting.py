@@ -219,7 +219,7 @@ def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | N
             plan_id=plan.fingerprint,
             private=plan.private,
             epsilon=plan.epsilon,
-            days={day: digest for day, digest in series.digests(ledger.key).items() if digest},
+            days=series.digests(ledger.key),  # which of them have events is private
             n_events=int(series.counts.sum()),
         ).prior_epsilon
     statistics, n_reports = np.zeros((1, mechanism.n_statistics), np.int64), int(series.counts.sum())

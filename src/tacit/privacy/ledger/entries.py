@@ -26,7 +26,9 @@ from tacit.randomness.source import KeyedRandomness
 _SECRET_BYTES: Final = 32  # what the keys of AES-256 are made of
 
 Entry = tuple[bool, int]
-"""One entry of the ledger: whether it is a spend, and its number."""
+"""One entry of the ledger: whether it is a spend, and its number; below zero that of reports on days without any."""
+NO_REPORT: Final = b"none"
+"""Stands for the digest of a day on which reports, in public, show that there was no event; digests are longer."""
 
 
 def now() -> str:
@@ -130,6 +132,7 @@ def write_randomization(
     entry: Randomization,
     own: Guarantee,
     days: Mapping[str, bytes],
+    silent: Iterable[str],
     counts_digest: bytes,
 ) -> Randomization:
     """Write an entry and return it with its number; keep a secret for its reports if it is not finished."""
@@ -149,7 +152,8 @@ def write_randomization(
         ),
     ).lastrowid
     assert number is not None
-    connection.executemany("INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in days.items()))
+    rows = dict.fromkeys(silent, NO_REPORT) | dict(days)
+    connection.executemany("INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in rows.items()))
     if not entry.is_finished:
         connection.execute("INSERT INTO randomization_key VALUES (?, ?)", (number, os.urandom(_SECRET_BYTES)))
     return replace(entry, number=number)
@@ -253,7 +257,10 @@ def entries_at(connection: sqlite3.Connection, heads: Iterable[str]) -> dict[Ent
 
 
 def days_of(connection: sqlite3.Connection, entry: Entry) -> tuple[str, dict[str, bytes] | None]:
-    """Return the data set of an entry and the digests of its days; ``None`` for a release for ever."""
+    """Return the data set of an entry and the digests of its days; ``None`` for a release for ever.
+
+    Days on which there was no report are not among them.
+    """
     is_spend, number = entry
     table, days_of, forever = ("spend", "spend_day", "is_forever") if is_spend else ("randomization", "day", "0")
     data_set, is_forever = connection.execute(
@@ -261,7 +268,8 @@ def days_of(connection: sqlite3.Connection, entry: Entry) -> tuple[str, dict[str
     ).fetchone()
     if is_forever:
         return data_set, None
-    return data_set, dict(connection.execute(f"SELECT day, digest FROM {days_of} WHERE {table} = ?", (number,)))
+    rows = connection.execute(f"SELECT day, digest FROM {days_of} WHERE {table} = ?", (number,))
+    return data_set, {day: digest for day, digest in rows if digest != NO_REPORT}
 
 
 def spend_to_resume(

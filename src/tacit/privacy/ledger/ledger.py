@@ -356,6 +356,7 @@ class Ledger:
         epsilon: float,
         days: Mapping[str, bytes],
         n_events: int,
+        silent: Iterable[str] = (),
         again: bool = False,
         counts_digest: bytes = b"",
         spans_lines: bool = False,
@@ -369,6 +370,8 @@ class Ledger:
 
         A report's epsilon is for replacing an event, which is removing one and adding another: earlier releases of
         the counts enter the sum twice. Gaussian noise has no pure epsilon to add. A declared budget binds here too.
+
+        ``silent`` are days on which the reports show in public that there was no event: nothing hides one there.
 
         ``counts_digest`` stands for the exact counts. With one, the ledger keeps a secret from which the reports of
         these counts are drawn (:meth:`report_secret`) until they are written (:meth:`finish_randomization`).
@@ -410,7 +413,7 @@ class Ledger:
             own = Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)
             check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
-            return write_randomization(connection, entry, own, days, self._keyed(counts_digest))
+            return write_randomization(connection, entry, own, days, silent, self._keyed(counts_digest))
 
     def unfinished_randomization(
         self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes

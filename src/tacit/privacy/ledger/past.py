@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -21,7 +21,7 @@ from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
 from tacit.privacy.directed import float_above
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger.entries import Entry, days_of, now
+from tacit.privacy.ledger.entries import NO_REPORT, Entry, days_of, now
 from tacit.privacy.unit import Unit
 
 EVERY_DAY: Final = ""  # stands for the days to come in what a release for ever touches
@@ -37,7 +37,8 @@ class Touched:
 
     @property
     def is_known(self) -> bool:
-        return bool(self.entries)
+        """Whether something was made of events of these days."""
+        return any(number > 0 for _, number in self.entries)
 
     @property
     def is_released(self) -> bool:
@@ -59,9 +60,9 @@ def touched(connection: sqlite3.Connection, data_set: str, days: Mapping[str, by
         )
     }
     rows: dict[str, set[Entry]] = defaultdict(set)
-    for day, is_spend, number, name, _ in _rows_on(connection, days):
+    for day, is_spend, number, name, digest in _rows_on(connection, days):
         if name in names:
-            rows[day].add((bool(is_spend), number))
+            rows[day].add((bool(is_spend), -number if digest == NO_REPORT else number))
     found: dict[frozenset[Entry], int] = defaultdict(int)
     for day in (*rows, EVERY_DAY) if days is None else days:
         found[frozenset(rows.get(day, set()) | forever)] += 1
@@ -148,12 +149,17 @@ class Past:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Past:
-        local = connection.execute("SELECT id, epsilon, private, spans_lines FROM randomization")
+        local = connection.execute("SELECT id, epsilon, private, spans_lines FROM randomization").fetchall()
         central = connection.execute("SELECT id, epsilon, rho, unit, most, is_forever, spans_lines FROM spend")
         return cls(
             {
                 (False, number): Guarantee.of_reports(epsilon, tuple(private.split(" and ")), spans_lines=bool(spans))
                 for number, epsilon, private, spans in local
+            }
+            # one event more on a day without reports would have been one report more; none there was replaced
+            | {
+                (False, -number): Guarantee(None, Cost(), None, tuple(private.split(" and ")))
+                for number, _, private, _ in local
             }
             | {
                 (True, number): Guarantee.of_release(
@@ -179,8 +185,15 @@ class Past:
 
 
 def others_than(connection: sqlite3.Connection, entry: Entry) -> Guarantee:
-    """Return what all entries but this one promise about its events."""
-    return Past.of(connection).guarantee(touched(connection, *days_of(connection, entry)), without=entry)
+    """Return what all entries but this one promise about its events.
+
+    Other reports of the same data set that had none on days of these add nothing to what these publish themselves.
+    """
+    is_spend, _ = entry
+    pasts = touched(connection, *days_of(connection, entry))
+    if not is_spend:
+        pasts = [replace(past, entries=frozenset(one for one in past.entries if one[1] > 0)) for past in pasts]
+    return Past.of(connection).guarantee(pasts, without=entry)
 
 
 def check_hidden(past_costs: Past, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
