@@ -107,6 +107,7 @@ def test_reports_their_tally_and_its_release_carry_the_head(tacit, events, tmp_p
     book = Ledger(tmp_path / "ledger.sqlite")
     heads = ReportFile.open(tmp_path / "events.reports").provenance.ledger_heads
     assert book.verify(heads) == book.head
+    assert len(heads) == 1
     assert tacit("tally", "events.reports").code == 0
     (tally,) = tmp_path.glob("*.tally")
     assert Tally.read(tally).provenance.ledger_heads == heads
@@ -142,6 +143,7 @@ class TestCounters:
         book = Ledger(tmp_path / "ledger.sqlite")
         first = read_history(tmp_path / "visits.history.csv").stream.ledger_heads
         assert book.verify(first) == book.head
+        assert len(first) == 1
         assert counter(1, 3, 4).code == 0
         later = self.heads(tmp_path)
         assert Ledger(book.path).verify([*first, *later]) == later[0]

@@ -17,6 +17,9 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
+from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 
 PLAN = plan_for(days_and_places(90, 17), epsilon=2.0)
@@ -202,3 +205,17 @@ def test_on_an_axis_without_end_a_collector_says_how_far_it_believes():
         MessageFormat.of(plan, n_public=400).parse(message)
     with pytest.raises(SettingError):
         encode_message(plan, np.array([1 << 24]), report, label)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        Provenance(PLAN.fingerprint, prior=Guarantee.of_release(Cost.zcdp(0.5), Unit())),
+        Provenance(PLAN.fingerprint, prior=Guarantee.of_reports(1.0, ("place",), spans_lines=True)),
+        Provenance(PLAN.fingerprint, fields_span_lines=True),
+    ],
+    ids=["a delta", "a condition of earlier reports", "a condition"],
+)
+def test_a_label_that_a_message_cannot_hold_is_not_packed(label):
+    with pytest.raises(SettingError, match="Send the report file"):
+        encode_message(PLAN, *drawn(5), label)

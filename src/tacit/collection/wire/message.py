@@ -3,7 +3,8 @@
 A header of fixed size says under which plan the reports were made; public bins and fixed-width packed reports follow.
 What a message shows beyond its reports is the plan, the label *simulation*, what the same events had cost before, and
 how many reports stand in which public bin. Its length depends on the plan and on these numbers only; it holds no time
-of sending and nothing that names the sender; its reports are sorted, so nothing of their order is left.
+of sending and nothing that names the sender; its reports are sorted, so nothing of their order is left. Heads of a
+ledger are not in it: a device has none. A label of which it cannot say all is refused.
 
 Layout, all integers little-endian::
 
@@ -89,6 +90,12 @@ class MessageFormat:
             raise PlanMismatch(
                 f"the reports belong to plan {provenance.plan_id}, not {self.plan_id}. "
                 "Use the plan they were made under."
+            )
+        prior = provenance.prior.replacement
+        if provenance.fields_span_lines or provenance.prior.spans_lines or (prior is not None and prior.rho):
+            raise SettingError(
+                "a message can say only which epsilon the same events had cost before, neither a delta nor that "
+                "fields of their source may span lines. Send the report file."
             )
         found, run_lengths = np.unique(bins, return_counts=True)
         header = _HEADER.pack(
