@@ -149,13 +149,13 @@ RULES: Final = (
     Rule(
         "heavier tails of days",
         SMOOTHING,
-        {f"{_STATES}.drifting._HEAVIER": _value(0.0), f"{_STATES}.fused_noise._HEAVIER": _value(0.0)},
+        {f"{_STATES}.smoothed_noise.HEAVIER": _value(0.0)},
         is_of_fit=False,
     ),
     Rule(
         "variance given the count",
         SMOOTHING,
-        {f"{_STATES}.smoothed_noise.Moments.given": lambda _: lambda self, centre: self.of_shares + self.of_days},
+        {f"{_STATES}.posterior_noise.Moments.given": lambda _: lambda self, centre: self.of_shares + self.of_counts},
         is_of_fit=False,
     ),
     Rule("inflation", SMOOTHING, {"tacit.postprocess.smoothing.steps._INFLATION": _value(1.0)}, is_of_fit=False),

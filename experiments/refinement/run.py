@@ -35,7 +35,7 @@ from tacit.pages.evaluate import error_rates
 from tacit.plan import Plan
 from tacit.postprocess import clip_and_rescale, project, smooth
 from tacit.randomness import Randomness, SeededRandomness
-from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.smoothed_noise import SmoothedNoise
 
 HERE = Path(__file__).parent
 PERIODS = ("year", "month", "day")
@@ -231,9 +231,9 @@ def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float
 
 def uncut_limits(estimate: Estimate, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     noise = estimate.noise
-    if isinstance(noise, LinearMap) and isinstance(noise.base, StateSpaceNoise):
-        return noise.base.image_limits(estimate.values, noise.grouping, level)
-    assert isinstance(noise, StateSpaceNoise)
+    if isinstance(noise, LinearMap) and isinstance(noise.base, SmoothedNoise):
+        return noise.base.sum_limits(estimate.values, noise.grouping, level)
+    assert isinstance(noise, SmoothedNoise)
     return noise.limits(estimate.values, level)
 
 

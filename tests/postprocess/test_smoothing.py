@@ -32,7 +32,7 @@ from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
 from tacit.randomness.laplace import discrete_laplace
 from tacit.release.noise_kinds import noise_from_dict
-from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.smoothed_noise import SmoothedNoise
 
 Counts = NDArray[np.int64]
 STEPS = [smooth, filtered]
@@ -114,7 +114,7 @@ def test_intervals_cover_what_they_say_in_worlds_it_was_not_tuned_on(
     for seed in range(3):
         counts = world(np.random.default_rng(seed))
         smoothed = smooth(oracle_estimate(counts, epsilon, 4))
-        assert isinstance(smoothed.noise, StateSpaceNoise)
+        assert isinstance(smoothed.noise, SmoothedNoise)
         for column, level in enumerate((0.8, 0.95)):
             lower, upper = smoothed.noise.limits(smoothed.values, level)
             spread = np.clip(np.minimum(upper, counts + 0.5) - np.maximum(lower, counts - 0.5), 0, 1)
@@ -156,10 +156,10 @@ def unequal(rng: np.random.Generator, n_days: int = 90, n_places: int = 15) -> C
 def covered(found: Estimate, counts: Counts, level: float) -> float:
     """The part of the counts, spread over their unit, within the limits."""
     if isinstance(found.noise, LinearMap):
-        assert isinstance(found.noise.base, StateSpaceNoise)
-        lower, upper = found.noise.base.image_limits(found.values, found.noise.grouping, level)
+        assert isinstance(found.noise.base, SmoothedNoise)
+        lower, upper = found.noise.base.sum_limits(found.values, found.noise.grouping, level)
     else:
-        assert isinstance(found.noise, StateSpaceNoise)
+        assert isinstance(found.noise, SmoothedNoise)
         lower, upper = found.noise.limits(found.values, level)
     return float(np.clip(np.minimum(upper, counts + 0.5) - np.maximum(lower, counts - 0.5), 0, 1).mean())
 

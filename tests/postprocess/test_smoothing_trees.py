@@ -26,9 +26,9 @@ from tacit.release.hiding import without_cells
 from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import Release
 from tacit.release.rules import Rules
-from tacit.statespace.fused_noise import FusedStateNoise
+from tacit.statespace.fused_noise import FusedNoise
 from tacit.statespace.long_run import long_run_shares
-from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.smoothed_noise import SmoothedNoise
 
 Counts = NDArray[np.int64]
 USUAL = Variability(drift=0.15, overdispersion=0.01)
@@ -93,13 +93,13 @@ def test_intervals_of_days_months_and_years_cover_what_they_say(settings: dict[s
     for seed in range(4):
         counts = drifting(seed)
         smoothed = smooth(counted(counts, seed, epsilon=0.5, **settings)[1])
-        assert isinstance(smoothed.noise, FusedStateNoise)
+        assert isinstance(smoothed.noise, FusedNoise)
         for step, parts in covered.items():
             groups = by(smoothed, step)
             truth, found = sums(counts, groups), sums(smoothed.values, groups)
             for part, level in zip(parts, (0.8, 0.95), strict=True):
                 image = Grouping(groups, np.arange(counts.shape[1]), truth.shape)
-                lower, upper = smoothed.noise.image_limits(found, image, level)
+                lower, upper = smoothed.noise.sum_limits(found, image, level)
                 within = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1)
                 part.append(float(within.mean()))
     for step, slack in (("day", 0.05), ("month", 0.07), ("year", 0.15)):
@@ -109,8 +109,8 @@ def test_intervals_of_days_months_and_years_cover_what_they_say(settings: dict[s
 
 def test_a_tree_of_leaves_only_is_smoothed_as_independent_counts() -> None:
     smoothed = smooth(counted(drifting(1, 120), 1, mechanism="flat")[1])
-    assert isinstance(smoothed.noise, StateSpaceNoise)
-    assert not isinstance(smoothed.noise, FusedStateNoise)
+    assert isinstance(smoothed.noise, SmoothedNoise)
+    assert not isinstance(smoothed.noise, FusedNoise)
 
 
 def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> None:
@@ -187,8 +187,8 @@ def test_removed_counts_are_forgotten_by_the_noise_too() -> None:
     cells = np.zeros(smoothed.values.shape, np.bool_)
     cells[:30, 2] = True
     noise = without_cells(smoothed, cells).noise
-    assert isinstance(noise, FusedStateNoise)
-    assert np.ptp(noise.model.deviations[cells]) == 0
+    assert isinstance(noise, FusedNoise)
+    assert np.ptp(noise.model.process_variance[cells]) == 0
     read = noise_from_dict(noise.to_dict())
     weights = np.ones(smoothed.values.shape)
     assert read.variance(weights) == pytest.approx(noise.variance(weights))
@@ -214,4 +214,4 @@ def test_a_tree_of_places_is_left_as_it_was() -> None:
     distribution = flat.noise.distributions[-1]
     noise = TreeNoise(tree, (None, distribution, distribution), domain.shape, "place", np.arange(6))
     smoothed = smooth(replace(flat, noise=noise), variability=USUAL)
-    assert not isinstance(smoothed.noise, FusedStateNoise)
+    assert not isinstance(smoothed.noise, FusedNoise)

@@ -25,8 +25,8 @@ from tacit.release.files import _checksum
 from tacit.release.hiding import without_cells
 from tacit.release.release import BLANKED
 from tacit.release.statement import PrivacyStatement
-from tacit.statespace.drifting import StateSpace
-from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.smoothed_noise import SmoothedNoise
+from tacit.statespace.state_space import StateSpace
 
 COUNTS = np.random.default_rng(3).poisson([30, 8, 2, 0], (20, 4))
 COUNTS[7] = 0
@@ -144,15 +144,20 @@ def test_the_model_of_smoothed_counts_does_not_give_them_away(by):
     noise, fine = made.refined.noise, is_gone
     if by is not None:
         noise, fine = noise.base, noise.grouping.fine(is_gone.astype(float)) > 0
-    assert isinstance(noise, StateSpaceNoise)
+    assert isinstance(noise, SmoothedNoise)
     assert (fine.sum(axis=1) > 1).all()
-    for variances in (noise.model.deviations, noise.model.errors):
+    for variances in (noise.model.process_variance, noise.model.noise_variance):
         np.testing.assert_allclose(
             variances.min(axis=1, where=fine, initial=np.inf), variances.max(axis=1, where=fine, initial=0)
         )
-    for of_places in (noise.model.series, noise.model.coefficients, noise.share_weights, noise.day_weights):
+    for of_places in (
+        noise.model.state_variances,
+        noise.model.coefficient_variances,
+        noise.share_weights,
+        noise.count_weights,
+    ):
         assert len(np.unique(of_places[fine.all(axis=0)], axis=0)) == 1
-    for of_places in (noise.share_weights, noise.day_weights):
+    for of_places in (noise.share_weights, noise.count_weights):
         assert of_places.sum() == pytest.approx(1.0)
     errors = made.refined.noise.standard_errors() / plain.refined.noise.standard_errors()
     np.testing.assert_allclose(errors[~is_gone], 1.0, rtol=0.05)
@@ -161,7 +166,7 @@ def test_the_model_of_smoothed_counts_does_not_give_them_away(by):
 def test_a_curators_model_of_smoothed_counts_holds_one_number_for_all_that_are_removed():
     """Not even their sum per day is public."""
     counts = np.random.default_rng(5).poisson([60, 12, 6, 2], (120, 4))
-    noise = StateSpaceNoise(
+    noise = SmoothedNoise(
         StateSpace(
             np.ones(120),
             counts + 1.0,
@@ -176,8 +181,8 @@ def test_a_curators_model_of_smoothed_counts_holds_one_number_for_all_that_are_r
     is_gone = counts < 10
     _, estimate = simulated_estimate(counts)
     found = without_cells(replace(estimate, noise=noise), is_gone).noise
-    assert len(np.unique(found.model.deviations[is_gone].round(9))) == 1
-    np.testing.assert_array_equal(found.model.deviations[~is_gone], noise.model.deviations[~is_gone])
+    assert len(np.unique(found.model.process_variance[is_gone].round(9))) == 1
+    np.testing.assert_array_equal(found.model.process_variance[~is_gone], noise.model.process_variance[~is_gone])
 
 
 def test_suppressed_counts_are_not_answered_and_public_numbers_are(release, kept):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,8 +18,8 @@ from tacit.domain import Box, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.release.noise_kinds import noise_from_dict
-from tacit.statespace.drifting import StateSpace
-from tacit.statespace.fused_noise import FusedStateNoise, FusedStates
+from tacit.statespace.fused_noise import FusedNoise
+from tacit.statespace.state_space import StateSpace
 
 N_TIMES, N_PLACES = 22, 2
 
@@ -33,28 +34,29 @@ def tree_of(n_times: int = N_TIMES) -> TreeNoise:
     return TreeNoise(Hierarchy.of_fan_outs([3, 3, 4], n_times), distributions, (n_times, N_PLACES))
 
 
-def noise_of(**settings: object) -> FusedStateNoise:
+def noise_of(**settings: object) -> FusedNoise:
     rng = np.random.default_rng(3)
     tree = tree_of()
     model = StateSpace(
         exposures=np.ones(N_TIMES),
-        deviations=rng.uniform(1, 6, (N_TIMES, N_PLACES)),
-        errors=np.full((N_TIMES, N_PLACES), tree.fusion.level_variances[-1]),
-        basis=rng.normal(size=(N_TIMES, 2)),
-        series=np.array([[9.0, 0.1, 0.5], [4.0, 0.01, 0.2]]),
-        memory=0.8,
-        coefficients=rng.uniform(0.1, 1, (N_PLACES, 2)),
-        shocks=np.zeros((1, 1)),
+        process_variance=rng.uniform(1, 6, (N_TIMES, N_PLACES)),
+        noise_variance=np.full((N_TIMES, N_PLACES), tree.fusion.level_variances[-1]),
+        regressors=rng.normal(size=(N_TIMES, 2)),
+        state_variances=np.array([[9.0, 0.1, 0.5], [4.0, 0.01, 0.2]]),
+        phi=0.8,
+        coefficient_variances=rng.uniform(0.1, 1, (N_PLACES, 2)),
+        shift_variance=np.zeros((1, 1)),
+        tree=tree,
     )
-    return FusedStateNoise(FusedStates.of(model, tree), **settings)  # type: ignore[arg-type]
+    return FusedNoise(model, **settings)  # type: ignore[arg-type]
 
 
-def prior_of(model: FusedStates, place: int) -> NDArray[np.float64]:
+def prior_of(model: StateSpace, place: int) -> NDArray[np.float64]:
     t = np.arange(N_TIMES)
-    first, step, wander = model.series[place]
-    spread = first + step * np.minimum.outer(t, t) + wander * model.memory ** np.abs(np.subtract.outer(t, t))
-    spread = spread + model.basis @ np.diag(model.coefficients[place]) @ model.basis.T
-    return np.asarray(spread + np.diag(model.deviations[:, place]))
+    first, step, ar = model.state_variances[place]
+    spread = first + step * np.minimum.outer(t, t) + ar * model.phi ** np.abs(np.subtract.outer(t, t))
+    spread = spread + model.regressors @ np.diag(model.coefficient_variances[place]) @ model.regressors.T
+    return np.asarray(spread + np.diag(model.process_variance[:, place]))
 
 
 def precision_of(tree: TreeNoise) -> NDArray[np.float64]:
@@ -71,8 +73,8 @@ def precision_of(tree: TreeNoise) -> NDArray[np.float64]:
     return np.linalg.inv(covariance)
 
 
-def posterior_of(noise: FusedStateNoise, place: int) -> NDArray[np.float64]:
-    return np.linalg.inv(np.linalg.inv(prior_of(noise.model, place)) + precision_of(noise.model.tree))
+def posterior_of(noise: FusedNoise, place: int) -> NDArray[np.float64]:
+    return np.linalg.inv(np.linalg.inv(prior_of(noise.model, place)) + precision_of(tree_of()))
 
 
 def test_variances_are_those_of_the_dense_posterior() -> None:
@@ -93,11 +95,11 @@ def test_variances_are_those_of_the_dense_posterior() -> None:
 def test_means_are_those_of_the_dense_posterior_whatever_the_nodes_were() -> None:
     """Made from fused leaves alone, they are what leaves and nodes say together."""
     noise = noise_of()
-    model, tree = noise.model, noise.model.tree
+    model, tree = noise.model, tree_of()
     nodes = np.random.default_rng(2).normal(size=(tree.hierarchy.n_nodes, N_PLACES)) * 5
     leaves = tree.fusion.fuse(nodes)
     sums = tree.hierarchy.sum_leaves(np.eye(N_TIMES))
-    found = model.counts(leaves)
+    found = model.smooth(leaves)[1]
     variances = np.repeat(tree.fusion.level_variances, tree.hierarchy.level_sizes)
     is_measured = np.isfinite(variances)
     seen, errors = sums[is_measured], np.diag(variances[is_measured])
@@ -109,7 +111,7 @@ def test_means_are_those_of_the_dense_posterior_whatever_the_nodes_were() -> Non
 
 def test_no_question_is_known_worse_than_by_the_tree_or_by_the_model() -> None:
     noise = noise_of()
-    tree = noise.model.tree
+    tree = tree_of()
     rng = np.random.default_rng(5)
     for _ in range(20):
         first = int(rng.integers(0, N_TIMES - 1))
@@ -148,31 +150,21 @@ def test_times_at_which_nothing_was_counted_are_zero_and_certain() -> None:
     noise = noise_of()
     exposures = np.ones(N_TIMES)
     exposures[[4, 5, 12]] = 0
-    model = FusedStates.of(
-        StateSpace(
-            exposures,
-            noise.model.deviations * exposures[:, None],
-            noise.model.errors,
-            noise.model.basis,
-            noise.model.series,
-            noise.model.memory,
-            noise.model.coefficients,
-            noise.model.shocks,
-        ),
-        noise.model.tree,
+    model = replace(
+        noise.model, exposures=exposures, process_variance=noise.model.process_variance * exposures[:, None]
     )
-    made = FusedStateNoise(model)
+    made = FusedNoise(model)
     is_gone = exposures == 0
     assert (made.standard_errors()[is_gone] == 0).all()
     assert (made.standard_errors()[~is_gone] > 0).all()
-    counts = model.counts(np.random.default_rng(1).normal(size=model.shape))
+    counts = model.smooth(np.random.default_rng(1).normal(size=model.shape))[1]
     assert (counts[is_gone] == 0).all()
 
 
 def test_it_can_be_written_and_read_back() -> None:
     noise = noise_of(inflation=1.06, share_skews=np.array([0.5, 0.1]))
     read = noise_from_dict(json.loads(json.dumps(noise.to_dict())))
-    assert isinstance(read, FusedStateNoise)
+    assert isinstance(read, FusedNoise)
     weights = np.ones(noise.shape)
     assert read.variance(weights) == pytest.approx(noise.variance(weights), rel=1e-12)
     assert read.interval(500.0, weights, 0.8) == pytest.approx(noise.interval(500.0, weights, 0.8))
@@ -183,7 +175,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SettingError, match="shape"):
         noise.variance(np.ones((3, 3)))
     with pytest.raises(SettingError, match="tree"):
-        FusedStates.of(noise.model, tree_of(20))
+        replace(noise.model, tree=tree_of(20))
 
 
 def test_sums_of_times_may_be_known_far_better_than_their_parts() -> None:

@@ -40,5 +40,5 @@ def test_without_storms_hardly_a_day_is_taken_for_one() -> None:
     rng = np.random.default_rng(4)
     counts = rng.poisson(np.tile([30.0, 12.0, 8.0, 5.0, 3.0], (300, 1)))
     model = smooth(simulated_estimate(counts, epsilon=1.5, seed=1)[1]).noise.model
-    usual = np.median(model.deviations, axis=0)
-    assert np.count_nonzero(model.deviations > 20 * usual) <= 1
+    usual = np.median(model.process_variance, axis=0)
+    assert np.count_nonzero(model.process_variance > 20 * usual) <= 1

@@ -41,15 +41,15 @@ def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
 
 
 def _fused_states_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.fused_noise import FusedStateNoise
+    from tacit.statespace.fused_noise import FusedNoise
 
-    return FusedStateNoise.from_dict(content)
+    return FusedNoise.from_dict(content)
 
 
 def _states_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.smoothed_noise import StateSpaceNoise
+    from tacit.statespace.smoothed_noise import SmoothedNoise
 
-    return StateSpaceNoise.from_dict(content)
+    return SmoothedNoise.from_dict(content)
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {

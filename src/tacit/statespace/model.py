@@ -12,8 +12,7 @@ from tacit._base.arrays import FloatArray
 from tacit.counts.measured import Measured
 from tacit.counts.noise.tree import TreeNoise
 from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
-from tacit.statespace.drifting import StateSpace
-from tacit.statespace.fused_noise import FusedStates
+from tacit.statespace.state_space import StateSpace
 
 _LEAST_FRACTION: Final = 0.05
 _WIDE: Final = 4.0
@@ -161,19 +160,19 @@ class Fixed:
         series = np.stack([self.starts, self.scale_squared * steps, self.scale_squared * variability.wander**2], axis=1)
         of_kind = {"weekday": variability.weekday**2, "season": variability.season**2}
         coefficients = self.scale_squared[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :]
-        model = StateSpace(
+        return StateSpace(
             exposures=self.exposures,
-            deviations=self.deviations(variability),
-            errors=self.errors,
-            basis=self.calendar.basis,
-            series=series,
-            memory=float(np.exp(-self.calendar.step_days / variability.memory)),
-            coefficients=coefficients,
-            shocks=self.shocks,
-            error_skew=self.error_skew,
+            process_variance=self.deviations(variability),
+            noise_variance=self.errors,
+            regressors=self.calendar.basis,
+            state_variances=series,
+            phi=float(np.exp(-self.calendar.step_days / variability.memory)),
+            coefficient_variances=coefficients,
+            shift_variance=self.shocks,
+            noise_skew=self.error_skew,
             excess=self.excess(variability),
+            tree=self.tree,
         )
-        return model if self.tree is None else FusedStates.of(model, self.tree)
 
     def deviations(self, variability: Variability) -> FloatArray:
         """The variance of realized counts around their expectation."""

@@ -16,15 +16,15 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.kernels import state_kernels
+from tacit._base.kernels import compiled_kernels
 from tacit.counts.measured import Measured
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.drifting import StateSpace
 from tacit.statespace.fitted import fitted
 from tacit.statespace.model import Setting, Variability
 from tacit.statespace.sizes import Sizes
+from tacit.statespace.state_space import StateSpace
 
 _LEAST_SHARE: Final = 0.1
 _MOST_OPEN: Final = 0.05
@@ -122,26 +122,25 @@ class ShareModel:
     def follow(self, known: Measured, bursts: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Go through the bins, and keep what was known at origins (ascending)."""
         model, setting = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), bursts)
-        n_places, size = len(self.base), model.basis.shape[1] + 2
+        start, steps = model.start_and_steps
+        n_places, size = start.shape
         states, spreads = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        state_kernels(len(known.exposures) * n_places * size * size).share_states(
+        compiled_kernels("filters").share_states(
             np.ascontiguousarray((setting.observed + self.start).T),
-            model.share_errors,
-            model.basis,
+            np.ascontiguousarray(model.share_variance.T),
+            model.regressors,
             self.start,
-            model.series,
-            model.memory,
-            model.coefficients,
-            np.ascontiguousarray(model.shocks.T),
+            start,
+            steps,
+            model.phi,
+            model.shifts,
             origins,
             states,
             spreads,
         )
         wholes = states[:, :, 0].sum(axis=0)[:, None]
-        steps = np.zeros((n_places, 1, size))
-        steps[:, 0, 0], steps[:, 0, 1] = model.series[:, 1], model.series[:, 2] * (1 - model.memory**2)
         squares = np.square(wholes)
-        found = Weights(origins, states / wholes, spreads / squares[..., None], model.memory, steps / squares)
+        found = Weights(origins, states / wholes, spreads / squares[..., None], model.phi, steps[:, None] / squares)
         return found.among(self.sizes, *_pooled(setting, origins))
 
     def foresee(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.model import Setting
+from tacit.statespace.state_space import StateSpace, rounded
 
 _SURPRISE: Final = 4.5  # standard deviations: once in 150,000 days without storms
 
@@ -23,11 +23,11 @@ def with_storms(model: StateSpace, setting: Setting, shares: FloatArray, varianc
     """
     known, exposures = setting.measured, model.exposures[:, None]
     squares = np.square(known.counts - exposures * (shares + setting.start))
-    spread = model.deviations + model.errors + np.square(exposures) * variances
+    spread = model.process_variance + model.noise_variance + np.square(exposures) * variances
     is_storm = squares > _SURPRISE**2 * spread
     if not is_storm.any():
         return model
     of_days = np.divide(known.counts, exposures, out=np.zeros(squares.shape), where=exposures > 0)
-    errors = np.where(is_storm, known.errors(np.where(is_storm, of_days, setting.shares)), model.errors)
-    deviations = np.where(is_storm, squares, model.deviations)
-    return replace(model, deviations=rounded(deviations), errors=rounded(errors))
+    errors = np.where(is_storm, known.errors(np.where(is_storm, of_days, setting.shares)), model.noise_variance)
+    deviations = np.where(is_storm, squares, model.process_variance)
+    return replace(model, process_variance=rounded(deviations), noise_variance=rounded(errors))

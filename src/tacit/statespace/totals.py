@@ -1,7 +1,8 @@
 r"""How many events there will be in all places together.
 
 The logarithm of a total's rate is a level that drifts, a wander around it that is forgotten in days, and regressors
-whose coefficients change slowly (:mod:`tacit.statespace.terms`). Totals vary around the rate m by chance and beyond it,
+whose coefficients change slowly (:mod:`tacit.statespace.covariates`). Totals vary around the rate m by chance and
+beyond it,
 
 .. math:: \operatorname{Var} T = m + \phi m^2 + v,
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.kernels import state_kernels
+from tacit._base.kernels import compiled_kernels
 from tacit.counts.count_law import CountLaw
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.domain import TimeAxis
@@ -164,7 +165,7 @@ class TotalModel:
         found = Followed(
             np.empty(n_times), np.empty(n_times), np.empty((len(origins), size)), np.empty((len(origins), size, size))
         )
-        state_kernels(n_times * size * size).rate_states(
+        compiled_kernels("filters").rate_states(
             totals.counts,
             totals.errors,
             basis,

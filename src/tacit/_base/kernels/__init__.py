@@ -3,7 +3,8 @@
 Most sets of kernels stand twice: compiled by numba (``coins``, ``unary``) and in plain NumPy (``coins_plain``,
 ``unary_plain``). Integer kernels and those of trees write the same bytes either way; those of the likelihood differ in
 last digits. A device need not have numba, and one report is not worth the second that loading it takes. The size of
-a call alone decides which twin serves it, so that a release does not depend on what ran before in the process.
+a call alone decides which twin serves it, so that a release does not depend on what ran before in the process. The
+kernels of time series (``series``, ``filters``) are compiled only.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from tacit._base.kernels.protocols import (
     TreeKernels,
     UnaryKernels,
 )
-from tacit._base.kernels.series_protocols import StateKernels, StateSpaceKernels, SummedKernels
+from tacit.errors import MissingExtra
 
 __all__ = [
     "WORTH_LOADING",
@@ -40,25 +41,20 @@ __all__ = [
     "InversionKernels",
     "LikelihoodKernels",
     "ResponseKernels",
-    "StateKernels",
-    "StateSpaceKernels",
     "SubsetKernels",
-    "SummedKernels",
     "TreeKernels",
     "UnaryKernels",
     "available",
     "buffer_kernels",
     "coin_kernels",
+    "compiled_kernels",
     "hadamard_kernels",
     "hashing_kernels",
     "integer_kernels",
     "inversion_kernels",
     "likelihood_kernels",
     "response_kernels",
-    "state_kernels",
-    "state_space_kernels",
     "subset_kernels",
-    "summed_kernels",
     "tree_kernels",
     "unary_kernels",
 ]
@@ -86,7 +82,7 @@ class _Loader(Generic[_Kernels]):
         return cast(_Kernels, import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain")))
 
 
-# A step of 16 bits is compiled from a block of 2**16 on, one of 2**20 bits always: those have no use without numba.
+# A step of 16 bits is compiled from a block of 2**16 on.
 coin_kernels: Final = _Loader[CoinKernels]("coins", 1)  # a step: a coin
 unary_kernels: Final = _Loader[UnaryKernels]("unary", 1)  # a bit of a row
 subset_kernels: Final = _Loader[SubsetKernels]("subset", 1)  # a bit of a row
@@ -98,9 +94,16 @@ response_kernels: Final = _Loader[ResponseKernels]("response", 16)  # a report
 tree_kernels: Final = _Loader[TreeKernels]("tree", 16)  # a range at one level of the tree
 inversion_kernels: Final = _Loader[InversionKernels]("inversion", 64)  # a draw: counters draw 2**14 at once
 buffer_kernels: Final = _Loader[BufferKernels]("buffers", 1 << 10)  # a bin: a thousand operations of Python
-state_space_kernels: Final = _Loader[StateSpaceKernels]("state_space", 1 << 20)
-summed_kernels: Final = _Loader[SummedKernels]("summed", 1 << 20)
-state_kernels: Final = _Loader[StateKernels]("states", 1 << 20)
+
+
+def compiled_kernels(name: str) -> Any:
+    """Return the kernels of time series of one name, ``series`` or ``filters``: they have no plain twins."""
+    if not available():
+        raise MissingExtra(
+            "smoothing and forecasting need numba, which is not installed or does not fit this NumPy. "
+            "Run: pip install 'tacit[kernels]'"
+        )
+    return import_module(f"{__name__}.{name}")
 
 
 @cache

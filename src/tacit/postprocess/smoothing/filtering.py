@@ -12,10 +12,11 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
 from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.filtered_noise import FilteredNoise
 from tacit.statespace.fitted import fitted
 from tacit.statespace.model import Setting, Variability, bursts
+from tacit.statespace.smoothed_noise import SmoothedNoise
+from tacit.statespace.state_space import StateSpace, rounded
 from tacit.statespace.storms import with_storms
 
 FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
@@ -43,8 +44,8 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
         stop = min(first + max(int(_GROWTH * first), _FIRST_FIT), n_times)
         setting, chosen = _learned(known, calendar, extra, first, stop, variability)
         model = setting.model(chosen)
-        model = with_storms(model, setting, *model.follow(setting.observed))
-        shares, variances = model.follow(setting.observed)
+        model = with_storms(model, setting, *model.filter(setting.observed))
+        shares, variances = model.filter(setting.observed)
         parts.append((model, shares + setting.start, variances, slice(first, stop)))
         first = stop
     shares, noise = _joined(known, parts)
@@ -93,9 +94,9 @@ def _joined(
     noise = FilteredNoise(
         exposures=known.exposures,
         gains=rounded(join([model.gains for model in models])),
-        share_variances=rounded(join([part[2] for part in parts])),
-        day_variances=rounded(join([model.day_variances for model in models])),
-        day_skews=rounded(join([model.day_cumulants[0] for model in models])),
+        share_variance=rounded(join([part[2] for part in parts])),
+        count_variance=rounded(join([model.count_variance for model in models])),
+        count_skew=rounded(join([SmoothedNoise(model).cumulants[0] for model in models])),
         is_shared=known.is_shared,
     )
     return join([part[1] for part in parts]), noise

@@ -14,11 +14,10 @@ from tacit.counts.measured import Measured
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
 from tacit.statespace.calendar import seasons
-from tacit.statespace.drifting import StateSpace, rounded
 from tacit.statespace.fitted import fitted
-from tacit.statespace.fused_noise import FusedStates
 from tacit.statespace.model import Variability, bursts
-from tacit.statespace.smoothed_noise import StateSpaceNoise
+from tacit.statespace.smoothed_noise import SmoothedNoise
+from tacit.statespace.state_space import StateSpace, rounded
 from tacit.statespace.storms import with_storms
 
 SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
@@ -56,8 +55,10 @@ def smooth(
     extra = bursts(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
     found = fitted(known, seasons(estimate.domain.time), extra, variability)
     model = found.setting.model(found.variability)
-    model = replace(model, deviations=rounded(model.deviations), errors=rounded(model.errors))
-    if isinstance(model, FusedStates):
+    model = replace(
+        model, process_variance=rounded(model.process_variance), noise_variance=rounded(model.noise_variance)
+    )
+    if model.tree is not None:
         return smoothed_tree(
             replace(estimate, steps=(*estimate.steps, SMOOTHED)),
             model,
@@ -65,9 +66,10 @@ def smooth(
             inflation=_INFLATION,
             non_negative=non_negative,
         )
-    model = with_storms(model, found.setting, *model.smooth(found.setting.observed))
+    means, variances = model.smooth(found.setting.observed)[0], model.smoothed_variances()
+    model = with_storms(model, found.setting, means, variances)
     shares = model.smooth(found.setting.observed)[0] + found.setting.start
-    noise = StateSpaceNoise(model, *_weights(known, model), inflation=_INFLATION, share_skews=found.setting.skews)
+    noise = SmoothedNoise(model, *_weights(known, model), inflation=_INFLATION, share_skews=found.setting.skews)
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
@@ -89,8 +91,8 @@ def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, Flo
         return None, None
     exposures = np.broadcast_to(known.exposures[:, None], model.shape)
     all_times = np.zeros(len(exposures), np.int64)
-    of_shares = model.question_variances(exposures, exposures, all_times, 1)[:, 0, 0]
-    of_days = model.day_variances.sum(axis=0)
+    of_shares = model.covariances(exposures[None], all_times, 1)[:, 0, 0, 0]
+    of_days = model.count_variance.sum(axis=0)
     if not of_days.sum() > 0:
         of_days = np.ones_like(of_days)
     if not of_shares.sum() > 0:
@@ -101,11 +103,11 @@ def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, Flo
     return of_shares * (1 - gains) + of_days * (of_shares @ gains), of_days
 
 
-def _counts(known: Measured, noise: StateSpaceNoise, shares: FloatArray) -> FloatArray:
+def _counts(known: Measured, noise: SmoothedNoise, shares: FloatArray) -> FloatArray:
     """The posterior means of the realized counts."""
     exposures = known.exposures[:, None]
     days = noise.model.gains * (known.counts - exposures * shares)
-    if noise.share_weights is not None and noise.day_weights is not None:
+    if noise.share_weights is not None and noise.count_weights is not None:
         shares = shares + noise.share_weights * (1 - shares.sum(axis=1, keepdims=True))
-        days = days - noise.day_weights * days.sum(axis=1, keepdims=True)
+        days = days - noise.count_weights * days.sum(axis=1, keepdims=True)
     return np.asarray(exposures * shares + days, np.float64)

@@ -19,8 +19,9 @@ from tacit.counts.noise.tree import TreeNoise
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
-from tacit.statespace.fused_noise import FusedStateNoise, FusedStates, measured_levels
+from tacit.statespace.fused_noise import FusedNoise
 from tacit.statespace.model import Setting
+from tacit.statespace.state_space import StateSpace, measured_levels
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Measured:
@@ -49,11 +50,11 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
 
 
 def smoothed_tree(
-    estimate: Estimate, model: FusedStates, setting: Setting, *, inflation: float, non_negative: bool
+    estimate: Estimate, model: StateSpace, setting: Setting, *, inflation: float, non_negative: bool
 ) -> Estimate:
     """The posterior means of the realized counts of a tree, and their noise."""
-    values = model.counts(setting.observed) + model.exposures[:, None] * setting.start
-    noise = FusedStateNoise(model, inflation=inflation, share_skews=setting.skews)
+    values = model.smooth(setting.observed)[1] + model.exposures[:, None] * setting.start
+    noise = FusedNoise(model, inflation=inflation, share_skews=setting.skews)
     if not non_negative:
         return replace(estimate, values=values, noise=noise)
     shown = values

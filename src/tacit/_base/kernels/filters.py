@@ -1,0 +1,185 @@
+"""Kalman filters whose state has the regression coefficients too, compiled: what was known at each time.
+
+A state is a random-walk level, an AR(1) component and the coefficients of the regressors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.kernels.compiling import compiled
+
+
+@compiled
+def _predict(state: NDArray[np.float64], covariance: NDArray[np.float64], phi: Any, steps: NDArray[np.float64]) -> None:
+    """Move a state on by one time; ``steps`` are the variances that its parts gain."""
+    state[1] *= phi
+    for j in range(len(state)):
+        covariance[1, j] *= phi
+        covariance[j, 1] *= phi
+    for j in range(len(state)):
+        covariance[j, j] += steps[j]
+
+
+@compiled
+def _project(
+    state: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    asked: NDArray[np.float64],
+    side: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Return the mean and the variance of ``asked @ state``; write its covariances with the state to ``side``."""
+    mean, variance = 0.0, 0.0
+    for j in range(len(state)):
+        side[j] = 0.0
+        for i in range(len(state)):
+            side[j] += covariance[j, i] * asked[i]
+        mean += asked[j] * state[j]
+        variance += asked[j] * side[j]
+    return mean, variance
+
+
+@compiled
+def _update(
+    state: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    side: NDArray[np.float64],
+    scaled: Any,
+    variance: Any,
+) -> None:
+    """Condition on an observation of this variance, whose innovation over its variance is ``scaled``."""
+    for j in range(len(state)):
+        state[j] += side[j] * scaled
+        for i in range(len(state)):
+            covariance[j, i] -= side[j] * side[i] / variance
+
+
+@compiled
+def filtered(
+    observed: NDArray[np.float64],
+    noise_variance: NDArray[np.float64],
+    regressors: NDArray[np.float64],
+    start_variance: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    phi: Any,
+    shift_variance: NDArray[np.float64],
+    means: NDArray[np.float64],
+    variances: NDArray[np.float64],
+) -> None:
+    """Write mean and variance of each value of one series, given the observations up to its time."""
+    n_times, size = len(observed), len(steps)
+    state, asked, side = np.zeros(size), np.ones(size), np.empty(size)
+    covariance = np.zeros((size, size))
+    for j in range(size):
+        covariance[j, j] = start_variance[j]
+    for t in range(n_times):
+        if t > 0:
+            _predict(state, covariance, phi, steps)
+        covariance[0, 0] += shift_variance[t]
+        asked[2:] = regressors[t]
+        mean, variance = _project(state, covariance, asked, side)
+        if np.isfinite(noise_variance[t]):
+            total = variance + noise_variance[t]
+            scaled = (observed[t] - mean) / total
+            _update(state, covariance, side, scaled, total)
+            mean += variance * scaled
+            variance -= variance * variance / total
+        means[t], variances[t] = mean, variance
+
+
+@compiled
+def share_states(
+    shares: NDArray[np.float64],
+    noise_variance: NDArray[np.float64],
+    regressors: NDArray[np.float64],
+    starts: NDArray[np.float64],
+    start_variance: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    phi: Any,
+    shift_variance: NDArray[np.float64],
+    origins: NDArray[np.int64],
+    states: NDArray[np.float64],
+    covariances: NDArray[np.float64],
+) -> None:
+    """Write the states at origins (ascending) of all series together, before the observations of that time.
+
+    Each is observed as its part of the sum of all. All arrays but ``regressors`` have a row for each series.
+    """
+    n_series, n_times = shares.shape
+    size = steps.shape[1]
+    n_origins = len(origins)
+    state, covariance = np.zeros((n_series, size)), np.zeros((n_series, size, size))
+    asked, side = np.ones(size), np.empty(size)
+    for r in range(n_series):
+        state[r, 0] = starts[r]
+        for j in range(size):
+            covariance[r, j, j] = start_variance[r, j]
+    o = 0
+    for t in range(origins[n_origins - 1] + 1):
+        if t > 0:
+            for r in range(n_series):
+                _predict(state[r], covariance[r], phi, steps[r])
+        while o < n_origins and origins[o] == t:
+            states[:, o] = state
+            covariances[:, o] = covariance
+            o += 1
+        if t == n_times:
+            break
+        asked[2:] = regressors[t]
+        whole = 0.0
+        for r in range(n_series):
+            for j in range(size):
+                whole += asked[j] * state[r, j]
+        for r in range(n_series):
+            covariance[r, 0, 0] += shift_variance[r, t]
+            if np.isfinite(noise_variance[r, t]):
+                mean, variance = _project(state[r], covariance[r], asked, side)
+                total = variance + noise_variance[r, t] * whole * whole
+                _update(state[r], covariance[r], side, (shares[r, t] * whole - mean) / total, total)
+
+
+@compiled
+def rate_states(
+    counts: NDArray[np.float64],
+    noise_variance: NDArray[np.float64],
+    regressors: NDArray[np.float64],
+    state: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    phi: Any,
+    overdispersion: Any,
+    largest: Any,
+    origins: NDArray[np.int64],
+    logs: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    states: NDArray[np.float64],
+    covariances: NDArray[np.float64],
+) -> None:
+    """Write mean and variance of each log rate before its count is observed, and the states at origins (ascending).
+
+    This is an extended Kalman filter: a count has the variance of chance at the predicted rate. An innovation of more
+    than ``largest`` standard deviations moves the state no further than one of just as many.
+    """
+    n_times, n_origins, size = len(counts), len(origins), len(state)
+    state, covariance = state.copy(), covariance.copy()
+    asked, side = np.ones(size), np.empty(size)
+    o = 0
+    for t in range(n_times + 1):
+        if t > 0:
+            _predict(state, covariance, phi, steps)
+        while o < n_origins and origins[o] == t:
+            states[o] = state
+            covariances[o] = covariance
+            o += 1
+        if t == n_times:
+            break
+        asked[2:] = regressors[t]
+        logs[t], variances[t] = _project(state, covariance, asked, side)
+        if np.isfinite(noise_variance[t]):
+            rate = np.exp(logs[t])
+            total = variances[t] + 1 / rate + overdispersion + noise_variance[t] / (rate * rate)
+            far = (counts[t] - rate) / rate / np.sqrt(total)
+            _update(state, covariance, side, min(max(far, -largest), largest) / np.sqrt(total), total)

@@ -1,0 +1,482 @@
+r"""The Gaussian state-space form of the model: all variances, and what follows from them by filter and smoother.
+
+Places are independent. A place's share (or rate) of a time is
+
+.. math:: s_t = \ell_t + a_t + x_t^\top \beta, \qquad \ell_{t+1} = \ell_t + \eta_t, \quad a_{t+1} = \phi a_t + \alpha_t,
+
+its realized count :math:`c_t = N_t s_t + d_t` is observed as :math:`y_t = c_t + e_t`, with the exposure N (the public
+total, or 1). Sums of successive counts may be observed too, the nodes of a tree. The least-squares leaves
+:math:`\hat y` of a tree have the precision :math:`D + H^\top R^{-1} H`, with the precision D of the leaves' own
+measurements, and sums H of leaves measured with the variances R. They say as much of counts as leaves :math:`\hat y`
+with the precision D and sums :math:`H \hat y` with the variances R, all independent. So a sum is one more part of the
+state, which is observed where its node ends. This is exact for any tree, in time that is linear in the leaves.
+
+Reference: Durbin2012; Harvey1990.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.fields import number, numbers
+from tacit._base.kernels import compiled_kernels
+from tacit._base.packing import pack_array
+from tacit.counts.noise.tree import TreeNoise
+from tacit.errors import SettingError
+
+_DIGITS: Final = 1 << 12  # relative precision of variances in a release: 2**-12, a tenth of what intervals show
+_KEYS: Final = {
+    "exposures": "exposures",
+    "deviations": "process_variance",
+    "errors": "noise_variance",
+    "basis": "regressors",
+    "series": "state_variances",
+    "coefficients": "coefficient_variances",
+    "shocks": "shift_variance",
+}
+"""The names of arrays in files, and here."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    r"""All variances of the model.
+
+    ``exposures`` are N; ``process_variance`` and ``noise_variance`` (times x places) those of d and e.
+    ``state_variances`` has for each place the variance of the first level, of :math:`\eta`, and of the stationary AR(1)
+    component, whose coefficient is ``phi``. ``coefficient_variances`` (places x terms) are of :math:`\beta`, and
+    ``regressors`` (times x terms) are x. ``shift_variance`` is further variance of single steps of the level (times x
+    places, or one 0). ``noise_skew`` is the third cumulant of e over its variance. ``excess`` is the part of a time's
+    process variance that a Poisson count would not have. With a ``tree`` over time, the noise variance is that of the
+    leaves' own measurements, and exposures are 1, or 0 where nothing can have been counted: those counts are 0.
+    """
+
+    exposures: FloatArray
+    process_variance: FloatArray
+    noise_variance: FloatArray
+    regressors: FloatArray
+    state_variances: FloatArray
+    phi: float
+    coefficient_variances: FloatArray
+    shift_variance: FloatArray
+    noise_skew: float = 0.0
+    excess: FloatArray | None = None
+    tree: TreeNoise | None = None
+
+    def __post_init__(self) -> None:
+        n_times, n_places = self.shape
+        n_terms = self.regressors.shape[-1]
+        fitting = {
+            "exposures": (n_times,),
+            "process_variance": (n_times, n_places),
+            "regressors": (n_times, n_terms),
+            "state_variances": (n_places, 3),
+            "coefficient_variances": (n_places, n_terms),
+        }
+        if self.shift_variance.shape != (1, 1):
+            fitting["shift_variance"] = (n_times, n_places)
+        for name, shape in fitting.items():
+            if getattr(self, name).shape != shape:
+                raise SettingError(f"{name} must have shape {shape}; got shape={getattr(self, name).shape}.")
+        if self.tree is None:
+            return
+        if self.tree.axis != "time" or self.tree.order is not None or n_times != self.tree.hierarchy.n_leaves:
+            raise SettingError(f"the tree must stand over the model's {n_times} times, in their order.")
+        if not np.isin(self.exposures, (0, 1)).all():
+            raise SettingError("exposures must be 0 or 1 where sums of counts were measured.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.noise_variance.shape[0], self.noise_variance.shape[1]
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """Return g: the part of a count's residual that is its own, and not noise."""
+        both = self.process_variance + self.noise_variance
+        return np.divide(self.process_variance, both, out=np.zeros(self.shape), where=both > 0)
+
+    @cached_property
+    def count_variance(self) -> FloatArray:
+        """Return the posterior variance of each count when its share is known."""
+        return self.gains * self.noise_variance
+
+    def for_places(self, places: IntArray) -> StateSpace:
+        """Return the same for some of the places."""
+        is_constant = self.shift_variance.shape == (1, 1)
+        return replace(
+            self,
+            process_variance=self.process_variance[:, places],
+            noise_variance=self.noise_variance[:, places],
+            state_variances=self.state_variances[places],
+            coefficient_variances=self.coefficient_variances[places],
+            shift_variance=self.shift_variance if is_constant else self.shift_variance[:, places],
+        )
+
+    def given_rates(self) -> StateSpace:
+        """Return the same for known rates, as a regression on one constant whose coefficient stands for all of them."""
+        n_times, n_places = self.shape
+        return replace(
+            self,
+            state_variances=np.zeros((n_places, 3)),
+            shift_variance=np.zeros((1, 1)),
+            regressors=np.ones((n_times, 1)),
+            coefficient_variances=np.ones((n_places, 1)),
+        )
+
+    def log_likelihoods(self, shares: FloatArray) -> FloatArray:
+        """Return the log likelihood of observed shares (times x places) for each place, without constants."""
+        n_places, n_terms = self.coefficient_variances.shape
+        passes, by_place = _Passes(self), np.ascontiguousarray(shares.T)
+        logs, products = np.empty(n_places), np.empty((n_places, n_terms + 1, n_terms + 1))
+        for place in range(n_places):
+            logs[place] = passes.forward(place, by_place[place])
+            products[place] = passes.products
+        root = _root(products, self.coefficient_variances)
+        solved = np.linalg.solve(root, products[:, n_terms, :n_terms, None])[..., 0]
+        logs += products[:, n_terms, n_terms] + np.log(self.coefficient_variances).sum(axis=1)
+        logs += 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - np.square(solved).sum(axis=1)
+        return -0.5 * logs
+
+    def smooth(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of shares and of realized values (times x places).
+
+        Realized values are counts where sums were observed, else equal to shares.
+        """
+        passes, means = _Passes(self), np.empty((2, *self.shape))
+        for place in range(self.shape[1]):
+            passes.forward(place, shares[:, place])
+            means[:, :, place] = passes.means(place)
+        return means[0], means[1]
+
+    def smoothed_variances(self) -> FloatArray:
+        """Return the posterior variances of shares (times x places), or of counts where sums were observed."""
+        n_times, n_places = self.shape
+        times = np.arange(n_times)
+        return self.covariances(np.ones((1, n_times, n_places)), times, n_times)[:, :, 0, 0].T
+
+    def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means and variances of shares given what was observed up to each time (times x places)."""
+        means, variances = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
+        shift_variance, noise_variance = self.shifts, self.share_variance.T
+        observed, regressors = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.regressors)
+        for place, (start, steps) in enumerate(zip(*self.start_and_steps, strict=True)):
+            compiled_kernels("filters").filtered(
+                observed[place],
+                np.ascontiguousarray(noise_variance[place]),
+                regressors,
+                start,
+                steps,
+                self.phi,
+                shift_variance[place],
+                means[place],
+                variances[place],
+            )
+        return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
+
+    def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return score and information of a shift of the level from each time on (times x places).
+
+        For a shift of prior variance w the log likelihood gains
+        w score^2 / (1 + w information) / 2 - log(1 + w information) / 2.
+        """
+        passes, found = _Passes(self), np.empty((2, *self.shape))
+        for place in range(self.shape[1]):
+            passes.forward(place, shares[:, place])
+            found[:, :, place] = passes.level_scores(place)
+        return found[0], found[1]
+
+    def covariances(self, asked: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
+        """Return posterior covariances of weighted sums of shares over groups of times (groups -1 are left out).
+
+        ``asked`` are weights (questions x times x places); the result is places x groups x questions x questions. Where
+        sums were observed the questions are about counts.
+        """
+        found, slopes = self.covariances_given_terms(asked, groups, n_groups, in_roots=True)
+        found += slopes @ slopes.swapaxes(-1, -2)
+        each = np.arange(len(asked))
+        found[:, :, each, each] = np.maximum(found[:, :, each, each], 0.0)
+        return found
+
+    def covariances_given_terms(
+        self, asked: FloatArray, groups: IntArray, n_groups: int, *, in_roots: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same if coefficients are known, and how errors grow with them (... x questions x terms).
+
+        With ``in_roots`` coefficients are independent of variance 1, by the root of their posterior covariance.
+        """
+        bounds = np.zeros((n_groups, 2), np.int64)
+        present, first = np.unique(groups, return_index=True)
+        last = len(groups) - np.unique(groups[::-1], return_index=True)[1]
+        bounds[present[present >= 0]] = np.stack([first, last], axis=1)[present >= 0]
+        passes, nothing, n_places = _Passes(self), np.zeros(self.shape[0]), self.shape[1]
+        found = np.empty((n_places, n_groups, len(asked), len(asked)))
+        slopes = np.empty((n_places, n_groups, len(asked), self.regressors.shape[1]))
+        for place in range(n_places):
+            passes.forward(place, nothing)
+            passes.questions(asked[:, :, place], groups, bounds, found[place], slopes[place])
+            if in_roots:
+                slopes[place] = slopes[place] @ passes.coefficients(place)[1].T
+        return found, slopes
+
+    def covariance_with_terms(self, weights: FloatArray) -> FloatArray:
+        """Return the joint posterior covariance (places) of one question's part and the coefficients, by plain NumPy.
+
+        The state has the coefficients, the open sums, the answer so far and the count of the time; at the end it is
+        conditioned on all observations. So one pass forward is enough, and it needs no compiled kernel.
+        """
+        n_times, n_places = self.shape
+        n_terms, (ends, sum_variance) = self.regressors.shape[1], self.sums
+        of_sums = slice(2 + n_terms, 2 + n_terms + len(ends))
+        answer, count, size = of_sums.stop, of_sums.stop + 1, of_sums.stop + 2
+        start, steps = self.start_and_steps
+        covariance, diagonal = np.zeros((n_places, size, size)), np.arange(n_terms + 2)
+        covariance[:, diagonal, diagonal] = start
+        exposures, noise_variance, process_variance = self.scaled
+        asked, shifts = np.zeros(size), self.shifts
+        asked[:2] = 1.0
+        for t in range(n_times):
+            if t > 0:
+                covariance[:, 1] *= self.phi
+                covariance[:, :, 1] *= self.phi
+                covariance[:, diagonal, diagonal] += steps
+            covariance[:, 0, 0] += shifts[:, t]
+            if exposures[t] > 0:
+                asked[2 : 2 + n_terms] = self.regressors[t]
+                side = covariance @ asked
+                covariance[:, count] = covariance[:, :, count] = side
+                covariance[:, count, count] = side @ asked + process_variance[:, t]
+                _condition(covariance, count, noise_variance[:, t])
+                covariance[:, of_sums] += covariance[:, count, None]
+                covariance[:, :, of_sums] += covariance[:, :, count, None]
+                covariance[:, answer] += weights[t][:, None] * covariance[:, count]
+                covariance[:, :, answer] += weights[t][:, None] * covariance[:, :, count]
+            ended = of_sums.start + np.flatnonzero(ends[:, t])
+            for node in ended:
+                _condition(covariance, node, np.full(n_places, sum_variance[node - of_sums.start]))
+            covariance[:, ended] = 0.0
+            covariance[:, :, ended] = 0.0
+        kept = np.r_[answer, 2 : 2 + n_terms]
+        return np.asarray(covariance[:, kept[:, None], kept], np.float64)
+
+    @cached_property
+    def share_variance(self) -> FloatArray:
+        """Return the variance of each observed share around the model's (times x places); infinite where unobserved."""
+        both = self.process_variance + self.noise_variance
+        scale = np.divide(1.0, np.square(self.exposures), out=np.full(len(both), np.inf), where=self.exposures > 0)
+        both[both <= 0] = np.inf
+        both *= scale[:, None]
+        return both
+
+    @cached_property
+    def scaled(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return exposures, noise and process variance (places x times) as the passes want them.
+
+        Without sums nothing is asked of single counts: shares are observed with both variances together.
+        """
+        if self.tree is None:
+            noise_variance = np.ascontiguousarray(self.share_variance.T)
+            return np.ones(self.shape[0]), noise_variance, np.zeros(noise_variance.shape)
+        noise_variance, process_variance = (self.noise_variance.T, self.process_variance.T)
+        return self.exposures, np.ascontiguousarray(noise_variance), np.ascontiguousarray(process_variance)
+
+    @cached_property
+    def shifts(self) -> FloatArray:
+        """Return the variances of level shifts, places x times."""
+        return np.ascontiguousarray(np.broadcast_to(self.shift_variance, self.shape).T, np.float64)
+
+    @cached_property
+    def start_and_steps(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variances of the first state and of its steps, places x (level, AR(1), coefficients)."""
+        start = np.concatenate([self.state_variances[:, [0, 2]], self.coefficient_variances], axis=1)
+        steps = np.zeros_like(start)
+        steps[:, 0], steps[:, 1] = self.state_variances[:, 1], self.state_variances[:, 2] * (1 - self.phi**2)
+        return start, steps
+
+    @cached_property
+    def sums(self) -> tuple[BoolArray, FloatArray]:
+        """Return the times at which nodes of observed levels end (levels x times), and the variances of the levels."""
+        levels = () if self.tree is None else measured_levels(self.tree)
+        ends, variances = np.zeros((len(levels), self.shape[0]), np.bool_), np.zeros(len(levels))
+        for row, level in enumerate(levels):
+            assert self.tree is not None
+            ends[row, self.tree.hierarchy.boundaries[level][1:] - 1] = True
+            variances[row] = self.tree.fusion.level_variances[level]
+        return ends, variances
+
+    def to_dict(self) -> dict[str, Any]:
+        content: dict[str, Any] = {key: packed(getattr(self, name)) for key, name in _KEYS.items()}
+        content |= {"memory": self.phi, "error_skew": self.noise_skew, "excess": packed(self.excess)}
+        return content if self.tree is None else content | {"tree": self.tree.to_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
+        read = cls(
+            phi=number(content, "memory", least=-1, most=1),
+            noise_skew=number(content, "error_skew"),
+            excess=unpacked({"excess": None} | dict(content), "excess"),
+            tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
+            **{name: numbers(content, key) for key, name in _KEYS.items()},
+        )
+        if min(getattr(read, name).min(initial=0) for key, name in _KEYS.items() if key != "basis") < 0:
+            raise ValueError("variances")
+        if read.excess is not None and read.excess.shape != read.exposures.shape:
+            raise ValueError("excess")
+        return read
+
+
+class _Passes:
+    """The passes over one place after another, in arrays that are used again."""
+
+    def __init__(self, model: StateSpace) -> None:
+        self._kernels = compiled_kernels("series")
+        self._model, (self._ends, self._sum_variance) = model, model.sums
+        n_times, n_terms = model.regressors.shape
+        n_rows, size = n_times + int(self._ends.sum()), len(self._ends) + 2
+        self._observed = np.ascontiguousarray(np.column_stack([model.regressors, np.zeros(n_times)]))
+        self._innovations, self._weights = np.empty((n_rows, n_terms + 1)), np.empty(n_rows)
+        self._covariances, self._count_variance = np.empty((n_rows, size)), np.empty((n_times, 2))
+        self.products = np.empty((n_terms + 1, n_terms + 1))
+
+    def forward(self, place: int, shares: FloatArray) -> float:
+        """Filter observed shares and regressors; return the sum of log variances of innovations."""
+        model, (exposures, noise_variance, process_variance) = self._model, self._model.scaled
+        self._observed[:, -1] = shares * exposures
+        return float(
+            self._kernels.forward(
+                self._observed,
+                exposures,
+                noise_variance[place],
+                process_variance[place],
+                model.state_variances[place],
+                model.phi,
+                model.shifts[place],
+                self._ends,
+                self._sum_variance,
+                self._innovations,
+                self._weights,
+                self._covariances,
+                self._count_variance,
+                self.products,
+            )
+        )
+
+    def means(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of shares and of realized values."""
+        residuals = self._innovations @ np.append(-self.coefficients(place)[0], 1.0)
+        of_counts = self._backward(residuals[:, None], with_information=False)[0][:, 0]
+        exposures, rows = self._model.scaled[0], self._rows
+        moved = self._observed[:, -1] - residuals[rows] + of_counts[:, 0]
+        shares = moved + self._covariances[rows, :2].sum(axis=1) * exposures * of_counts[:, 1]
+        return shares, exposures * (moved + self._count_variance[:, 0] * of_counts[:, 1])
+
+    def level_scores(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return score and information of a shift of the level from each time on; 0 for the first."""
+        coefficients, inverse_root = self.coefficients(place)
+        _, scores, informations = self._backward(self._innovations)
+        of_terms = scores[:-1, :-1, 0]
+        score, information = np.zeros((2, len(scores)))
+        score[1:] = scores[:-1, -1, 0] - of_terms @ coefficients
+        information[1:] = informations[:-1, 0, 0] - np.square(of_terms @ inverse_root.T).sum(axis=1)
+        return score, information
+
+    def questions(
+        self, asked: FloatArray, groups: IntArray, bounds: IntArray, found: FloatArray, slopes: FloatArray
+    ) -> None:
+        """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
+        _, scores, informations = self._backward(self._innovations)
+        self._kernels.questions(
+            np.ascontiguousarray(asked, np.float64),
+            np.ascontiguousarray(groups, np.int64),
+            bounds,
+            self._innovations,
+            self._weights,
+            self._covariances,
+            self._count_variance,
+            self._model.phi,
+            self._ends,
+            scores,
+            informations,
+            found,
+            slopes,
+        )
+
+    @cached_property
+    def _rows(self) -> IntArray:
+        """Return the rows of counts among all that was observed."""
+        return np.concatenate([[0], np.cumsum(1 + self._ends.sum(axis=0))[:-1]]).astype(np.int64)
+
+    def coefficients(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of coefficients, and the inverse of the root of their precision."""
+        n_terms = self._model.regressors.shape[1]
+        root = _root(self.products[None], self._model.coefficient_variances[place][None])[0]
+        inverse_root = np.linalg.solve(root, np.eye(n_terms))
+        return inverse_root.T @ (inverse_root @ self.products[n_terms, :n_terms]), inverse_root
+
+    def _backward(
+        self, innovations: FloatArray, *, with_information: bool = True
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        n_times, n_columns = len(self._count_variance), innovations.shape[1]
+        size = self._covariances.shape[1]
+        of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
+        informations = np.empty((n_times if with_information else 0, size, size))
+        self._kernels.backward(
+            innovations,
+            self._weights,
+            self._covariances,
+            self._count_variance,
+            self._model.scaled[0],
+            self._model.phi,
+            self._ends,
+            of_counts,
+            scores,
+            informations,
+        )
+        return of_counts, scores, informations
+
+
+def _root(products: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return Cholesky roots of the posterior precisions of coefficients, from lower triangles of products."""
+    n_terms = variances.shape[1]
+    precision = products[:, :n_terms, :n_terms] + np.eye(n_terms) / variances[:, None, :]
+    return np.asarray(np.linalg.cholesky(precision), np.float64)
+
+
+def _condition(covariance: FloatArray, part: int, variance: FloatArray) -> None:
+    """Condition normal states (places x state x state) on an observation of one part with this noise variance."""
+    side = covariance[:, part].copy()
+    total = side[:, part] + variance
+    gain = np.divide(side, total[:, None], out=np.zeros_like(side), where=total[:, None] > 0)
+    covariance -= gain[:, :, None] * side[:, None, :]
+
+
+def measured_levels(tree: TreeNoise) -> tuple[int, ...]:
+    """Return the levels of a tree above its leaves that were measured, or are known."""
+    return tuple(level for level, variance in enumerate(tree.fusion.level_variances[:-1]) if np.isfinite(variance))
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """Return numbers to about 12 binary digits: variances need no more, and a release stays small.
+
+    >>> rounded(np.array([1.0, 0.3])).tolist()
+    [1.0, 0.300048828125]
+    """
+    mantissas, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents), np.float64)
+
+
+def packed(array: FloatArray | None) -> dict[str, Any] | None:
+    """Return an array as plain data, with half the digits where that loses nothing."""
+    if array is None:
+        return None
+    short = array.astype(np.float32)
+    return pack_array(short if np.array_equal(short, array) else array)
+
+
+def unpacked(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> FloatArray | None:
+    """Return the array again, of a shape if one is given; None where there is none."""
+    return None if content[name] is None else numbers(content, name, shape=shape)
