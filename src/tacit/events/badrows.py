@@ -89,7 +89,10 @@ class BadRowSummary:
 
 
 class BadRowLog:
-    """Collects bad rows batch by batch, in memory that does not grow with their number."""
+    """Collects bad rows batch by batch, in memory that does not grow with their number.
+
+    Logs of parts of a source add up: ``+`` is associative and commutative, and a new log is its zero.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[Reason, int] = {}
@@ -102,6 +105,16 @@ class BadRowLog:
         self._counts[reason] = self._counts.get(reason, 0) + len(rows)
         kept = self._first_rows.setdefault(reason, [])
         kept.extend(int(row) for row in rows[: FIRST_ROWS_KEPT - len(kept)])
+
+    def __add__(self, other: BadRowLog) -> BadRowLog:
+        if not isinstance(other, BadRowLog):
+            return NotImplemented
+        total = BadRowLog()
+        for reason in self._counts.keys() | other._counts.keys():
+            total._counts[reason] = self._counts.get(reason, 0) + other._counts.get(reason, 0)
+            kept = self._first_rows.get(reason, []) + other._first_rows.get(reason, [])
+            total._first_rows[reason] = sorted(kept)[:FIRST_ROWS_KEPT]
+        return total
 
     def summary(self) -> BadRowSummary:
         """What was noted so far."""

@@ -7,6 +7,7 @@ period without a row counts as 0; but it may also have been lost. Neither is an 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain import Domain, TimeAxis
-from tacit.errors import DataError
+from tacit.errors import DataError, SettingError
 from tacit.events.badrows import FIRST_ROWS_KEPT, BadRowSummary
 from tacit.events.interpret import EventBatch
 
@@ -154,7 +155,10 @@ class EventCounts:
 
 
 class CountKeeper:
-    """Adds batches up; grows with the last bin where the time axis has no end."""
+    """Adds batches up; grows with the last bin where the time axis has no end.
+
+    Keepers of parts of a source add up: ``+`` is associative and commutative, and a new keeper is its zero.
+    """
 
     def __init__(self, domain: Domain, source: str) -> None:
         self._domain = domain
@@ -170,6 +174,21 @@ class CountKeeper:
         self._counts = np.zeros(n_bins * self._n_places, np.int64)
         self._n_bins_used = 0
         self._n_counted = 0
+
+    def __add__(self, other: CountKeeper) -> CountKeeper:
+        if not isinstance(other, CountKeeper):
+            return NotImplemented
+        if self._domain != other._domain:
+            raise SettingError("counts over different domains cannot be added. Count both over one domain.")
+        shorter, longer = sorted((self._counts, other._counts), key=len)
+        total = copy(self)
+        total._source = self._source if self._source == other._source else "the events"
+        total._counts = longer.copy()
+        total._counts[: len(shorter)] += shorter
+        np.minimum(total._counts, MOST_IN_A_CELL, out=total._counts)
+        total._n_bins_used = max(self._n_bins_used, other._n_bins_used)
+        total._n_counted += other._n_counted
+        return total
 
     def add(self, batch: EventBatch) -> None:
         """Count a batch."""

@@ -9,6 +9,8 @@ different ledgers differ, and whoever has it can test a guess of a bin's events.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +29,8 @@ _MIN_KEY_BYTES: Final = 16
 class EventDigest:
     """Keeps one digest of 16 bytes for every time bin that holds an event.
 
+    Digests of parts of a source add up: ``+`` is associative and commutative, and a new digest is its zero.
+
     >>> from tacit.domain import PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of(["North", "South"]))
     >>> EventDigest(bytes(16), domain).digests()
@@ -39,6 +43,7 @@ class EventDigest:
                 f"key must have at least {_MIN_KEY_BYTES} bytes; got {len(key)} bytes. "
                 "Draw it with secrets.token_bytes(32)."
             )
+        self._domain = domain
         self._keys = _words(key, b"keys", 4)
         self._place_words = np.stack([_words(key, b"place:" + cell.encode(), 2) for cell in domain.place.cells])
         self._sums: dict[int, tuple[int, int]] = {}
@@ -58,9 +63,25 @@ class EventDigest:
                 word *= batch.count.view(np.uint64)
             np.add.at(sums[lane], position, word)
         for number, bin in enumerate(bins.tolist()):
-            old = self._sums.get(bin, (0, 0))
-            new = [(old[lane] + int(sums[lane, number])) % 2**64 for lane in range(2)]
-            self._sums[bin] = (new[0], new[1])
+            self._add(bin, [int(word) for word in sums[:, number]])
+
+    def __add__(self, other: EventDigest) -> EventDigest:
+        if not isinstance(other, EventDigest):
+            return NotImplemented
+        if self._domain != other._domain or not np.array_equal(self._keys, other._keys):
+            raise SettingError(
+                "digests under different keys or over different domains cannot be added. Make both under one key and "
+                "over one domain."
+            )
+        total = copy(self)
+        total._sums = dict(self._sums)
+        for bin, words in other._sums.items():
+            total._add(bin, words)
+        return total
+
+    def _add(self, bin: int, words: Sequence[int]) -> None:
+        old = self._sums.get(bin, (0, 0))
+        self._sums[bin] = ((old[0] + words[0]) % 2**64, (old[1] + words[1]) % 2**64)
 
     def digests(self) -> dict[int, bytes]:
         """The digest of each bin, by its number in the time axis."""
@@ -72,7 +93,10 @@ class EventDigest:
 
 
 class DayDigest:
-    """Digests of calendar days on the axis' wall clock, by which a ledger knows events under a plan of any step."""
+    """Digests of calendar days on the axis' wall clock, by which a ledger knows events under a plan of any step.
+
+    They add up as those of bins do.
+    """
 
     def __init__(self, key: bytes, domain: Domain) -> None:
         self._days = EventDigest(key, domain)
@@ -80,6 +104,13 @@ class DayDigest:
     def update(self, batch: EventBatch) -> None:
         """Add the events of a batch."""
         self._days.update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
+
+    def __add__(self, other: DayDigest) -> DayDigest:
+        if not isinstance(other, DayDigest):
+            return NotImplemented
+        total = copy(self)
+        total._days = self._days + other._days
+        return total
 
     def digests(self) -> dict[str, bytes]:
         """The digest of each day that holds an event, by its date: ``2018-01-31``."""
