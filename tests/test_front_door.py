@@ -90,7 +90,7 @@ def test_only_public_names_and_rooms_are_listed():
 def test_rooms_and_what_they_offer_are_reached_without_another_import():
     script = (
         "import tacit; print(tacit.audit.audit_plan.__name__, tacit.forecast.ShareForecaster.__name__, "
-        "tacit.mechanisms.planner.choose.__name__, tacit.forecast.calendar.public_holidays.__name__)"
+        "tacit.mechanisms.planner.choose.__name__, tacit.forecast.holidays.public_holidays.__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["audit_plan", "ShareForecaster", "choose", "public_holidays"]

@@ -20,10 +20,10 @@ from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
 from tacit.domain import Gazetteer
 from tacit.forecast.baselines import WeekdayMean
-from tacit.forecast.calendar import calendar_covariates
+from tacit.forecast.boosting import PaperForecaster
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.paper import PaperForecaster
+from tacit.forecast.holidays import calendar_covariates
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.randomness import SeededRandomness
 

@@ -12,7 +12,7 @@ from experiments.worlds import World
 from numpy.typing import NDArray
 
 from tacit.counts.series import Series
-from tacit.forecast.paper import PaperForecaster
+from tacit.forecast.boosting import PaperForecaster
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.randomness import SeededRandomness
 

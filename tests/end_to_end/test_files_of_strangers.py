@@ -11,6 +11,7 @@ import io
 import json
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,9 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events.places import Polygons
+from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
-from tacit.forecast.table import forecaster_named
+from tacit.forecast.model_files import _checksum as model_checksum
 from tacit.mechanisms.continual.history_file import first_check, read_history
 from tacit.mechanisms.continual.state_file import read_state
 from tacit.mechanisms.local.memo import DeviceMemo
@@ -158,8 +160,6 @@ def model_bytes(folder: Path, name: str) -> bytes:
 def other_model(content: bytes, rng: np.random.Generator) -> bytes:
     parts = members(content)
     manifest = json.loads(parts["model.json"])
-    manifest.pop("checksum")  # as earlier versions wrote it, so that the rest is looked at
-    parts["model.json"] = json_text(manifest).encode()
     names = list(parts)
     name = names[int(rng.integers(0, len(names)))]
     way = rng.integers(0, 5)
@@ -169,7 +169,16 @@ def other_model(content: bytes, rng: np.random.Generator) -> bytes:
         parts["model.json"] = json_text(distorted(manifest, rng)).encode()
     else:
         parts[name] = wrong_array(np.load(io.BytesIO(parts[name])), rng)
-    return archive_of(parts, twice=name if way == 4 else "")
+    return archive_of(_with_checksum(parts), twice=name if way == 4 else "")
+
+
+def _with_checksum(parts: dict[str, bytes]) -> dict[str, bytes]:
+    """The parts with a checksum that agrees, where they have one at all, so that the rest is looked at."""
+    with suppress(KeyError, ValueError, TypeError, AttributeError):
+        manifest = json.loads(parts["model.json"])
+        arrays = [np.load(io.BytesIO(parts[f"{number}.npy"])) for number in range(len(parts) - 1)]
+        return {**parts, "model.json": json_text(manifest | {"checksum": model_checksum(manifest, arrays)}).encode()}
+    return parts
 
 
 def use_model(path: Path) -> None:

@@ -10,8 +10,8 @@ from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.boosting import BoostingForecaster
-from tacit.forecast.importance import feature_importance
-from tacit.forecast.tuning import tune
+from tacit.forecast.forecaster import forecaster_from_dict
+from tacit.forecast.tuning import feature_importance, tune
 from tacit.statespace.covariates import Covariates
 
 QUICK = {"n_estimators": 30, "learning_rate": 0.2, "min_child_weight": 30.0}
@@ -55,7 +55,7 @@ def test_places_add_up_to_the_total() -> None:
 def test_trees_may_start_from_another_forecaster() -> None:
     series = small_series()
     model = BoostingForecaster(base=WeekdayMean(years=1), **QUICK).fit(series.until(600))
-    restored = BoostingForecaster(base=WeekdayMean(years=1), **QUICK).with_state(model.state())
+    restored = forecaster_from_dict(model.to_dict())
     np.testing.assert_allclose(restored.predict(3).counts.means, model.predict(3).counts.means)
 
 

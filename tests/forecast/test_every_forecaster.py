@@ -14,9 +14,8 @@ from small_series import PLACES, noisy_series, small_counts, small_domain, small
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, PlanMismatch, SettingError
-from tacit.forecast.calendar import calendar_covariates
-from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.table import FORECASTERS
+from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
+from tacit.forecast.holidays import calendar_covariates
 from tacit.statespace.covariates import Covariates
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -148,11 +147,11 @@ def test_learning_twice_gives_the_same_model(make: Callable[[], Forecaster]) -> 
 
 
 @EVERY
-def test_the_state_is_plain_and_all_there_is(make: Callable[[], Forecaster]) -> None:
+def test_what_was_learned_is_plain_and_all_there_is(make: Callable[[], Forecaster]) -> None:
     forecaster = _fitted(make)
-    state = forecaster.state()
-    _check_plain(state)
-    restored = make().with_state(state)
+    content = forecaster.to_dict()
+    _check_plain(content)
+    restored = forecaster_from_dict(content)
     _same(forecaster.predict(5), restored.predict(5))
     origins = np.array([N_FIT, 640])
     _same(forecaster.predict_from(noisy_series(), origins, 3), restored.predict_from(noisy_series(), origins, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 
@@ -11,7 +12,7 @@ import pytest
 from small_series import noisy_series, small_series
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-from tacit.forecast.model_files import FORMAT, SavedModel
+from tacit.forecast.model_files import FORMAT, SavedModel, _checksum
 from tacit.forecast.share_forecaster import ShareForecaster
 
 
@@ -45,7 +46,7 @@ def test_newer_bins_are_taken_in_without_learning_anew(tmp_path):
     longer = noisy_series(n_days=407)
     assert model.n_newer(series, plan="plan") == 0
     assert model.n_newer(longer, plan="plan") == 7
-    made = model.updated(longer).predict(7)
+    made = model.forecaster.updated(longer).predict(7)
     assert made.domain.time.label(0) == "2017-02-11"
     rolled = model.forecaster.predict_from(longer, np.array([407]), 7)
     assert made.counts.means == pytest.approx(rolled.counts.means[0], rel=0.05)
@@ -100,9 +101,10 @@ def test_every_damage_is_refused(tmp_path):
 def rewritten(path, **changes):
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(content["model.json"]) | changes
-    del manifest["checksum"]  # as earlier versions wrote it
-    content["model.json"] = json.dumps(manifest).encode()
+    manifest = json.loads(content["model.json"]) | {name: part for name, part in changes.items() if name != "model"}
+    manifest["model"]["dict"] |= changes.get("model", {})
+    arrays = [np.load(io.BytesIO(content[f"{number}.npy"])) for number in range(len(content) - 1)]
+    content["model.json"] = json.dumps(manifest | {"checksum": _checksum(manifest, arrays)}).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, data)
@@ -114,10 +116,10 @@ def rewritten(path, **changes):
         ({"format": FORMAT + 1}, "newer Tacit"),
         ({"format": FORMAT - 1}, "older Tacit"),
         ({"kind": "release"}, "not a model"),
-        ({"forecaster": "os.system"}, "does not know"),
-        ({"params": {"dict": {"years": 1, "evil": 2}}}, "has no setting evil"),
-        ({"state": {"dict": {}}}, "do not fit together"),
-        ({"state": [1, 2]}, "do not fit together"),
+        ({"model": {"forecaster": "os.system"}}, "does not know"),
+        ({"model": {"params": {"dict": {"years": 1, "evil": 2}}}}, "has no setting evil"),
+        ({"model": {"learned": {"dict": {}}}}, "do not fit together"),
+        ({"model": {"learned": [1, 2]}}, "do not fit together"),
         ({"time": {"start": "2016-01-01"}}, "a time axis must have start"),
     ],
 )

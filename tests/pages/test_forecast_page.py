@@ -13,7 +13,7 @@ from tacit.counts.tally import ExactTally
 from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-from tacit.forecast.crews import crews_for
+from tacit.forecast.forecast import crews_for
 from tacit.forecast.past import series_of
 from tacit.pages.forecast_backtest import make_backtest_page
 from tacit.pages.forecast_page import make_forecast_page

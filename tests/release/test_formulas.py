@@ -15,8 +15,8 @@ from small_worlds import simulated_estimate
 from tacit._base.csv_cells import as_it_was, harmless
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.forecast.files import write_forecast
-from tacit.forecast.table import forecaster_named
+from tacit.forecast.forecaster import forecaster_named
+from tacit.forecast.tables import write_forecast
 from tacit.mechanisms.continual.history_file import read_history
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows

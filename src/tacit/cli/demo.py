@@ -15,8 +15,8 @@ from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.events.datasets import doubs
+from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.past import series_of
-from tacit.forecast.table import forecaster_named
 from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page

@@ -16,11 +16,11 @@ from tacit.cli.options import Force, Panel, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast import Forecast, Forecaster
-from tacit.forecast.files import write_forecast
+from tacit.forecast.forecaster import entry_named, settings_for
 from tacit.forecast.horizon import horizon_of
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.past import series_of
-from tacit.forecast.table import entry_named, settings_for
+from tacit.forecast.tables import write_forecast
 from tacit.release import Release
 
 _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
@@ -120,7 +120,7 @@ def _loaded(
         f"the release has {console.counted(newer, 'period')} more than it learned from" if newer else "nothing is newer"
     )
     console.say(f"{path}: the model {word}, learned before; {seen}.")
-    return saved.updated(known.series, known.covariates), known
+    return saved.forecaster.updated(known.series, known.covariates), known
 
 
 def _say(made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[str, str]) -> None:

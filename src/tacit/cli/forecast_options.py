@@ -17,10 +17,9 @@ from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast
-from tacit.forecast.crews import DEFAULT_QUANTILE
-from tacit.forecast.files import check_ending
-from tacit.forecast.frames import levels_of
-from tacit.forecast.table import FORECASTERS
+from tacit.forecast.forecast import DEFAULT_QUANTILE
+from tacit.forecast.forecaster import FORECASTERS
+from tacit.forecast.tables import check_ending, levels_of
 from tacit.pages.words import plural
 from tacit.release import Release
 
@@ -195,7 +194,7 @@ def holiday_names(known: Known, forecast: Forecast) -> dict[str, str]:
     """Names of the public holidays ahead, by ISO date."""
     if not known.calendar:
         return {}
-    from tacit.forecast.calendar import public_holidays
+    from tacit.forecast.holidays import public_holidays
 
     chosen = known.calendar
     return public_holidays(
@@ -204,7 +203,7 @@ def holiday_names(known: Known, forecast: Forecast) -> dict[str, str]:
 
 
 def _calendar(series: Series, chosen: Mapping[str, str], horizon: int) -> Covariates:
-    from tacit.forecast.calendar import calendar_covariates
+    from tacit.forecast.holidays import calendar_covariates
 
     return calendar_covariates(
         series.domain.time,

@@ -8,7 +8,7 @@ from tacit.cli import console
 from tacit.cli.forecast_options import Known
 from tacit.errors import SettingError
 from tacit.forecast import Forecaster
-from tacit.forecast.table import Entry, entry_named
+from tacit.forecast.forecaster import Entry, entry_named
 
 _BOOSTING: Final = "boosting"
 _MOST_TRIALS: Final = 10_000
@@ -54,7 +54,7 @@ def tuned(forecaster: Forecaster, known: Known, *, seconds: float, seed: int) ->
 def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[str, float]:
     """Print what mattered most to a forecaster, and return it: how much worse it is without."""
     from tacit.forecast.boosting import BoostingForecaster
-    from tacit.forecast.importance import feature_importance
+    from tacit.forecast.tuning import feature_importance
 
     check_explained(entry_named(forecaster.name))
     assert isinstance(forecaster, BoostingForecaster)

@@ -10,7 +10,7 @@ import numpy as np
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.forecast import CountLaw, Forecast
-from tacit.forecast.crews import crews_for
+from tacit.forecast.forecast import crews_for
 from tacit.pages.figures import short_names
 from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
 from tacit.pages.words import counted, plural, step_noun

@@ -6,12 +6,16 @@ calendar. It is made of an estimate, of a frame of the user's, or of exact count
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.fields import damaged, number, text, truth
+from tacit._base.limits import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.measured import Measured, measured
@@ -101,3 +105,58 @@ class Series:
             total_variances=self.total_variances[:n_times],
             missing=self.missing[:n_times],
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data and arrays."""
+        known = self.measured
+        return {
+            "domain": self.domain.to_dict(),
+            "exposures": known.exposures,
+            "counts": known.counts,
+            "unit_errors": known.unit_errors,
+            "slopes": known.slopes,
+            "is_shared": known.is_shared,
+            "cancels": known.cancels,
+            "error_skew": known.error_skew,
+            "total_variances": self.total_variances,
+            "missing": self.missing,
+            "is_simulation": self.is_simulation,
+            "origin": self.origin,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the series of :meth:`to_dict`; what cannot be one is refused."""
+        domain = Domain.from_dict(content["domain"])
+        n_times, n_places = domain.shape
+        measured = Measured(
+            _array(content, "exposures", (n_times,), least=0.0),
+            _array(content, "counts", (n_times, n_places)),
+            _array(content, "unit_errors", (1, n_places), (n_times, n_places), least=0.0),
+            _array(content, "slopes", (1, n_places), (n_times, n_places)),
+            is_shared=truth(content, "is_shared"),
+            cancels=truth(content, "cancels"),
+            error_skew=number(content, "error_skew"),
+        )
+        missing = np.asarray(content["missing"])
+        if missing.shape != (n_times,) or missing.dtype != np.bool_:
+            raise damaged("missing", "true or false for every period")
+        return cls(
+            domain,
+            measured,
+            _array(content, "total_variances", (n_times,), least=0.0),
+            missing,
+            truth(content, "is_simulation"),
+            text(content, "origin"),
+        )
+
+
+def _array(content: Mapping[str, Any], name: str, *shapes: tuple[int, ...], least: float = -MOST_REPORTS) -> FloatArray:
+    """Return an array of one of these shapes, of numbers that counts and their variances can be."""
+    array = np.asarray(content[name])
+    if array.dtype.kind not in "iuf" or array.shape not in shapes:
+        raise damaged(name, f"an array of shape {shapes[0]}")
+    values = array.astype(np.float64)
+    if values.size and not (least <= values.min() and values.max() <= float(MOST_REPORTS) ** 2):  # NaN fails too
+        raise damaged(name, "an array of numbers that counts can have")
+    return values

@@ -12,15 +12,12 @@ from tacit._base.lazy import lazy_names
 if TYPE_CHECKING:
     from tacit.counts.count_law import CountLaw
     from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-    from tacit.forecast.boosting import BoostingForecaster
-    from tacit.forecast.calendar import calendar_covariates
-    from tacit.forecast.crews import crews_for
-    from tacit.forecast.forecast import Forecast, Forecasts
-    from tacit.forecast.forecaster import Forecaster
-    from tacit.forecast.paper import PaperForecaster
+    from tacit.forecast.boosting import BoostingForecaster, PaperForecaster
+    from tacit.forecast.forecast import Forecast, Forecasts, crews_for
+    from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_named
+    from tacit.forecast.holidays import calendar_covariates
     from tacit.forecast.past import series_of
     from tacit.forecast.share_forecaster import ShareForecaster
-    from tacit.forecast.table import FORECASTERS, forecaster_named
     from tacit.statespace.covariates import Covariates
 
 __all__ = [
@@ -44,20 +41,20 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "FORECASTERS": "tacit.forecast.table",
+        "FORECASTERS": "tacit.forecast.forecaster",
         "BoostingForecaster": "tacit.forecast.boosting",
         "CountLaw": "tacit.counts.count_law",
         "Covariates": "tacit.statespace.covariates",
         "Forecast": "tacit.forecast.forecast",
         "Forecaster": "tacit.forecast.forecaster",
         "Forecasts": "tacit.forecast.forecast",
-        "PaperForecaster": "tacit.forecast.paper",
+        "PaperForecaster": "tacit.forecast.boosting",
         "SeasonalNaive": "tacit.forecast.baselines",
         "ShareForecaster": "tacit.forecast.share_forecaster",
         "WeekdayMean": "tacit.forecast.baselines",
-        "calendar_covariates": "tacit.forecast.calendar",
-        "crews_for": "tacit.forecast.crews",
-        "forecaster_named": "tacit.forecast.table",
+        "calendar_covariates": "tacit.forecast.holidays",
+        "crews_for": "tacit.forecast.forecast",
+        "forecaster_named": "tacit.forecast.forecaster",
         "series_of": "tacit.forecast.past",
     },
 )

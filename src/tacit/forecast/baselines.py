@@ -12,14 +12,13 @@ from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.series import Series
 from tacit.forecast.history import History, positive_means
-from tacit.forecast.spread import Expected, Spread, learn_spread
-from tacit.forecast.spread_forecaster import SpreadForecaster
+from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.statespace.calendar import n_slots, season_length, slots
-from tacit.statespace.covariates import Covariates
 
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)
 _FEWEST_BINS: Final = 7
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
+_ARRAYS: Final = ("means", "variances", "shared")
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
 
 
@@ -35,7 +34,7 @@ class _SlotMeans:
     shared: FloatArray
 
 
-class WeekdayMean(SpreadForecaster):
+class WeekdayMean(ResidualForecaster):
     """Expects the mean of the same weekday, over all of the past or its last years alone.
 
     On an axis of hours it is the mean of the same hour of the same weekday, on one of months that of the same month. A
@@ -48,21 +47,21 @@ class WeekdayMean(SpreadForecaster):
     def __init__(self, *, years: int | None = None) -> None:
         self.years = years
 
-    def _learn(self, series: Series, history: History, covariates: Covariates | None) -> Spread:
+    def _learn_rule(self, series: Series, history: History) -> Overdispersion:
         if self.years is not None:
             check_at_least(1, years=self.years)
         season = season_length(history.time.step)
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
-        slot = _slots(history, len(history))
+        slot = slots(history.time, len(history))
         self._n_times = len(history)
-        self._learned = self._means(history, slot, np.array([len(history)]))
+        self._slots = self._means(history, slot, np.array([len(history)]))
 
         def expect(origins: IntArray, horizon: int) -> Expected:
             targets = origins[:, None] + np.arange(horizon)[None, :]
             return _of_slots(self._means(history, slot, origins), slot[targets])
 
         first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
-        return learn_spread(history, expect, first=first, horizons=_HORIZONS)
+        return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
     def _means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
         """What the bins before each of ``untils`` say."""
@@ -87,29 +86,22 @@ class WeekdayMean(SpreadForecaster):
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         targets = origins[:, None] + np.arange(horizon)[None, :]
-        slot = _slots(history, int(origins.max()) + horizon)
-        return _of_slots(self._learned, slot[targets])
+        slot = slots(history.time, int(origins.max()) + horizon)
+        return _of_slots(self._slots, slot[targets])
 
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
         leads = origins[:, None] + np.arange(1, horizon + 1)[None, :] - self._n_times
         return np.asarray(np.maximum(leads, 1), np.float64)
 
-    def _kept(self) -> dict[str, Any]:
-        learned = self._learned
-        return {
-            "n_times": self._n_times,
-            "means": learned.means,
-            "variances": learned.variances,
-            "shared": learned.shared,
-        }
+    def _rule(self) -> dict[str, Any]:
+        return {"n_times": self._n_times, **{name: getattr(self._slots, name) for name in _ARRAYS}}
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._n_times = int(state["n_times"])
-        means, variances, shared = (np.asarray(state[name], np.float64) for name in ("means", "variances", "shared"))
-        self._learned = _SlotMeans(means, variances, shared)
+    def _restore_rule(self, learned: Mapping[str, Any]) -> None:
+        self._n_times = int(learned["n_times"])
+        self._slots = _SlotMeans(*(np.asarray(learned[name], np.float64) for name in _ARRAYS))
 
 
-class SeasonalNaive(SpreadForecaster):
+class SeasonalNaive(ResidualForecaster):
     r"""Expects what was counted on the same weekday of the week before, or 52 weeks before.
 
     A count y with noise of variance v is first drawn to the place's mean L of a year, as far as its noise makes that
@@ -129,13 +121,13 @@ class SeasonalNaive(SpreadForecaster):
     def __init__(self, *, season: str = "week") -> None:
         self.season = season
 
-    def _learn(self, series: Series, history: History, covariates: Covariates | None) -> Spread:
+    def _learn_rule(self, series: Series, history: History) -> Overdispersion:
         step, n_times = history.time.step, len(history)
         season, year = season_length(step, self.season), season_length(step, "year")
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         self._levels, self._errors = history.levels(max(n_times - year, 0), n_times)
         self._deviation = _relative_deviation(history, max(n_times - 2 * year, 0))
-        return learn_spread(
+        return learn_overdispersion(
             history,
             lambda origins, horizon: self._expect(history, origins, horizon),
             first=max(min(season, n_times // 2), n_times - 3 * year),
@@ -159,13 +151,13 @@ class SeasonalNaive(SpreadForecaster):
         means = np.maximum(means, _LEAST * levels)
         return Expected.of(_added_up(means), known=gain * levels * half, repeats=repeats, shared=shared)
 
-    def _kept(self) -> dict[str, Any]:
+    def _rule(self) -> dict[str, Any]:
         return {"levels": self._levels, "errors": self._errors, "deviation": self._deviation}
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._levels = np.asarray(state["levels"], np.float64)
-        self._errors = np.asarray(state["errors"], np.float64)
-        self._deviation = float(state["deviation"])
+    def _restore_rule(self, learned: Mapping[str, Any]) -> None:
+        self._levels = np.asarray(learned["levels"], np.float64)
+        self._errors = np.asarray(learned["errors"], np.float64)
+        self._deviation = float(learned["deviation"])
 
 
 def _relative_deviation(history: History, first: int) -> float:
@@ -174,10 +166,6 @@ def _relative_deviation(history: History, first: int) -> float:
     mean = max(float(totals.mean()), float(history.floor[-1]))
     noise = float(history.variances[first:, -1].mean())
     return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
-
-
-def _slots(history: History, n_times: int) -> IntArray:
-    return slots(history.time, n_times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

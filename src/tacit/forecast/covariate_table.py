@@ -26,13 +26,14 @@ from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
-from tacit.forecast.climatology import carried_on
-from tacit.statespace.calendar import bins_per_day
+from tacit.statespace.calendar import SECONDS_A_DAY, bins_per_day
 from tacit.statespace.covariates import Covariates
 
 _NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")
-_DAY: Final = 86_400
+_AROUND: Final = 10  # days of the year on either side: half of them leave a daily mean of few years ragged
+_DAYS: Final = 366
+_MOST_PHI: Final = 0.98  # of an anomaly left after a bin: half of it is gone in five weeks of days
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +275,7 @@ def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> F
 
 
 def _is_daily(clock: NDArray[np.datetime64]) -> bool:
-    return bool((clock.astype(np.int64) % _DAY == 0).all())
+    return bool((clock.astype(np.int64) % SECONDS_A_DAY == 0).all())
 
 
 def _over_the_day(means: FloatArray, time: TimeAxis) -> FloatArray:
@@ -282,3 +283,47 @@ def _over_the_day(means: FloatArray, time: TimeAxis) -> FloatArray:
     days = time.starts().astype("datetime64[D]")
     first = np.maximum.accumulate(np.where(np.r_[True, days[1:] != days[:-1]], np.arange(len(days)), 0))
     return means[first]
+
+
+def carried_on(column: FloatArray, time: TimeAxis) -> tuple[FloatArray, int | None]:
+    r"""Return the column with the bins after its last known one filled in, and the first of them, if there is any.
+
+    They have what is usual for the season, and what is left of the last anomaly:
+
+    .. math:: x_{t+h} = \bar x_{d(t+h)} + \phi^h (x_t - \bar x_{d(t)})
+
+    with the mean of the days of the year around d, of the past alone.
+    """
+    known = np.flatnonzero(np.isfinite(column).reshape(len(column), -1).any(axis=1))
+    if not len(known) or known[-1] == len(column) - 1:
+        return column, None
+    since = int(known[-1]) + 1
+    starts = time.starts()
+    days, years = starts.astype("datetime64[D]"), starts.astype("datetime64[Y]")
+    day_of_year = (days - years.astype("datetime64[D]")).astype(np.int64)
+    columns = column.reshape(len(column), -1)
+    filled = np.column_stack([_filled(one, day_of_year, since) for one in columns.T])
+    return filled.reshape(column.shape), since
+
+
+def _filled(column: FloatArray, day_of_year: IntArray, since: int) -> FloatArray:
+    known = np.flatnonzero(np.isfinite(column[:since]))
+    if not len(known):
+        return column
+    usual = _usual(column[known], day_of_year[known])[day_of_year]
+    anomaly = column - usual
+    pairs = known[1:][np.diff(known) == 1]
+    squares = float(np.square(anomaly[pairs - 1]).sum()) if len(pairs) else 0.0
+    phi = float((anomaly[pairs] * anomaly[pairs - 1]).sum()) / squares if squares > 0 else 0.0
+    phi = min(max(phi, 0.0), _MOST_PHI)
+    ages = np.arange(since, len(column)) - known[-1]
+    return np.concatenate([column[:since], usual[since:] + phi**ages * anomaly[known[-1]]])
+
+
+def _usual(values: FloatArray, day_of_year: IntArray) -> FloatArray:
+    """The mean of each day of the year with those around it; of all days where there are none around."""
+    sums = np.bincount(day_of_year, values, _DAYS)
+    counts = np.bincount(day_of_year, minlength=_DAYS).astype(np.float64)
+    around = np.arange(_DAYS)[:, None] + np.arange(-_AROUND, _AROUND + 1)[None, :]
+    sums, counts = sums[around % _DAYS].sum(axis=1), counts[around % _DAYS].sum(axis=1)
+    return np.asarray(np.divide(sums, counts, out=np.full(_DAYS, values.mean()), where=counts > 0), np.float64)

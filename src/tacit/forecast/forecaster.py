@@ -1,14 +1,23 @@
-"""What every forecaster can do."""
+"""What every forecaster can do, what they have in common, and the table of those that can be asked for by name."""
 
 from __future__ import annotations
 
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from copy import copy
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray
+from tacit._base.validation import check_at_least
+from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
+from tacit.domain import Domain, TimeAxis
+from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.statespace.covariates import Covariates
 
@@ -18,7 +27,7 @@ class Forecaster(Protocol):
 
     The conventions are scikit-learn's: settings are arguments of the constructor (``get_params``, ``set_params``),
     ``fit`` learns and returns the forecaster, the same data and seed give the same model. Nothing but the series and
-    the covariates is seen, and a series is never exact where data are private.
+    the covariates is looked at, and a series is never exact where data are private.
     """
 
     name: str
@@ -27,22 +36,259 @@ class Forecaster(Protocol):
         """Learn from all bins of a series."""
 
     def predict(self, horizon: int = 1) -> Forecast:
-        """Say what to expect in the ``horizon`` bins after the series it was fitted on."""
+        """Return what to expect in the ``horizon`` bins after the series it was fitted on."""
 
-    def predict_from(self, series: Series, origins: NDArray[np.int64], horizon: int = 1) -> Forecasts:
-        """Say, at each origin, what to expect from there on, with what was learned and the bins before that origin.
+    def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
+        """Return, at each origin, what to expect from there on, with what was learned and the bins before it.
 
         The series is the one it was fitted on with later bins added; nothing at or after an origin is looked at.
         """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings."""
+        """Return the settings."""
 
     def set_params(self, **params: Any) -> Self:
-        """Other settings."""
+        """Change settings."""
 
-    def state(self) -> Mapping[str, Any]:
-        """What was learned, as plain data and arrays, to be written to a file."""
+    def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
+        """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
 
-    def with_state(self, state: Mapping[str, Any]) -> Self:
-        """The forecaster that learned this."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return name, settings and what was learned, as plain data and arrays, to be written to a file."""
+
+
+class Settings:
+    """Gives and takes the arguments of the constructor, which keeps each under its own name.
+
+    They are checked when the forecaster learns, so that a search may set them one by one.
+
+    >>> class Mean(Settings):
+    ...     def __init__(self, *, years: int | None = None) -> None:
+    ...         self.years = years
+    >>> Mean(years=2).get_params(), Mean().set_params(years=3)
+    ({'years': 2}, Mean(years=3))
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings."""
+        known = list(inspect.signature(type(self)).parameters)
+        for name, value in params.items():
+            if name not in known:
+                raise SettingError(
+                    f"a setting of {type(self).__name__} must be one of {', '.join(known) or 'none'}; got {name}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value is not None)
+        return f"{type(self).__name__}({told})"
+
+
+class Learner(Settings, ABC):
+    """What all forecasters here share: checks, the frame of a forecast, and their form in a file.
+
+    A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
+    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is kept in a file
+    (:meth:`_learned`, :meth:`_restore`).
+    """
+
+    name: str
+    _series: Series | None = None
+    _covariates: Covariates | None = None
+
+    def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
+        """Learn from all bins of a series."""
+        if covariates is not None:
+            covariates.check_starts_with(series.domain)
+        self._learn(series, covariates)
+        self._series, self._covariates = series, covariates
+        return self
+
+    def predict(self, horizon: int = 1) -> Forecast:
+        """Return what to expect in the ``horizon`` bins after the series it was fitted on."""
+        check_at_least(1, horizon=horizon)
+        series = self._fitted()
+        found = self._forecasts(series, np.array([len(series)]), horizon)
+        sums, total_sum = self._sums(series, found)
+        return Forecast(
+            domain=coming(series.domain, horizon),
+            counts=CountLaw(found.counts.means[0], found.counts.variances[0]),
+            totals=CountLaw(found.totals.means[0], found.totals.variances[0]),
+            sums=sums,
+            total_sum=total_sum,
+            forecaster=self.name,
+            origin=series.origin,
+            is_simulation=series.is_simulation,
+            notes=self._notes(series, horizon),
+        )
+
+    def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
+        """Return, at each origin, what to expect from there on, with what was learned and the bins before it."""
+        check_at_least(1, horizon=horizon)
+        learned = self._fitted()
+        if series.places != learned.places or series.domain.time.without_end() != learned.domain.time.without_end():
+            raise PlanMismatch(
+                f"{self.name} was fitted on other places or times than those of this series. Fit it on this series."
+            )
+        found = np.atleast_1d(np.asarray(origins, np.int64))
+        if not ((found >= 1) & (found <= len(series))).all():
+            raise SettingError(
+                f"origins must be from 1 to {len(series)}, the bins of the series; got {found.min()} to {found.max()}."
+            )
+        return self._forecasts(series, found, horizon)
+
+    def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
+        """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
+        self._fitted()
+        told = copy(self)
+        told._series = series
+        told._covariates = covariates if self._covariates is not None else None
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name, settings and what was learned, as plain data and arrays; nothing learned if not fitted."""
+        params = {
+            name: value.to_dict() if isinstance(value, Learner) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        learned = None
+        if self._series is not None:
+            known = None if self._covariates is None else self._covariates.to_dict()
+            learned = {"series": self._series.to_dict(), "covariates": known, **self._learned()}
+        return {"forecaster": self.name, "params": params, "learned": learned}
+
+    def _restored(self, learned: Mapping[str, Any]) -> Self:
+        """Return this forecaster with what another of its kind had learned."""
+        series = Series.from_dict(learned["series"])
+        if learned["covariates"] is not None:
+            self._covariates = Covariates.from_dict(learned["covariates"], series.domain.time)
+        self._series = series
+        self._restore(learned)
+        return self
+
+    def _fitted(self) -> Series:
+        if self._series is None:
+            raise SettingError(f"{self.name} must be fitted before it is asked. Call fit with a series.")
+        return self._series
+
+    @abstractmethod
+    def _learn(self, series: Series, covariates: Covariates | None) -> None: ...
+
+    @abstractmethod
+    def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts: ...
+
+    @abstractmethod
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]: ...
+
+    @abstractmethod
+    def _notes(self, series: Series, horizon: int) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def _learned(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _restore(self, learned: Mapping[str, Any]) -> None: ...
+
+
+def coming(domain: Domain, horizon: int) -> Domain:
+    """Return the ``horizon`` bins after a domain, with its places."""
+    time, n_times = domain.time, domain.shape[0]
+    begins = time.without_end().starts(n_times + 1)[-1].item()
+    return replace(domain, time=TimeAxis(begins, time.step, time.zone, horizon))
+
+
+def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
+    """Return what to say of a series whose last bins were not counted."""
+    if n_bins == 0:
+        return ()
+    what = f"the last {step} was" if n_bins == 1 else f"the last {n_bins} {step}s were"
+    return (f"{what} not counted, or not in full: the forecast looks further ahead, and its intervals are wider",)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A forecaster that can be asked for by name, or by a word that needs no quotes on a command line.
+
+    ``uses_covariates`` says whether it learns from holidays and tables, too.
+    """
+
+    name: str
+    word: str
+    module: str
+    type: str
+    sentence: str
+    uses_covariates: bool = False
+
+    def make(self, **settings: Any) -> Forecaster:
+        """Return the forecaster with these settings; its module is loaded only now."""
+        made: Forecaster = getattr(import_module(f"tacit.forecast.{self.module}"), self.type)(**settings)
+        return made
+
+
+_SHARE: Final = "the total of all places times the smoothed share of each"
+_ENTRIES: Final = (
+    Entry("total x share", "share", "share_forecaster", "ShareForecaster", _SHARE, uses_covariates=True),
+    Entry("weekday mean", "weekday-mean", "baselines", "WeekdayMean", "the mean of the same weekday"),
+    Entry("seasonal naive", "seasonal-naive", "baselines", "SeasonalNaive", "what was counted a week earlier"),
+    Entry(
+        "boosting",
+        "boosting",
+        "boosting",
+        "BoostingForecaster",
+        "gradient-boosted trees over all places at once",
+        uses_covariates=True,
+    ),
+    Entry("paper's XGBoost", "paper", "boosting", "PaperForecaster", "the paper's model as published, for comparison"),
+)
+FORECASTERS: Final[dict[str, Entry]] = {entry.name: entry for entry in _ENTRIES}
+DEFAULT: Final = _ENTRIES[0].name
+_KEYS: Final = {"forecaster", "params", "learned"}
+
+
+def entry_named(name: str) -> Entry:
+    """Return the forecaster of this name or word."""
+    for entry in FORECASTERS.values():
+        if name in (entry.name, entry.word):
+            return entry
+    words = ", ".join(entry.word for entry in FORECASTERS.values())
+    raise SettingError(f"model must be one of {words}; got model={name}.")
+
+
+def forecaster_named(name: str = DEFAULT, **settings: Any) -> Forecaster:
+    """Return a forecaster by its name or its word, with settings of its own; one it does not have is refused."""
+    entry = entry_named(name)
+    known = entry.make().get_params(deep=False)
+    strange = [setting for setting in settings if setting not in known]
+    if strange:
+        raise SettingError(
+            f"the model {entry.word} has no setting {', '.join(strange)}; it has {', '.join(known) or 'none'}. "
+            "Leave it out, or take another model."
+        )
+    return entry.make(**settings)
+
+
+def settings_for(name: str, **offered: Any) -> dict[str, Any]:
+    """Return those of the settings offered that a forecaster has."""
+    known = entry_named(name).make().get_params(deep=False)
+    return {setting: value for setting, value in offered.items() if setting in known and value is not None}
+
+
+def forecaster_from_dict(content: Mapping[str, Any]) -> Forecaster:
+    """Return the forecaster of :meth:`Forecaster.to_dict`."""
+    params = {
+        name: forecaster_from_dict(value) if isinstance(value, Mapping) and value.keys() == _KEYS else value
+        for name, value in content["params"].items()
+    }
+    made = forecaster_named(
+        content["forecaster"],
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in params.items()},
+    )
+    if content["learned"] is None:
+        return made
+    assert isinstance(made, Learner)
+    return made._restored(content["learned"])

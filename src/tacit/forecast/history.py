@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.fields import damaged, number, text, truth
-from tacit._base.limits import MOST_REPORTS
-from tacit.counts.measured import Measured
 from tacit.counts.series import Series
-from tacit.domain import Domain, TimeAxis
-from tacit.errors import DataError, SettingError
+from tacit.domain import TimeAxis
+from tacit.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,69 +96,3 @@ def long_run_shares(series: Series) -> FloatArray:
     """The share of each place in all exposures, never below 0."""
     total = max(float(series.measured.exposures.sum()), 1.0)
     return np.asarray(np.maximum(series.values.sum(axis=0) / total, 0.0), np.float64)
-
-
-def check_origins(origins: IntArray, n_times: int) -> IntArray:
-    """Refuse origins that a series does not reach."""
-    found = np.atleast_1d(np.asarray(origins, np.int64))
-    if not ((found >= 1) & (found <= n_times)).all():
-        raise SettingError(
-            f"origins must be from 1 to {n_times}, the bins of the series; got {found.min()} to {found.max()}."
-        )
-    return found
-
-
-def series_state(series: Series) -> dict[str, Any]:
-    """A series as plain data and arrays."""
-    known = series.measured
-    return {
-        "domain": series.domain.to_dict(),
-        "exposures": known.exposures,
-        "counts": known.counts,
-        "unit_errors": known.unit_errors,
-        "slopes": known.slopes,
-        "is_shared": known.is_shared,
-        "cancels": known.cancels,
-        "error_skew": known.error_skew,
-        "total_variances": series.total_variances,
-        "missing": series.missing,
-        "is_simulation": series.is_simulation,
-        "origin": series.origin,
-    }
-
-
-def series_of_state(state: Mapping[str, Any]) -> Series:
-    """The series of :func:`series_state`."""
-    domain = Domain.from_dict(state["domain"])
-    n_times, n_places = domain.shape
-    measured = Measured(
-        _numbers(state, "exposures", (n_times,), least=0.0),
-        _numbers(state, "counts", (n_times, n_places)),
-        _numbers(state, "unit_errors", (1, n_places), (n_times, n_places), least=0.0),
-        _numbers(state, "slopes", (1, n_places), (n_times, n_places)),
-        is_shared=truth(state, "is_shared"),
-        cancels=truth(state, "cancels"),
-        error_skew=number(state, "error_skew"),
-    )
-    missing = np.asarray(state["missing"])
-    if missing.shape != (n_times,) or missing.dtype != np.bool_:
-        raise damaged("missing", "true or false for every period")
-    return Series(
-        domain,
-        measured,
-        _numbers(state, "total_variances", (n_times,), least=0.0),
-        missing,
-        truth(state, "is_simulation"),
-        text(state, "origin"),
-    )
-
-
-def _numbers(state: Mapping[str, Any], name: str, *shapes: tuple[int, ...], least: float = -MOST_REPORTS) -> FloatArray:
-    """An array of one of these shapes, of numbers that counts and their variances can be."""
-    array = np.asarray(state[name])
-    if array.dtype.kind not in "iuf" or array.shape not in shapes:
-        raise damaged(name, f"an array of shape {shapes[0]}")
-    values = array.astype(np.float64)
-    if values.size and not (least <= values.min() and values.max() <= float(MOST_REPORTS) ** 2):  # NaN fails too
-        raise damaged(name, "an array of numbers that counts can have")
-    return values

@@ -27,10 +27,7 @@ from tacit.counts.count_law import LARGEST
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
-from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.history import series_state
-from tacit.forecast.table import FORECASTERS, forecaster_named
-from tacit.statespace.covariates import Covariates
+from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
 FORMAT: Final = 3
 _MANIFEST: Final = "model.json"
@@ -41,9 +38,6 @@ _TRIED: Final = 8
 """Periods that a model must be able to forecast to be taken for whole: one more than a week has days."""
 _ARRAY: Final = "array"
 _DICT: Final = "dict"
-_FORECASTER: Final = "forecaster"
-_WITHIN: Final = ("start", "base")
-"""Under which names a state may hold another one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,27 +82,18 @@ class SavedModel:
             )
         return newer
 
-    def updated(self, series: Series, covariates: Covariates | None = None) -> Forecaster:
-        """The forecaster at the end of a series that goes on where its own ended: told of it, but not fitted again."""
-        state = dict(self.forecaster.state())
-        if "series" not in state:
-            raise SettingError(f"{self.forecaster.name} cannot be told of newer periods.", remedy=Remedy.FIT_AGAIN)
-        return self.forecaster.with_state(_told(state, series, covariates))
-
     def write(self, path: str | Path) -> None:
         """Write the model; the file appears whole or not at all."""
         arrays: list[NDArray[Any]] = []
         manifest = {
             "format": FORMAT,
             "kind": "forecaster",
-            "forecaster": self.forecaster.name,
-            "params": _plain(self.forecaster.get_params(deep=False), arrays),
             "plan": self.plan,
             "release": self.origin,
             "time": self.time.to_dict(),
             "places": list(self.places),
             "about": _plain(self.about, arrays),
-            "state": _plain(self.forecaster.state(), arrays),
+            "model": _plain(self.forecaster.to_dict(), arrays),
         }
         # as it is read back: what JSON makes of numbers counts in
         manifest = json.loads(json.dumps(manifest))
@@ -133,19 +118,6 @@ class SavedModel:
         return model
 
 
-def _told(state: Mapping[str, Any], series: Series, covariates: Covariates | None) -> dict[str, Any]:
-    """A state, and those of forecasters within it, with another series and other covariates."""
-    known: dict[str, Any] = {"series": series_state(series)}
-    if covariates is not None:
-        known |= {"covariates": dict(covariates.columns), "covariate_bins": covariates.time.n_bins}
-        known |= {"covariate_notes": list(covariates.notes)}
-    told = {name: known[name] if name in known and part is not None else part for name, part in state.items()}
-    inner = {
-        name: _told(part, series, covariates) for name, part in told.items() if name in _WITHIN and part is not None
-    }
-    return told | inner
-
-
 def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
     parts = read_members(path)
     manifest = parse_json(parts.pop(_MANIFEST))
@@ -160,8 +132,7 @@ def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
     arrays = {int(name.removesuffix(".npy")): read_array(part) for name, part in parts.items()}
     if sorted(arrays) != list(range(len(arrays))) or any(array.dtype.kind not in "biufU" for array in arrays.values()):
         raise ValueError("arrays")
-    # models of earlier versions have no checksum
-    if "checksum" in manifest and manifest["checksum"] != _checksum(manifest, [arrays[n] for n in range(len(arrays))]):
+    if manifest["checksum"] != _checksum(manifest, [arrays[n] for n in range(len(arrays))]):
         raise FormatError("the model was changed or damaged: its checksum does not agree. Fit and save it again.")
     return manifest, arrays
 
@@ -176,14 +147,13 @@ def _checksum(manifest: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> st
 
 
 def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> SavedModel:
-    name = text(manifest, "forecaster")
-    if name not in FORECASTERS:
+    content = _filled(manifest["model"], arrays)
+    if text(content, "forecaster") not in FORECASTERS:
         raise FormatError(
             "the model holds a forecaster that this version does not know. Fit it again with one it does."
         )
-    params, state = _settings(manifest["params"], arrays), _filled(manifest["state"], arrays)
     return SavedModel(
-        forecaster_named(name, **params).with_state(state),
+        forecaster_from_dict(content),
         text(manifest, "plan"),
         text(manifest, "release"),
         TimeAxis.from_dict(manifest["time"]),
@@ -199,9 +169,9 @@ def _try(forecaster: Forecaster) -> None:
     """
     with np.errstate(divide="raise", invalid="raise", over="raise"), suppress(SettingError):
         forecast = forecaster.predict(_TRIED)
-        for law in (forecast.totals, forecast.counts):
-            reach = law.means + _FAR * np.sqrt(law.variances)
-            if not (law.means.min() >= 0 and reach.max() <= LARGEST):  # written so that NaN fails too
+        for found in (forecast.totals, forecast.counts):
+            largest = found.means + _FAR * np.sqrt(found.variances)
+            if not (found.means.min() >= 0 and largest.max() <= LARGEST):  # written so that NaN fails too
                 raise ValueError("numbers that are no counts")
 
 
@@ -229,10 +199,6 @@ def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return {_DICT: {str(name): _plain(part, arrays) for name, part in value.items()}}
     if isinstance(value, (list, tuple)):
         return [_plain(part, arrays) for part in value]
-    if getattr(value, "name", None) in FORECASTERS:
-        return {_FORECASTER: [value.name, _plain(value.get_params(deep=False), arrays)]}
-    if isinstance(value, bytes):
-        return _plain(np.frombuffer(value, np.uint8), arrays)
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -246,14 +212,5 @@ def _filled(value: Any, arrays: Mapping[int, NDArray[Any]]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_ARRAY}:
             return arrays[value[_ARRAY]]
-        if value.keys() == {_FORECASTER}:
-            name, params = value[_FORECASTER]
-            return forecaster_named(name, **_settings(params, arrays))
         return {name: _filled(part, arrays) for name, part in value[_DICT].items()}
     return value
-
-
-def _settings(params: Any, arrays: Mapping[int, NDArray[Any]]) -> dict[str, Any]:
-    """Settings as they were given: a list was a tuple."""
-    given = _filled(params, arrays)
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}

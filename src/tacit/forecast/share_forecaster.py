@@ -1,34 +1,86 @@
-"""The default forecaster: a forecast of the total, dealt out to places by filtered shares."""
+r"""The default forecaster: a forecast of the total, disaggregated to places by filtered shares.
+
+With the expected total T, the shares s of places, the variance V of the log of the total's rate, its overdispersion
+:math:`\phi` and that of places :math:`\omega`, counts have
+
+.. math:: \mu_r = \hat T s_r, \qquad \operatorname{Var} = \mu_r + \hat T^2 \{ s_r^2 k (\phi + e^V - 1)
+          + \operatorname{Var} s_r + \omega s_r (1 - s_r) \},
+
+where the inflation k is learned from forecasts of the past.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.validation import check_at_least
 from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
-from tacit.errors import DataError, PlanMismatch, SettingError
-from tacit.forecast.dealt import Dealt
-from tacit.forecast.forecast import Forecast, Forecasts
-from tacit.forecast.history import check_origins, series_of_state, series_state
+from tacit.errors import DataError, SettingError
+from tacit.forecast.forecast import Forecasts
+from tacit.forecast.forecaster import Learner, gap_notes
 from tacit.forecast.seen import Seen
-from tacit.forecast.settings import Settings
-from tacit.forecast.spread_forecaster import coming, gap_notes
+from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.share_model import ShareModel, Weights
+from tacit.statespace.share_model import ShareModel, Shares, Weights
 from tacit.statespace.totals import FEWEST_BINS, Followed, TotalModel, Totals
 
-_FEWEST_BINS: Final = 2
-_MOST_STATES: Final = 1 << 17
+_FEWEST_BINS: Final = 2  # one bin has no successor to learn from
+_MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
+class Disaggregated:
+    """Total and shares after origins; ``overdispersion`` is of totals, ``of_places`` of places.
+
+    ``inflation`` (origins x horizon) are the multiples of the total's relative variance.
+    """
+
+    total: Ahead
+    shares: Shares | None
+    overdispersion: float
+    inflation: FloatArray
+    of_places: float
+
+    def distributions(self) -> tuple[CountLaw, CountLaw]:
+        """Return those of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
+        variances = self.total.variances()
+        means = np.exp(self.total.means() + variances / 2)
+        relative = self.inflation * (self.overdispersion + np.expm1(variances))
+        totals = CountLaw(means, means + relative * np.square(means))
+        if self.shares is None:
+            return CountLaw(totals.means[..., None], totals.variances[..., None]), totals
+        share = self.shares.means
+        counts = means[..., None] * share
+        relative_to_total = (
+            relative[..., None] * np.square(share) + self.shares.variances + self.of_places * share * (1 - share)
+        )
+        return CountLaw(counts, counts + np.square(means)[..., None] * relative_to_total), totals
+
+    def sum_distributions(self) -> tuple[CountLaw, CountLaw]:
+        """Return those of sums over the horizon at a single origin: of places, and of all."""
+        counts, totals = self.distributions()
+        expected, largest = totals.means, float(self.inflation.max())
+        alone = expected + largest * self.overdispersion * np.square(expected)
+        all_together = largest * self.total.sum_variances(expected)
+        total = CountLaw(expected.sum(axis=1), alone.sum(axis=1) + all_together)
+        if self.shares is None:
+            return total, total
+        share, of_places = self.shares.means[0], counts.means[0].T
+        chance = counts.means[0] + np.square(expected[0])[:, None] * (
+            largest * self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
+        )
+        of_total = largest * self.total.sum_variances(np.ascontiguousarray(of_places))
+        of_share = self.shares.sum_variances(expected)[0]
+        return CountLaw(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filtered:
     """What filters knew at origins, ascending."""
 
     origins: IntArray
@@ -37,42 +89,12 @@ class _Known:
     weights: Weights | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Learned:
-    series: Series
-    covariates: Covariates | None
-    totals: TotalModel
-    shares: ShareModel | None
-    n_gaps: int
-
-    def known(self, series: Series, origins: IntArray) -> _Known:
-        """Go through a series up to the last origin."""
-        seen = Seen.of(series.until(int(origins[-1])), self.covariates, len(self.series))
-        rates = self.totals.follow(seen.totals, origins)
-        if self.shares is None:
-            return _Known(origins, seen.totals, rates, None)
-        weights = self.shares.follow(*seen.measured(self.totals, rates), series.domain.time, origins)
-        return _Known(origins, seen.totals, rates, weights)
-
-    def dealt(self, known: _Known, horizon: int) -> Dealt:
-        """What is expected from each origin on."""
-        total = self.totals.ahead(known.totals, known.rates, known.origins, horizon)
-        time, own = self.series.domain.time, self.totals.habits.overdispersion
-        leads = known.totals.since_seen(known.origins)[:, None] + np.arange(1.0, horizon + 1)
-        excesses = self.totals.excesses(time.step, leads)
-        if self.shares is None or known.weights is None:
-            return Dealt(total, None, own, excesses, 0.0)
-        shares = self.shares.foresee(known.weights, time, horizon)
-        return Dealt(total, shares, own, excesses, self.shares.variability.overdispersion)
-
-
-class ShareForecaster(Settings):
+class ShareForecaster(Learner):
     """What is expected of a place is what is expected of all of them, times its share.
 
-    The total is followed by a filter of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
-    (:mod:`tacit.statespace.share_model`); :mod:`tacit.forecast.dealt` says what that makes of the law of a count. The
-    noise of the mechanism enters as what it is, variance of what is measured: a noisy bin counts for less, and no count
-    is ever clipped.
+    The total is filtered by a model of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
+    (:mod:`tacit.statespace.share_model`). The noise of the mechanism enters as what it is, variance of what is
+    measured: a noisy bin counts for less, and no count is ever clipped.
 
     ``prior`` names the population of each place, or anything else public that shares are about in proportion to: it
     helps where noise hides small places.
@@ -84,104 +106,74 @@ class ShareForecaster(Settings):
 
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
-        self._learned: _Learned | None = None
-        self._at_end: _Known | None = None
+        self._at_end: tuple[Series, _Filtered] | None = None
 
-    def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
-        """Learn from all bins of a series."""
+    def _learn(self, series: Series, covariates: Covariates | None) -> None:
         sizes = self._sizes(series)
-        if covariates is not None:
-            covariates.check_starts_with(series.domain)
         seen = Seen.of(series, covariates, len(series))
         if np.isfinite(seen.totals.errors).sum() < _FEWEST_BINS:
             raise DataError(
                 f"{self.name} needs at least {_FEWEST_BINS} time bins that were counted; this series has fewer."
             )
-        totals = TotalModel.learned(seen.totals)
-        shares = None
+        self._totals = TotalModel.learned(seen.totals)
+        self._shares = None
         if len(series.places) > 1:
-            known, bursts = seen.measured(totals, totals.follow(seen.totals, np.empty(0, np.int64)))
-            shares = ShareModel.learned(known, series.domain.time, bursts, sizes)
-        learned = _Learned(series, covariates, totals, shares, int(seen.gaps.sum()))
-        self._learned, self._at_end = learned, learned.known(series, np.array([len(series)]))
-        return self
+            known, bursts = seen.measured(self._totals, self._totals.follow(seen.totals, np.empty(0, np.int64)))
+            self._shares = ShareModel.learned(known, series.domain.time, bursts, sizes)
+        self._n_learned, self._n_gaps, self._at_end = len(series), int(seen.gaps.sum()), None
 
-    def predict(self, horizon: int = 1) -> Forecast:
-        """Say what to expect in the ``horizon`` bins after the series it was fitted on."""
-        check_at_least(1, horizon=horizon)
-        learned = self._fitted()
-        series = learned.series
-        if self._at_end is None:
-            self._at_end = learned.known(series, np.array([len(series)]))
-        dealt = learned.dealt(self._at_end, horizon)
-        counts, totals = dealt.laws()
-        sums, total_sum = dealt.sum_distributions()
-        return Forecast(
-            domain=coming(series.domain, horizon),
-            counts=CountLaw(counts.means[0], counts.variances[0]),
-            totals=CountLaw(totals.means[0], totals.variances[0]),
-            sums=sums,
-            total_sum=total_sum,
-            forecaster=self.name,
-            origin=series.origin,
-            is_simulation=series.is_simulation,
-            notes=_notes(learned, horizon, int(self._at_end.totals.since_seen(self._at_end.origins)[0])),
-        )
-
-    def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
-        """Say, at each origin, what to expect from there on, with what was learned and the bins before that origin."""
-        check_at_least(1, horizon=horizon)
-        learned = self._fitted()
-        if series.places != learned.series.places or (
-            series.domain.time.without_end() != learned.series.domain.time.without_end()
-        ):
-            raise PlanMismatch(
-                f"{self.name} was fitted on other places or times than those of this series. Fit it on this series."
-            )
-        origins = check_origins(origins, len(series))
+    def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         order = np.argsort(origins, kind="stable")
         at_once = max(_MOST_STATES // len(series.places), 1)
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
-        laws = [learned.dealt(learned.known(series, block), horizon).laws() for block in blocks]
+        pairs = [self._ahead(self._filtered(series, block), horizon).distributions() for block in blocks]
         back = np.argsort(order, kind="stable")
-        counts, totals = (_joined([pair[which] for pair in laws], back) for which in (0, 1))
+        counts, totals = (_joined([pair[which] for pair in pairs], back) for which in (0, 1))
         return Forecasts(origins, counts, totals)
 
-    def state(self) -> Mapping[str, Any]:
-        """What was learned, as plain data and arrays, to be written to a file."""
-        learned = self._fitted()
-        covariates = learned.covariates
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]:
+        return self._ahead(self._filtered(series, made.origins), made.totals.means.shape[1]).sum_distributions()
+
+    def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
+        """Filter a series up to the last origin; what is known at the end of the forecaster's own is kept."""
+        is_end = series is self._series and origins.tolist() == [len(series)]
+        if is_end and self._at_end is not None and self._at_end[0] is series:
+            return self._at_end[1]
+        seen = Seen.of(series.until(int(origins[-1])), self._covariates, self._n_learned)
+        rates = self._totals.follow(seen.totals, origins)
+        weights = None
+        if self._shares is not None:
+            weights = self._shares.follow(*seen.measured(self._totals, rates), series.domain.time, origins)
+        found = _Filtered(origins, seen.totals, rates, weights)
+        if is_end:
+            self._at_end = series, found
+        return found
+
+    def _ahead(self, known: _Filtered, horizon: int) -> Disaggregated:
+        total = self._totals.ahead(known.totals, known.rates, known.origins, horizon)
+        own = self._totals.habits.overdispersion
+        leads = known.totals.since_seen(known.origins)[:, None] + np.arange(1.0, horizon + 1)
+        inflation = self._totals.excesses(known.totals.time.step, leads)
+        if self._shares is None or known.weights is None:
+            return Disaggregated(total, None, own, inflation, 0.0)
+        shares = self._shares.foresee(known.weights, known.totals.time, horizon)
+        return Disaggregated(total, shares, own, inflation, self._shares.variability.overdispersion)
+
+    def _learned(self) -> dict[str, Any]:
         return {
-            "series": series_state(learned.series),
-            "covariates": None if covariates is None else dict(covariates.columns),
-            "covariate_bins": None if covariates is None else covariates.time.n_bins,
-            "covariate_notes": None if covariates is None else list(covariates.notes),
-            "totals": learned.totals.to_dict(),
-            "shares": None if learned.shares is None else learned.shares.to_dict(),
-            "n_gaps": learned.n_gaps,
+            "totals": self._totals.to_dict(),
+            "shares": None if self._shares is None else self._shares.to_dict(),
+            "n_learned": self._n_learned,
+            "n_gaps": self._n_gaps,
         }
 
-    def with_state(self, state: Mapping[str, Any]) -> Self:
-        """The forecaster that learned this."""
-        series = series_of_state(state["series"])
-        covariates = None
-        if state["covariates"] is not None:
-            columns = {str(name): np.asarray(column, np.float64) for name, column in state["covariates"].items()}
-            time = series.domain.time.without_end().with_end(int(state["covariate_bins"]))
-            covariates = Covariates(time, columns, tuple(map(str, state["covariate_notes"])))
-        shares = None if state["shares"] is None else ShareModel.from_dict(state["shares"])
-        made = type(self)(**self.get_params())
-        totals = TotalModel.from_dict(state["totals"])
-        made._learned = _Learned(series, covariates, totals, shares, int(state["n_gaps"]))
-        return made
-
-    def _fitted(self) -> _Learned:
-        if self._learned is None:
-            raise SettingError(f"{self.name} must be fitted before it is asked. Call fit with a series.")
-        return self._learned
+    def _restore(self, learned: Mapping[str, Any]) -> None:
+        self._totals = TotalModel.from_dict(learned["totals"])
+        self._shares = None if learned["shares"] is None else ShareModel.from_dict(learned["shares"])
+        self._n_learned, self._n_gaps = int(learned["n_learned"]), int(learned["n_gaps"])
 
     def _sizes(self, series: Series) -> FloatArray | None:
-        """The prior's numbers in the order of the places."""
+        """Return the prior's numbers in the order of the places."""
         if self.prior is None:
             return None
         absent = [place for place in series.places if not self.prior.get(place, 0) > 0]
@@ -192,27 +184,28 @@ class ShareForecaster(Settings):
             )
         return np.array([float(self.prior[place]) for place in series.places])
 
+    def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
+        step, n_missing = series.domain.time.step, int(series.missing.sum())
+        known = self._filtered(series, np.array([len(series)]))
+        notes = list(gap_notes(int(known.totals.since_seen(known.origins)[0]), step))
+        n_counted = len(series) - n_missing - self._n_gaps
+        if n_counted < FEWEST_BINS:
+            notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
+        if self._n_gaps:
+            notes.append(f"{self._n_gaps} {step}s without any event were taken for a gap: the level around says so")
+        if n_missing:
+            notes.append(f"{n_missing} {step}s are missing and were left out")
+        if self._covariates is not None:
+            notes += self._covariates.notes
+            for name, column in self._covariates.rows(len(series), len(series) + horizon).items():
+                if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):
+                    notes.append(
+                        f"{name} is unknown for {n_unknown} of {horizon} {step}s ahead, and taken as usual there"
+                    )
+        return tuple(notes)
 
-def _joined(laws: Sequence[CountLaw], order: IntArray) -> CountLaw:
-    """One law of all blocks, in this order."""
-    means, variances = (np.concatenate([getattr(law, part) for law in laws]) for part in ("means", "variances"))
+
+def _joined(parts: Sequence[CountLaw], order: IntArray) -> CountLaw:
+    """Return the distributions of all blocks, in this order."""
+    means, variances = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "variances"))
     return CountLaw(means[order], variances[order])
-
-
-def _notes(learned: _Learned, horizon: int, n_unseen: int) -> tuple[str, ...]:
-    step, n_missing = learned.series.domain.time.step, int(learned.series.missing.sum())
-    notes = list(gap_notes(n_unseen, step))
-    n_counted = len(learned.series) - n_missing - learned.n_gaps
-    if n_counted < FEWEST_BINS:
-        notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
-    if learned.n_gaps:
-        notes.append(f"{learned.n_gaps} {step}s without any event were taken for a gap: the level around says so")
-    if n_missing:
-        notes.append(f"{n_missing} {step}s are missing and were left out")
-    if learned.covariates is not None:
-        notes += learned.covariates.notes
-        rows = learned.covariates.rows(len(learned.series), len(learned.series) + horizon)
-        for name, column in rows.items():
-            if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):
-                notes.append(f"{name} is unknown for {n_unknown} of {horizon} {step}s ahead, and taken as usual there")
-    return tuple(notes)

@@ -9,12 +9,11 @@ from typing import Final
 from tacit.counts.series import Series
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
-from tacit.forecast.crews import DEFAULT_QUANTILE
-from tacit.forecast.files import remarks_of
-from tacit.forecast.forecast import Forecast
+from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
+from tacit.forecast.forecaster import FORECASTERS
 from tacit.forecast.notable import notable_bins
 from tacit.forecast.past import series_of
-from tacit.forecast.table import FORECASTERS
+from tacit.forecast.tables import remarks_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
 from tacit.pages.figures import outlines

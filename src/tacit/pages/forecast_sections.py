@@ -13,9 +13,8 @@ from tacit._base.arrays import FloatArray
 from tacit.counts.count_law import CountLaw
 from tacit.counts.series import Series
 from tacit.domain import PlaceAxis
-from tacit.forecast.crews import crews_for
-from tacit.forecast.files import table_columns
-from tacit.forecast.forecast import Forecast
+from tacit.forecast.forecast import Forecast, crews_for
+from tacit.forecast.tables import table_columns
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names, tile_map
 from tacit.pages.figures.counts import Counts, rounded

@@ -1,30 +1,112 @@
-"""Frames in the convention of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out.
+"""Forecasts as tables and frames, and series of frames.
 
-Any frame with the Arrow capsule goes in: pandas, polars, pyarrow, DuckDB.
+A table, Parquet or CSV, has a row for every period and place, and for all places together. Frames follow the convention
+of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out. Any frame with the Arrow capsule
+goes in: pandas, polars, pyarrow, DuckDB.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.csv_cells import harmless
 from tacit._base.extras import require
+from tacit._base.files import write_whole
 from tacit._base.validation import check_one_of
+from tacit.counts.count_law import CountLaw
 from tacit.counts.measured import Measured
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
 from tacit.errors import DataError, MissingColumn, SettingError
-from tacit.forecast.forecast import Forecast
+from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast, crews_for
 
 KINDS: Final = ("pyarrow", "pandas", "polars")
 ALL_PLACES: Final = "all"
-_UNKNOWN: Final = 1e4
-_HAS_TIMES: Final = ("hour", "hours")
+_KEY: Final = b"tacit"
+_UNKNOWN: Final = 1e4  # times the largest count squared is the variance of a count that is not there: it says nothing
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a path whose ending names no form of a table."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise SettingError(f"a forecast is written as .parquet or .csv; got path={path}.")
+
+
+def table_columns(
+    forecast: Forecast,
+    *,
+    levels: Sequence[float] = (0.80, 0.95),
+    quantile: float = DEFAULT_QUANTILE,
+    per_crew: float | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile."""
+    n_times, n_places = forecast.domain.shape
+    law = _with_all(forecast)
+    columns: dict[str, NDArray[Any]] = {
+        "period": np.repeat(np.array(forecast.domain.time.labels(), object), n_places + 1),
+        "place": np.tile(np.array([*forecast.domain.place.cells, ALL_PLACES], object), n_times),
+        "expected": np.round(law.means, 3).ravel(),
+    }
+    for level in levels:
+        for end, limit in zip(("lower", "upper"), law.intervals(level), strict=True):
+            columns[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64)
+    columns[f"at_most_{100 * quantile:g}"] = law.quantiles(quantile).ravel().astype(np.int64)
+    if per_crew is not None:
+        columns["crews"] = crews_for(law, quantile=quantile, per_crew=per_crew).ravel()
+    return columns
+
+
+def remarks_of(forecast: Forecast) -> list[str]:
+    """What must be known of a forecast wherever its numbers go."""
+    said = [f"A forecast by Tacit ({forecast.forecaster}). No raw data was used; it costs no privacy budget."]
+    if forecast.is_simulation:
+        said.append("SIMULATION: the noise came from a known seed, so the release behind it protects nobody.")
+    if forecast.origin:
+        said.append(f"Made of the release whose checksum begins with {forecast.origin[:12]}.")
+    return [*said, *forecast.notes]
+
+
+def write_forecast(forecast: Forecast, path: str | Path, **settings: Any) -> None:
+    """Write the table of :func:`table_columns` by the path's ending; the file appears whole or not at all."""
+    path = Path(path)
+    check_ending(path)
+    columns = table_columns(forecast, **settings)
+    write_whole(path, _parquet(forecast, columns) if path.suffix == ".parquet" else _csv(forecast, columns))
+
+
+def _parquet(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
+    pa, pq = require("pyarrow", extra="events"), require("pyarrow.parquet", extra="events")
+    about = {
+        "kind": "forecast",
+        "forecaster": forecast.forecaster,
+        "release": forecast.origin,
+        "is_simulation": forecast.is_simulation,
+        "remarks": remarks_of(forecast),
+    }
+    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about, ensure_ascii=False).encode()})
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def _csv(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
+    out = io.StringIO()
+    for remark in remarks_of(forecast):
+        out.write(f"# {remark}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True))
+    return out.getvalue().encode()
 
 
 def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: str = "place") -> Series:
@@ -74,21 +156,19 @@ def forecast_columns(
     forecast: Forecast, *, level: Sequence[int | float] = (80, 95), with_total: bool = True
 ) -> dict[str, NDArray[Any]]:
     """The columns of :func:`frame_of`, as arrays."""
-    shares = levels_of(level)
-    n_times = forecast.domain.shape[0]
+    shares, found = levels_of(level), _with_all(forecast) if with_total else forecast.counts
     starts = forecast.domain.time.starts()
-    if not forecast.domain.time.step.endswith(_HAS_TIMES):
+    if not forecast.domain.time.step.endswith(("hour", "hours")):
         starts = starts.astype("datetime64[D]")
     places = [*forecast.domain.place.cells, *([ALL_PLACES] if with_total else [])]
     columns: dict[str, NDArray[Any]] = {
-        "unique_id": np.repeat(np.array(places, object), n_times),
+        "unique_id": np.repeat(np.array(places, object), len(starts)),
         "ds": np.tile(starts, len(places)),
-        forecast.forecaster: _stacked(forecast.counts.means, forecast.totals.means, with_total),
+        forecast.forecaster: found.means.T.ravel(),
     }
     for share in shares:
-        limits = zip(forecast.counts.intervals(share), forecast.totals.intervals(share), strict=True)
-        for end, (each, total) in zip(("lo", "hi"), limits, strict=True):
-            columns[f"{forecast.forecaster}-{end}-{100 * share:g}"] = _stacked(each, total, with_total)
+        for end, limit in zip(("lo", "hi"), found.intervals(share), strict=True):
+            columns[f"{forecast.forecaster}-{end}-{100 * share:g}"] = limit.T.ravel()
     return columns
 
 
@@ -108,9 +188,12 @@ def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
     return tuple(float(level) / 100 for level in sorted(levels))
 
 
-def _stacked(each: FloatArray, total: FloatArray, with_total: bool) -> FloatArray:
-    rows = [each.T.ravel()] + ([total] if with_total else [])
-    return np.concatenate(rows)
+def _with_all(forecast: Forecast) -> CountLaw:
+    """Return the distributions of places and, last, of all together."""
+    return CountLaw(
+        np.column_stack([forecast.counts.means, forecast.totals.means]),
+        np.column_stack([forecast.counts.variances, forecast.totals.variances]),
+    )
 
 
 def _columns(frame: Any) -> tuple[NDArray[Any], NDArray[np.datetime64], FloatArray, FloatArray | None]:

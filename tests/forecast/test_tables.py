@@ -13,9 +13,9 @@ from small_series import PLACES, noisy_series, small_series
 from tacit.errors import SettingError
 from tacit.forecast import CountLaw
 from tacit.forecast.baselines import WeekdayMean
-from tacit.forecast.crews import crews_for
-from tacit.forecast.files import table_columns, write_forecast
-from tacit.forecast.table import DEFAULT, FORECASTERS, entry_named, forecaster_named, settings_for
+from tacit.forecast.forecast import crews_for
+from tacit.forecast.forecaster import DEFAULT, FORECASTERS, entry_named, forecaster_named, settings_for
+from tacit.forecast.tables import table_columns, write_forecast
 
 MADE = WeekdayMean().fit(noisy_series()).predict(3)
 

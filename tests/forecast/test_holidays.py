@@ -9,8 +9,7 @@ import pytest
 
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.forecast.calendar import calendar_covariates
-from tacit.forecast.school_zones import TABLE_BEGINS, parse_zones, zones_of_academy
+from tacit.forecast.holidays import TABLE_BEGINS, calendar_covariates, parse_zones, zones_of_academy
 
 
 def _on(name: str, day: str, **settings: object) -> float:

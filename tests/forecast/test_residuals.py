@@ -8,78 +8,80 @@ from numpy.typing import NDArray
 
 from small_series import noisy_series, small_domain, small_means, small_series
 from tacit.counts.series import Series
-from tacit.forecast.history import History, positive_means, series_of_state, series_state
-from tacit.forecast.spread import Expected, Spread, learn_spread
+from tacit.forecast.history import History, positive_means
+from tacit.forecast.residuals import Expected, Overdispersion, learn_overdispersion
 
 NONE, LEADS = np.zeros(1, np.int64), np.arange(1.0, 5)[None]
 
 
-def _truth(means: NDArray[np.float64]) -> Spread:
-    """The spread of residuals from the very rates that the counts came from."""
+def _truth(means: NDArray[np.float64]) -> Overdispersion:
+    """The phi of residuals from the very rates that the counts came from."""
     rates = np.column_stack([means, means.sum(axis=1)])
 
     def expect(origins: NDArray[np.int64], horizon: int) -> Expected:
         return Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]])
 
     counts = np.random.default_rng(8).poisson(means)
-    return learn_spread(History.of(Series.exact(small_domain(), counts)), expect, first=300, horizons=(1, 7, 28))
+    return learn_overdispersion(
+        History.of(Series.exact(small_domain(), counts)), expect, first=300, horizons=(1, 7, 28)
+    )
 
 
-def test_counts_that_come_by_chance_alone_have_almost_no_spread_of_their_own() -> None:
-    spread = _truth(small_means())
-    assert (spread.single < 0.02).all()
-    assert (spread.summed < 0.02).all()
+def test_counts_that_come_by_chance_alone_have_almost_no_phi_of_their_own() -> None:
+    phi = _truth(small_means())
+    assert (phi.single < 0.02).all()
+    assert (phi.summed < 0.02).all()
 
 
 def test_rates_that_move_are_found_from_residuals() -> None:
     moving = small_means() * np.random.default_rng(2).gamma(10, 0.1, size=(730, 1))  # phi is 0.1
     counts = np.random.default_rng(3).poisson(moving)
     rates = np.column_stack([small_means(), small_means().sum(axis=1)])
-    spread = learn_spread(
+    phi = learn_overdispersion(
         History.of(Series.exact(small_domain(), counts)),
         lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=200,
         horizons=(1,),
     )
-    np.testing.assert_allclose(spread.single[0, [0, -1]], 0.1, rtol=0.4)
+    np.testing.assert_allclose(phi.single[0, [0, -1]], 0.1, rtol=0.4)
 
 
 def test_known_noise_is_taken_away() -> None:
     series = noisy_series(unit=3.0)
     rates = np.column_stack([small_means(), small_means().sum(axis=1)])
     history = History.of(series)
-    spread = learn_spread(
+    phi = learn_overdispersion(
         history,
         lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=100,
         horizons=(1,),
     )
     # noise alone would be a phi of 3 x 45 / 4.5 squared, or 6.7, in the smallest place
-    assert (spread.single[0] < 0.3).all()
+    assert (phi.single[0] < 0.3).all()
 
 
 def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
-    spread = Spread(np.array([1.0]), np.zeros((1, 2)), np.zeros((1, 2)), drift=0.0, per_year=364)
+    phi = Overdispersion(np.array([1.0]), np.zeros((1, 2)), np.zeros((1, 2)), yearly=0.0, per_year=364)
     means, known = np.full((1, 4, 2), 5.0), np.full((1, 4, 2), 2.0)
     repeated = Expected.of(means, known=known, repeats=np.full((1, 4), 4.0))
     alone, shared = Expected.of(means, known=known), Expected.of(means, shared=known)
-    np.testing.assert_allclose(spread.law_of_sums(repeated, LEADS, NONE).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(spread.law_of_sums(shared, LEADS, NONE).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(spread.law_of_sums(alone, LEADS, NONE).variances, 20 + 4 * 2)
+    np.testing.assert_allclose(phi.sums(repeated, LEADS, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(phi.sums(shared, LEADS, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(phi.sums(alone, LEADS, NONE).variances, 20 + 4 * 2)
 
 
-def test_beyond_what_was_measured_the_spread_grows() -> None:
-    spread = Spread(np.array([1.0, 28.0]), np.full((2, 2), 0.1), np.full((2, 2), 0.1), drift=0.2, per_year=364)
-    law = spread.law(Expected.of(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
-    np.testing.assert_allclose(law.variances[0, 27], 10 + 0.1 * 100)
-    np.testing.assert_allclose(law.variances[0, 391], 10 + (0.1 + 0.04) * 100)
+def test_beyond_what_was_measured_the_phi_grows() -> None:
+    phi = Overdispersion(np.array([1.0, 28.0]), np.full((2, 2), 0.1), np.full((2, 2), 0.1), yearly=0.2, per_year=364)
+    found = phi.counts(Expected.of(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
+    np.testing.assert_allclose(found.variances[0, 27], 10 + 0.1 * 100)
+    np.testing.assert_allclose(found.variances[0, 391], 10 + (0.1 + 0.04) * 100)
 
 
-def test_after_a_gap_the_spread_is_larger_though_it_was_found_to_fall() -> None:
-    spread = Spread(np.array([1.0, 28.0]), np.array([[0.2], [0.1]]), np.zeros((2, 1)), drift=0.2, per_year=364)
-    law = spread.law(Expected.of(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
-    assert (law.variances[1] > law.variances[0]).all()
-    assert law.variances[1, 0, 0] == pytest.approx(10 + (0.2 + 0.04 / 4) * 100)
+def test_after_a_gap_the_phi_is_larger_though_it_was_found_to_fall() -> None:
+    phi = Overdispersion(np.array([1.0, 28.0]), np.array([[0.2], [0.1]]), np.zeros((2, 1)), yearly=0.2, per_year=364)
+    found = phi.counts(Expected.of(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
+    assert (found.variances[1] > found.variances[0]).all()
+    assert found.variances[1, 0, 0] == pytest.approx(10 + (0.2 + 0.04 / 4) * 100)
 
 
 def test_noise_does_not_make_a_level_negative() -> None:
@@ -91,7 +93,7 @@ def test_noise_does_not_make_a_level_negative() -> None:
 
 def test_a_series_survives_its_state() -> None:
     series = noisy_series()
-    again = series_of_state(series_state(series))
+    again = Series.from_dict(series.to_dict())
     assert again.domain == series.domain
     assert again.is_simulation
     np.testing.assert_array_equal(again.values, series.values)
@@ -110,10 +112,10 @@ def test_bins_counted_in_part_are_not_counted() -> None:
 def test_a_short_history_leaves_out_long_horizons(n_days: int) -> None:
     history = History.of(small_series(n_days=n_days))
     rates = np.tile(history.values.mean(axis=0), (n_days, 1))
-    spread = learn_spread(
+    phi = learn_overdispersion(
         history,
         lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=n_days - 20,
         horizons=(1, 7, 28),
     )
-    assert spread.horizons.tolist() == [1.0, 7.0]
+    assert phi.horizons.tolist() == [1.0, 7.0]

@@ -13,7 +13,7 @@ import pytest
 from small_series import PLACES, small_counts
 from tacit.errors import DataError, MissingColumn, SettingError
 from tacit.forecast.baselines import WeekdayMean
-from tacit.forecast.frames import frame_of, levels_of, series_of_frame
+from tacit.forecast.tables import frame_of, levels_of, series_of_frame
 
 
 def table(counts=None, **extra):
