@@ -439,7 +439,7 @@ FAULTS: tuple[Fault, ...] = (
         "tests/mechanisms/local/test_hadamard.py",
     ),
     Fault(
-        "a hashed report's coin is heads where its first digits are open",
+        "a hashed report's coin is heads where its first digits do not decide",
         "tacit.mechanisms.local.hashing._coins",
         _ties_are_heads,
         by.driven_words_of("binary hashing"),
@@ -654,7 +654,7 @@ FAULTS: tuple[Fault, ...] = (
         ALONE,
     ),
     Fault(
-        "noise is drawn anew when a release is asked for again",
+        "other noise is drawn when a release is asked for again",
         "tacit.privacy.spend.SimulatedNoise.draw",
         _fresh_words,
         by.independent,
