@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tacit._base import kernels as _kernels
-from tacit._base.kernels import inversion_plain
-from tacit.audit.testing.words import ListedWords
+from tacit._base.kernels import draws_plain
+from tacit.audit.testing.randomizers import ListedWords
 from tacit.randomness.inversion import DIGITS, Inversion
 
 Between = tuple[Fraction, Fraction]
@@ -62,7 +62,7 @@ def assert_inverts(inversion: Inversion, cumulative: Sequence[Between]) -> None:
 def drawn(inversion: Inversion, words: list[int], *, spare: Sequence[int] = (), all_used: bool = False) -> int:
     """What a word gives with compiled and with plain kernels, which must be the same."""
     values = []
-    for kind in (inversion_plain, compiled_if_there()):
+    for kind in (draws_plain, compiled_if_there()):
         out, source = np.empty(len(words), np.int64), ListedWords(spare)
         inversion.draw(np.array(words, np.uint64), out, kind, source)
         assert not (all_used and source.n_left)
@@ -73,7 +73,7 @@ def drawn(inversion: Inversion, words: list[int], *, spare: Sequence[int] = (), 
 
 def compiled_if_there() -> _kernels.InversionKernels:
     if _kernels.available():
-        from tacit._base.kernels import inversion
+        from tacit._base.kernels import draws
 
-        return inversion
-    return inversion_plain
+        return draws
+    return draws_plain

@@ -20,8 +20,8 @@ from tacit.audit import (
     is_reachable,
     noise_rank,
 )
+from tacit.audit.claims import Verdict
 from tacit.audit.curators import answers_of_counter, answers_of_plan
-from tacit.audit.verdicts import Verdict
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.mechanisms.central.table import central_plan_for

@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tacit.audit.commands import Command
-from tacit.audit.plug_ins import guarded, is_local_randomizer, one_by_one, plug_in_named
+from tacit.audit.plug_ins import Command, guarded, is_local_randomizer, one_by_one, plug_in_named
 from tacit.errors import SettingError
 from tacit.mechanisms.registry import MECHANISMS
 

@@ -19,8 +19,8 @@ from tacit.audit import (
     audit_reports_function,
     audit_shared_coins,
 )
+from tacit.audit.claims import Verdict
 from tacit.audit.curators import releases_of_plan, runs_of_counter
-from tacit.audit.verdicts import Verdict
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.central.tree import NoisyTree

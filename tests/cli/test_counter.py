@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tacit.domain import Domain
-from tacit.mechanisms.continual import CounterFiles, files, starting, state_file
+from tacit.mechanisms.continual import CounterFiles, files, state_file
 from tacit.mechanisms.continual.counter import Counter
-from tacit.mechanisms.continual.history_file import head_of, read_history
+from tacit.mechanisms.continual.history import head_of, read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -301,7 +301,7 @@ class Killed(BaseException):
 
 
 STEPS = [
-    (starting.Counter, "start"),
+    (files.Counter, "start"),
     (CounterFiles, "create"),
     (files, "write_state"),
     (state_file, "write_whole"),

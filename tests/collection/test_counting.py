@@ -17,7 +17,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.events import BadRowSummary, EventColumns, ReadOptions, Reason, open_events
 from tacit.events import counts as counts_module
-from tacit.mechanisms.central.mechanism import check_counts
+from tacit.mechanisms.central.tree import check_counts
 from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger, Randomization
 from tacit.privacy.unit import Unit

@@ -33,7 +33,7 @@ from tacit.events.places import Polygons
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.model_files import _checksum as model_checksum
-from tacit.mechanisms.continual.history_file import first_check, read_history
+from tacit.mechanisms.continual.history import first_check, read_history
 from tacit.mechanisms.continual.state_file import read_state
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor

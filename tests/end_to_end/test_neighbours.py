@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from small_worlds import days_and_places
 from tacit.domain import Domain
 from tacit.mechanisms.central.table import central_plan_for
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.registry import plan_for
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost

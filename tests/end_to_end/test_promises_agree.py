@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.counts.tally import Tally
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tacit.counts.fuse import fuse
+from tacit.counts.estimate import fuse
 from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.counts.provenance import Provenance
 from tacit.counts.tree_least_squares import TreeFusion

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.tallying import estimate_tally
-from tacit.counts.estimate import Estimate
-from tacit.counts.fuse import fuse
+from tacit.counts.estimate import Estimate, fuse
 from tacit.counts.noise import LinearMap
 from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.counts.provenance import Provenance

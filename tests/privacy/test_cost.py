@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
-from tacit.privacy.zcdp import epsilon_of_rho, largest_rho, rho_of_epsilon
+from tacit.privacy.epsilon import epsilon_of_rho, largest_rho, rho_of_epsilon
 
 parts = st.floats(0, 1000, allow_subnormal=False)
 costs = st.builds(Cost, parts, parts)

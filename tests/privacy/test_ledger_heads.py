@@ -14,7 +14,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError
 from tacit.mechanisms.central.table import central_plan_for
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between
 from tacit.errors import SettingError
-from tacit.randomness.enclosures import coarser, exact_positive, exp_minus, product, quotient
+from tacit.randomness.inversion import coarser, exact_positive, exp_minus, product, quotient
 
 exponents = st.one_of(
     st.fractions(0, 60, max_denominator=10**6),

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between, rounded
 from exact_inversion import Between, assert_inverts, compiled_if_there, digits_of, kernels
-from tacit._base.kernels import inversion_plain
+from tacit._base.kernels import draws_plain
 from tacit.audit.testing import assert_frequencies
-from tacit.audit.testing.words import ListedWords, RecordedWords
+from tacit.audit.testing.randomizers import ListedWords, RecordedWords
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_gaussian, gaussian, gaussian_variance
 from tacit.randomness.gaussian import CHUNK, LARGEST_TABLED_VARIANCE, LARGEST_VARIANCE, _blocked, _tabled
@@ -113,7 +113,7 @@ def lower_bound(factors: np.ndarray, exponent: int) -> int:
 def placed(sampler: gaussian._Blocked, x: int, y: int, coins: list[int], sign: int = 0) -> list[str]:
     """What the coins say of a proposal, with compiled and with plain kernels."""
     said = []
-    for kind in (inversion_plain, compiled_if_there()):
+    for kind in (draws_plain, compiled_if_there()):
         signs, places = np.full(len(coins), 8 + sign, np.uint64), np.full(len(coins), y, np.uint64)
         places = places << np.uint64(64 - sampler.n_low_bits) | np.uint64(5)
         values, rejected, is_open = np.full(len(coins), x), np.empty(len(coins), bool), np.empty(len(coins), bool)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact_inversion import assert_inverts, compiled_if_there, drawn
-from tacit._base.kernels import inversion_plain
-from tacit.audit.testing.words import ListedWords
+from tacit._base.kernels import draws_plain
+from tacit.audit.testing.randomizers import ListedWords
 from tacit.randomness import SeededRandomness
 from tacit.randomness.inversion import DIGITS, Inversion, settle
 
@@ -40,7 +40,7 @@ def test_every_distribution_on_few_values_is_met_exactly(cumulative):
     assert len(inversion.thresholds) == len(cumulative) + 1
 
 
-@pytest.mark.parametrize("kernels", [inversion_plain, compiled_if_there()])
+@pytest.mark.parametrize("kernels", [draws_plain, compiled_if_there()])
 def test_probabilities_of_few_binary_digits_are_met_by_listing_all_words(kernels):
     # 2**12 words stand for all: thresholds end after at most 11 digits, and the last bit takes no part
     shares = [Fraction(1, 4), Fraction(3, 4), Fraction(7, 8), Fraction(2047, 2048)]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import counter_worlds
 from small_worlds import simulated_estimate
-from tacit._base.csv_cells import as_it_was, harmless
+from tacit._base.files import as_it_was, harmless
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.tables import write_forecast
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows
 

@@ -8,17 +8,24 @@ Start with :func:`audit_plan` for our own mechanisms, :func:`audit_randomizer` f
 and :func:`audit_answers` for any function from counts to published answers.
 """
 
-from tacit.audit.answers import audit_answers, audit_many, audit_reconstruction, audit_repeats
-from tacit.audit.averaging import averaged, is_redrawn, share_identified
+from tacit.audit.answers import (
+    audit_answers,
+    audit_many,
+    audit_reconstruction,
+    audit_repeats,
+    averaged,
+    is_redrawn,
+    share_identified,
+)
 from tacit.audit.batches import audit_shared_coins
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
-from tacit.audit.claims import Claim
-from tacit.audit.commands import Command
+from tacit.audit.claims import Audit, Claim, Verdict
 from tacit.audit.dependence import audit_dependence, noise_rank
 from tacit.audit.floating_point import audit_floating_point, is_reachable
 from tacit.audit.games import Contest, View, play_game
 from tacit.audit.memoized import audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
+from tacit.audit.plug_ins import Command
 from tacit.audit.randomizers import audit_mechanism, audit_randomizer, audit_repeating_noise, audit_reports_of
 from tacit.audit.reconstruction import (
     Reconstruction,
@@ -36,7 +43,6 @@ from tacit.audit.suites import (
     audit_plan,
     audit_reports_function,
 )
-from tacit.audit.verdicts import Audit, Verdict
 
 __all__ = [
     "AUDITS",

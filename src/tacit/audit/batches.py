@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game, tossed
-from tacit.audit.pairs import pairs_of
-from tacit.audit.randomizers import Randomize, report_tables
+from tacit.audit.randomizers import Randomize, pairs_of, report_tables
 from tacit.audit.rules import Observed, best_rule
 from tacit.audit.supports import has_supports, outcomes
-from tacit.audit.verdicts import Audit
 from tacit.audit.views import views_of
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness

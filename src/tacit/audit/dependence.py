@@ -20,10 +20,9 @@ from numpy.typing import ArrayLike
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.answers import BuildMany, neighbors, start_of
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import Progress, play_game
 from tacit.audit.reconstruction import noiseless_combinations
-from tacit.audit.verdicts import Audit
 from tacit.audit.views import as_numbers, by_quantiles, finite, gap_order, mean_gaps
 from tacit.randomness import Randomness
 

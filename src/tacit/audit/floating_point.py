@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.answers import BuildMany, neighbors
+from tacit.audit.claims import Audit
 from tacit.audit.games import Progress, View, play_game
-from tacit.audit.verdicts import Audit
 from tacit.audit.views import as_numbers, gap_order, tells_most
 from tacit.randomness import Randomness
 

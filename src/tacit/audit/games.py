@@ -20,9 +20,8 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_share
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.rules import Candidate, Observed, Rule, View, best_rule
-from tacit.audit.verdicts import Audit
 from tacit.randomness import Randomness, SecureRandomness
 
 __all__ = ["BoolArray", "Contest", "FloatArray", "IntArray", "Progress", "View", "play_game", "tossed"]

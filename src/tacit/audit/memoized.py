@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, IntArray
 from tacit._base.validation import check_at_least
+from tacit.audit.claims import Audit
 from tacit.audit.games import Contest, Progress, View, play_game
-from tacit.audit.pairs import pairs_of
+from tacit.audit.randomizers import pairs_of
 from tacit.audit.supports import n_set, telling_bits
-from tacit.audit.verdicts import Audit
 from tacit.audit.views import Discriminant, Wholes, by_quantiles
 from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor

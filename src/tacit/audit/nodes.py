@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.answers import DEFAULT_COUNT, BuildMany
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import Contest, Progress, play_game, tossed
-from tacit.audit.verdicts import Audit
 from tacit.randomness import Randomness, SecureRandomness
 
 _STEPS: Final = 128

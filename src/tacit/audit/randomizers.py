@@ -1,9 +1,13 @@
-"""Audits of what devices run: a randomizer of ours or a plug-in, any function, any command, or reports in files."""
+"""Audits of what devices run: a randomizer of ours or a plug-in, any function, any command, or reports in files.
+
+Some pairs of values give away more than others, and nobody says which: the likely ones are looked for first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -11,16 +15,73 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray
 from tacit._base.validation import check_at_least, check_share
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game
-from tacit.audit.pairs import likely_pairs, pairs_of
 from tacit.audit.report_tables import ReportTables
+from tacit.audit.rules import best_rule
 from tacit.audit.supports import Supports, has_supports
-from tacit.audit.verdicts import Audit
 from tacit.audit.views import Fields, Wholes, views_of
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
+
+MOST_PAIRS: Final = 24
+_MOST_VALUES: Final = 24
+_SHARE: Final = 0.06
+_MOST_EACH: Final = 2_000
+_FEWEST_EACH: Final = 40
+_KEPT: Final = 8
+
+
+def pairs_of(n_values: int) -> list[tuple[int, int]]:
+    """Pairs of values to tell apart: the farthest first, then neighbours, so that every value has its turn.
+
+    >>> pairs_of(4)
+    [(0, 3), (0, 1), (1, 2), (2, 3)]
+    >>> len(pairs_of(1000))
+    24
+    """
+    firsts = np.unique(np.linspace(0, n_values - 2, min(n_values - 1, MOST_PAIRS - 1)).astype(int)).tolist()
+    pairs = [(0, n_values - 1), *((first, first + 1) for first in firsts)]
+    return list(dict.fromkeys(pairs))
+
+
+def likely_pairs(
+    n_values: int,
+    reports_of: Callable[[NDArray[np.int64]], NDArray[Any]],
+    views: Sequence[View],
+    *,
+    claim: Claim,
+    n_runs: int,
+    confidence: float,
+) -> tuple[list[tuple[int, int]], int]:
+    """The pairs that promise most of all there are among up to 24 values, and how many runs were spent on that.
+
+    Every value is run on its own, so that 17 values tell of 136 pairs: two values may be far from each other while
+    neither is far from a third. ``reports_of`` takes numbers of values.
+    """
+    every = list(combinations(range(n_values), 2))
+    if len(every) <= MOST_PAIRS:
+        return [*pairs_of(n_values), *(pair for pair in every if pair not in pairs_of(n_values))], 0
+    some = np.unique(np.linspace(0, n_values - 1, min(n_values, _MOST_VALUES)).astype(np.int64))
+    n_each = min(_MOST_EACH, int(_SHARE * n_runs) // some.size) // 2 * 2
+    if n_each < _FEWEST_EACH:
+        return pairs_of(n_values), 0
+    reports = reports_of(np.repeat(some, n_each)).reshape(some.size, n_each, -1)
+    coins = np.repeat([False, True], n_each // 2)
+
+    def worth(one: int, other: int) -> float:
+        learned, judged = (np.concatenate([reports[one, half::2], reports[other, half::2]]) for half in (0, 1))
+        best = best_rule(
+            views, (learned, coins), (judged, coins), claim=claim, group=1, n_runs=n_runs, error=1 - confidence
+        )
+        return best.worth
+
+    order = sorted(combinations(range(some.size), 2), key=lambda pair: -worth(*pair))
+    best = [(int(some[one]), int(some[other])) for one, other in order[:_KEPT]]
+    others = [] if some.size == n_values else pairs_of(n_values)  # values that had no turn
+    return list(dict.fromkeys([*best, *others]))[:MOST_PAIRS], some.size * n_each
+
 
 Randomize = Callable[[NDArray[Any]], Any]
 """Takes true values, gives as many reports: an array with a row for each, or a list of words."""

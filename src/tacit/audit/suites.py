@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.audit.answers import Build, BuildMany, audit_many, audit_reconstruction, audit_repeats, many_of, start_of
 from tacit.audit.batches import DEFAULT_BATCH, audit_shared_coins
-from tacit.audit.claims import Claim
+from tacit.audit.claims import Audit, Claim
 from tacit.audit.curators import (
     CuratedAnswers,
     answers_of_counter,
@@ -27,7 +27,6 @@ from tacit.audit.games import FEWEST_RUNS, Progress
 from tacit.audit.memoized import audit_memo, audit_repeated_reports
 from tacit.audit.nodes import MeasuredNodes, audit_nodes
 from tacit.audit.randomizers import DEFAULT_REPORTS, Randomize, audit_mechanism, audit_randomizer, audit_repeating_noise
-from tacit.audit.verdicts import Audit
 from tacit.errors import SettingError
 from tacit.mechanisms.continual.stream import Stream
 from tacit.mechanisms.local.memoized import LongitudinalRappor

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from tacit.audit.commands import Command
+from tacit.audit.claims import Audit
 from tacit.audit.games import Progress
-from tacit.audit.plug_ins import guarded, is_local_randomizer, one_by_one, plug_in_named
+from tacit.audit.plug_ins import Command, guarded, is_local_randomizer, one_by_one, plug_in_named
 from tacit.audit.randomizers import audit_reports_of, from_files
 from tacit.audit.suites import (
     AUDITS,
@@ -24,13 +24,12 @@ from tacit.audit.suites import (
     audit_plan,
     audit_reports_function,
 )
-from tacit.audit.verdicts import Audit
 from tacit.cli import console
 from tacit.cli.options import seed_or_none, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.wire import ReportFile
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness

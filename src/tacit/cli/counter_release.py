@@ -14,7 +14,7 @@ from tacit.cli.release import say_rules
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
 from tacit.mechanisms.continual.files import default_history
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.continual.recording import release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named

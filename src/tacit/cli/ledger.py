@@ -16,7 +16,7 @@ from tacit.cli.remedies import in_shell
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.continual.state_file import read_state
 from tacit.pages import make_statement_page
 from tacit.privacy.cost import Cost

@@ -13,7 +13,7 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.events import BadRowSummary, DayDigest, Events, TableNotes
 from tacit.events.reader import Progress
-from tacit.mechanisms.central.mechanism import LARGEST_TOTAL
+from tacit.mechanisms.central.tree import LARGEST_TOTAL
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 

@@ -15,8 +15,7 @@ from tacit.domain import Domain
 from tacit.errors import PlanMismatch, Remedy, SettingError
 from tacit.events import DayDigest, EventCounts, Events
 from tacit.events.reader import Progress
-from tacit.mechanisms.central.paying import pay, price
-from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.central.table import central_mechanism_of, pay, price
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget

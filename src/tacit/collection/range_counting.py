@@ -29,9 +29,8 @@ from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
-from tacit.mechanisms.central.mechanism import LARGEST_TOTAL
-from tacit.mechanisms.central.paying import pay
-from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
+from tacit.mechanisms.central.tree import LARGEST_TOTAL
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for

@@ -9,8 +9,7 @@ from typing import Any, Final
 from tacit._base.fields import number, text, truth
 from tacit.errors import PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.heads import heads_from_dict, heads_to_dict
+from tacit.privacy.guarantee import Guarantee, heads_from_dict, heads_to_dict
 
 MOST_EPSILON: Final = 500.0
 

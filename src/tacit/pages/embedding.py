@@ -12,8 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from tacit._base.csv_cells import harmless
 from tacit._base.extras import require
+from tacit._base.files import harmless
 
 # inside <script>, "<" could end the element or begin a comment that hides its end; the two separators end a line in
 # older JavaScript

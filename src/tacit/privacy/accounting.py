@@ -17,12 +17,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tacit._base.extras import require
+from tacit._base.rounding import DIGITS, float_above
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.errors import MissingExtra, SettingError
 from tacit.privacy.cost import Cost, check_delta, check_rho
-from tacit.privacy.directed import DIGITS, float_above
-from tacit.privacy.epsilon import check_epsilon
-from tacit.privacy.zcdp import epsilon_of_rho
+from tacit.privacy.epsilon import check_epsilon, epsilon_of_rho
 
 KINDS: Final = ("pure", "zcdp", "discrete laplace", "discrete gaussian")
 _GRID: Final = 1e-4  # of the privacy losses in dp-accounting, which rounds them up

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from tacit._base.rounding import epsilon_at_most
+from tacit._base.rounding import epsilon_at_most, float_above, float_below, rounded_down
 from tacit.errors import SettingError
 from tacit.privacy.cost import SMALLEST_RHO, Cost, check_delta, check_rho
-from tacit.privacy.directed import float_above, float_below, rounded_down
-from tacit.privacy.epsilon import SMALLEST_EPSILON, check_epsilon
-from tacit.privacy.zcdp import epsilon_of_rho, largest_rho
+from tacit.privacy.epsilon import SMALLEST_EPSILON, check_epsilon, epsilon_of_rho, largest_rho
 
 # A decimal that a person writes lies within 2**-53 of its float. Sums are exact, so that this much room lets ten
 # releases of 0.1 fit a budget of 1, and no more than ten.

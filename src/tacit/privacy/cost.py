@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit._base.rounding import epsilon_at_most
+from tacit._base.rounding import epsilon_at_most, float_above
 from tacit._base.validation import check_share
 from tacit.errors import FormatError, SettingError
-from tacit.privacy.directed import float_above
-from tacit.privacy.epsilon import LARGEST_EPSILON, SMALLEST_EPSILON, check_epsilon
-from tacit.privacy.zcdp import epsilon_of_rho, largest_rho, rho_of_epsilon
+from tacit.privacy.epsilon import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    check_epsilon,
+    epsilon_of_rho,
+    largest_rho,
+    rho_of_epsilon,
+)
 
 SMALLEST_RHO: Final = SMALLEST_EPSILON**2 / 2
 LARGEST_RHO: Final = LARGEST_EPSILON**2 / 2

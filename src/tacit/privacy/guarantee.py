@@ -19,6 +19,7 @@ The theorem and its proof stand in ``docs/proofs/composition.md``.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,10 +27,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-from tacit._base.rounding import epsilon_at_most
+from tacit._base.rounding import epsilon_at_most, float_above
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
-from tacit.privacy.directed import float_above
 from tacit.privacy.unit import Unit
 
 COORDINATES: Final = ("time", "place")
@@ -261,3 +261,20 @@ def _largest(costs: Iterable[Cost | None]) -> Cost | None:
 def _common(entries: Iterable[Guarantee]) -> tuple[str, ...]:
     found = [set(entry.hidden) for entry in entries]
     return tuple(name for name in COORDINATES if all(name in hidden for hidden in found))
+
+
+_NAME: Final = "ledger_heads"
+_FORM: Final = re.compile("[0-9a-f]{32}")  # as ledger.chain.head_of writes them
+
+
+def heads_to_dict(heads: tuple[str, ...]) -> dict[str, Any]:
+    """The part of a document that holds heads; empty without any, so that its checksum stays what it was."""
+    return {_NAME: list(heads)} if heads else {}
+
+
+def heads_from_dict(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """The heads in a document, or a TypeError for what are none."""
+    heads = content.get(_NAME, [])
+    if not isinstance(heads, list) or not all(isinstance(head, str) and _FORM.fullmatch(head) for head in heads):
+        raise TypeError(_NAME)
+    return tuple(sorted(set(heads)))

@@ -14,7 +14,7 @@ Beyond, a magnitude is :math:`2^s x + y`, proposed and then accepted or not:
 The product of both is :math:`e^{-(2^s x + y)^2/(2v)}`. Since a block has at most a 32nd of the standard deviation, one
 or two proposals in a hundred are rejected. A 64-bit word is heads where it is below :math:`2^{64} e^{-a/(2v)}`;
 that number is known from tables, a factor for each group of binary digits of a, up to an error of a few units, and
-words that lie within the error are decided by enclosing the real number (``tacit.randomness.enclosures``).
+words that lie within the error are decided by enclosing the real number (``tacit.randomness.inversion``).
 
 Every proposal takes the same number of words (one, or three) and of steps, and how many proposals are rejected is
 independent of the value accepted. Only where digits do not decide, with probability below 2**-52 for each z, does the
@@ -40,8 +40,16 @@ from numpy.typing import NDArray
 from tacit._base.kernels import InversionKernels, inversion_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
-from tacit.randomness.enclosures import Enclosure, coarser, exact_positive, exp_minus, product, quotient
-from tacit.randomness.inversion import Inversion, settle
+from tacit.randomness.inversion import (
+    Enclosure,
+    Inversion,
+    coarser,
+    exact_positive,
+    exp_minus,
+    product,
+    quotient,
+    settle,
+)
 from tacit.randomness.source import Randomness
 
 LARGEST_VARIANCE: Final = 1 << 50

@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels import InversionKernels, inversion_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
-from tacit.randomness.enclosures import Enclosure, coarser, exact_positive, exp_minus, product, quotient
-from tacit.randomness.inversion import Inversion
+from tacit.randomness.inversion import Enclosure, Inversion, coarser, exact_positive, exp_minus, product, quotient
 from tacit.randomness.source import Randomness
 
 SMALLEST_RATE: Final = Fraction(1, 1 << 40)

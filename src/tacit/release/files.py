@@ -19,10 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.csv_cells import as_it_was, harmless
 from tacit._base.extras import require
 from tacit._base.fields import number, numbers, text, texts, whole
-from tacit._base.files import write_whole
+from tacit._base.files import as_it_was, harmless, write_whole
 from tacit._base.limits import MOST_CELLS, MOST_REPORTS
 from tacit._base.packing import pack_array
 from tacit._base.reading import check_regular, claim, parse_json, reading

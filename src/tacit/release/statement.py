@@ -11,9 +11,9 @@ from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
+from tacit.privacy.epsilon import largest_rho
 from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
 from tacit.privacy.unit import Unit
-from tacit.privacy.zcdp import largest_rho
 from tacit.release.central_words import central_paragraphs
 from tacit.release.local_words import local_paragraphs
 from tacit.release.rules import NO_RULES, Rules

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
-from tacit._base.csv_cells import harmless
 from tacit._base.extras import require
-from tacit._base.files import write_whole
+from tacit._base.files import harmless, write_whole
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.domain import PlaceAxis

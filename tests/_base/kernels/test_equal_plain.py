@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
-from tacit._base.kernels import coins_plain, unary_plain
+from tacit._base.kernels import draws_plain, unary_plain
 
 pytest.importorskip("numba")
 
-from tacit._base.kernels import coins, unary
+from tacit._base.kernels import draws, unary
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 100_003)
 CELLS = (2, 3, 8, 9, 16, 17, 31, 57, 58, 64, 65, 100, 1024, 1030, 4096)
@@ -37,7 +37,7 @@ def size_of(n: int, n_cells: int) -> int:
 def test_sliced_digits_are_equal(n_words: int, digits: list[int], last_lanes: int) -> None:
     words = random_words(n_words * len(digits), seed=n_words)
     outcomes = []
-    for kernels in (coins, coins_plain):
+    for kernels in (draws, draws_plain):
         heads, undecided = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
         n_open = kernels.slice_digits(words, np.array(digits, np.uint8), np.uint64(last_lanes), heads, undecided)
         assert n_open == sum(word.bit_count() for word in undecided.tolist())
@@ -61,7 +61,7 @@ def test_dealt_coins_are_equal(n_words: int, n_digits: int) -> None:
     n_open = sum(word.bit_count() for word in undecided.tolist())
     dealt = random_words((n_open + 63) // 64 + 2, 5)
     outcomes = []
-    for kernels in (coins, coins_plain):
+    for kernels in (draws, draws_plain):
         heads = start.copy()
         kernels.deal(undecided, dealt, heads)
         outcomes.append(heads.tobytes())
@@ -71,7 +71,7 @@ def test_dealt_coins_are_equal(n_words: int, n_digits: int) -> None:
 def test_plain_coins_are_dealt_one_by_one_in_order() -> None:
     undecided, dealt = random_lanes(100, 2), random_words(102, 6)
     heads, taken = np.zeros(100, np.uint64), 0
-    coins_plain.deal(undecided, dealt, heads)
+    draws_plain.deal(undecided, dealt, heads)
     for won, lanes in zip(heads.tolist(), undecided.tolist(), strict=True):
         for lane in range(64):
             coin = 0
@@ -85,10 +85,10 @@ def test_plain_coins_are_dealt_one_by_one_in_order() -> None:
 def test_bits_are_deposited_alike_by_the_table_and_by_the_kernel_that_serves(n_digits: int) -> None:
     # the table is what serves on a processor without the instruction
     lanes, bits = random_lanes(300, n_digits), random_words(300, 7)
-    by_table = [int(coins.deposited_by_table(*pair)) for pair in zip(bits, lanes, strict=True)]
+    by_table = [int(draws.deposited_by_table(*pair)) for pair in zip(bits, lanes, strict=True)]
     for deposited, each_bits, each_lanes in zip(by_table, bits, lanes, strict=True):
         heads = np.zeros(1, np.uint64)
-        coins.deal(np.array([each_lanes]), np.array([each_bits, 0, 0], np.uint64), heads)
+        draws.deal(np.array([each_lanes]), np.array([each_bits, 0, 0], np.uint64), heads)
         assert int(heads[0]) == deposited
 
 
@@ -164,8 +164,8 @@ def test_counts_by_bin_are_equal(n_cells: int) -> None:
 
 def test_the_size_of_a_call_alone_chooses_its_kernels() -> None:
     for _ in range(2):  # whatever was asked before
-        assert _kernels.coin_kernels(_kernels.WORTH_LOADING) is coins
-        assert _kernels.coin_kernels(_kernels.WORTH_LOADING - 1) is coins_plain
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING) is draws
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING - 1) is draws_plain
         assert _kernels.unary_kernels(_kernels.WORTH_LOADING) is unary
         assert _kernels.unary_kernels(_kernels.WORTH_LOADING - 1) is unary_plain
 
@@ -181,7 +181,7 @@ def test_a_full_block_of_reports_is_compiled() -> None:
 
 def test_without_numba_plain_kernels_serve_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_kernels, "available", lambda: False)
-    assert _kernels.coin_kernels(1 << 40) is coins_plain
+    assert _kernels.coin_kernels(1 << 40) is draws_plain
     assert _kernels.unary_kernels(1 << 40) is unary_plain
 
 

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
-from tacit._base.kernels import integers_plain, response_plain, subset_plain
+from tacit._base.kernels import draws_plain, response_plain
 
 pytest.importorskip("numba")
 
-from tacit._base.kernels import integers, response, subset
+from tacit._base.kernels import draws, response
 
 SIZES = (0, 1, 63, 64, 65, 1000)
 
@@ -29,7 +29,7 @@ def test_scaled_lanes_are_equal(lane, n, period):
     limits = rng.integers(1, 4096, period, dtype=lane, endpoint=True)
     surplus = rng.integers(0, 1 << 14, period, dtype=lane)  # larger than any true one, so that many are rejected
     outcomes = []
-    for kernels in (integers, integers_plain):
+    for kernels in (draws, draws_plain):
         values = np.empty(n, lane)
         outcomes.append((kernels.scale(lanes, limits, surplus, values).tolist(), values.tolist()))
     assert outcomes[0] == outcomes[1]
@@ -81,7 +81,7 @@ def test_written_subsets_are_equal(n_cells, size, n):
     drawn = rng.integers(0, np.arange(n_cells - size, n_cells), (n, size)).astype(np.uint16)
     coins = random_words(-(-n // 64), seed=n)
     outcomes = []
-    for kernels in (subset, subset_plain):
+    for kernels in (response, response_plain):
         out = np.full((n, -(-n_cells // 8)), 0xAA, np.uint8)
         kernels.write_subsets(cells, n_cells, drawn, coins, out)
         outcomes.append(out.tobytes())
@@ -93,23 +93,23 @@ def test_written_subsets_are_equal(n_cells, size, n):
 def test_wrong_subsets_are_counted_alike(n_cells):
     rows = np.random.default_rng(n_cells).integers(0, 256, (10_000, -(-n_cells // 8)), dtype=np.uint8)
     for size in (1, n_cells // 2, n_cells - 1):
-        wrong = subset_plain.count_wrong(rows, n_cells, size)
-        assert subset.count_wrong(rows, n_cells, size) == wrong
+        wrong = response_plain.count_wrong(rows, n_cells, size)
+        assert response.count_wrong(rows, n_cells, size) == wrong
         assert wrong > 0
 
 
 def test_wrong_subsets_are_those_of_another_size_or_beyond_the_cells():
     rows = np.array([[0b0101], [0b0111], [0b0001], [0b1001], [0b1111]], np.uint8)
-    for kernels in (subset, subset_plain):
+    for kernels in (response, response_plain):
         assert [kernels.count_wrong(row[None], 3, 2) for row in rows] == [0, 1, 1, 1, 1]
         assert kernels.count_wrong(rows, 3, 2) == 4
 
 
 def test_the_size_of_a_call_alone_chooses_its_kernels():
     for choose, plain, compiled in (
-        (_kernels.integer_kernels, integers_plain, integers),
+        (_kernels.integer_kernels, draws_plain, draws),
         (_kernels.response_kernels, response_plain, response),
-        (_kernels.subset_kernels, subset_plain, subset),
+        (_kernels.subset_kernels, response_plain, response),
     ):
         assert choose(_kernels.WORTH_LOADING) is compiled
         assert choose(1) is plain

@@ -12,7 +12,7 @@ from stream_matrices import factors
 from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
 from tacit.counts.noise import FactorizationNoise, Grouping, errors_of_questions, intervals_of_questions
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.continual.engine import engine_of
+from tacit.mechanisms.continual.engines import engine_of
 from tacit.mechanisms.continual.node_noise import NodeDraws
 from tacit.mechanisms.continual.tuning import tune
 from tacit.privacy.cost import Cost

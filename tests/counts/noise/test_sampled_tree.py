@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tacit.counts.fuse import LEAST_SQUARES
+from tacit.counts.estimate import LEAST_SQUARES
 from tacit.counts.noise import LinearMap, SampledTreeNoise, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.sampled_tree import FEW_REPORTS, MOST_LISTED
 from tacit.counts.provenance import Provenance

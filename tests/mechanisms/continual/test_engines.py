@@ -9,10 +9,10 @@ import pytest
 
 from statistical import assert_variance
 from stream_matrices import factors
-from tacit._base.kernels import buffers_plain
+from tacit._base.kernels import draws_plain
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, KaryTree, NestedTree, RefinedTree, SmoothTree
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.engine import engine_of
+from tacit.mechanisms.continual.engines import engine_of
 from tacit.mechanisms.continual.node_noise import NodeDraws
 from tacit.mechanisms.continual.tuning import tune
 from tacit.privacy.cost import Cost
@@ -149,10 +149,10 @@ def drawn_noise(noise_model: BufferedRoot, left: np.ndarray) -> np.ndarray:
     drawn = np.empty_like(left)
     for t, row in enumerate(left):
         probe, kept = np.zeros((1, left.shape[1]), np.int64), buffers.copy()
-        buffers_plain.take_back(probe, kept, decays, decay_shifts, weights, weight_shifts, noise_model.guard_bits)
+        draws_plain.take_back(probe, kept, decays, decay_shifts, weights, weight_shifts, noise_model.guard_bits)
         drawn[t] = row - probe[0]
         again = drawn[t : t + 1].copy()
-        buffers_plain.take_back(again, buffers, decays, decay_shifts, weights, weight_shifts, noise_model.guard_bits)
+        draws_plain.take_back(again, buffers, decays, decay_shifts, weights, weight_shifts, noise_model.guard_bits)
         assert np.array_equal(again[0], row)
     return drawn
 

@@ -18,7 +18,7 @@ from counter_worlds import counter, counts, files
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.continual import CounterFiles, History
 from tacit.mechanisms.continual import state_file as state_files
-from tacit.mechanisms.continual.history_file import first_check, read_history
+from tacit.mechanisms.continual.history import first_check, read_history
 from tacit.mechanisms.continual.state_file import read_state
 from tacit.privacy.cost import Cost
 

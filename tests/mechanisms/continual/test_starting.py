@@ -16,7 +16,7 @@ from tacit.collection.range_counting import central_flat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
 from tacit.mechanisms.continual import Counter, CounterFiles, pick, start_counter
-from tacit.mechanisms.continual.history_file import read_history
+from tacit.mechanisms.continual.history import read_history
 from tacit.mechanisms.continual.recording import days_of_bins, days_of_counts, place_of
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger

@@ -9,8 +9,15 @@ from tacit.counts.noise.sampled_tree import error_of_differences, level_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
-from tacit.mechanisms.local.level_oracles import MOST_NAMED, short_oracle, subset_oracle
-from tacit.mechanisms.local.tree_design import best_shares, best_tree, mean_range_variance, range_energies
+from tacit.mechanisms.local.tree_design import (
+    MOST_NAMED,
+    best_shares,
+    best_tree,
+    mean_range_variance,
+    range_energies,
+    short_oracle,
+    subset_oracle,
+)
 
 
 def mean_over_all_ranges(tree, variances):

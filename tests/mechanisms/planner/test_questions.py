@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import SettingError
-from tacit.mechanisms.planner.questions import MOST_RANGES, Question, positions
+from tacit.mechanisms.planner.situation import MOST_RANGES, Question, positions
 
 KINDS = [Question("points"), Question("ranges"), Question("ranges", 3), Question("totals")]
 

@@ -1,6 +1,6 @@
 """Compiled loops: arrays in, arrays out, no checks, no randomness.
 
-Most sets of kernels stand twice: compiled by numba (``coins``, ``unary``) and in plain NumPy (``coins_plain``,
+Most sets of kernels stand twice: compiled by numba (``draws``, ``unary``) and in plain NumPy (``draws_plain``,
 ``unary_plain``). Integer kernels and those of trees write the same bytes either way; those of the likelihood differ in
 last digits. A device need not have numba, and one report is not worth the second that loading it takes. The size of
 a call alone decides which twin serves it, so that a release does not depend on what ran before in the process. The
@@ -83,17 +83,17 @@ class _Loader(Generic[_Kernels]):
 
 
 # A step of 16 bits is compiled from a block of 2**16 on.
-coin_kernels: Final = _Loader[CoinKernels]("coins", 1)  # a step: a coin
+coin_kernels: Final = _Loader[CoinKernels]("draws", 1)  # a step: a coin
 unary_kernels: Final = _Loader[UnaryKernels]("unary", 1)  # a bit of a row
-subset_kernels: Final = _Loader[SubsetKernels]("subset", 1)  # a bit of a row
+subset_kernels: Final = _Loader[SubsetKernels]("response", 1)  # a bit of a row
 likelihood_kernels: Final = _Loader[LikelihoodKernels]("likelihood", 1)  # a cell that a report may support
 hashing_kernels: Final = _Loader[HashingKernels]("hashing", 8)  # a bit written, or an addition when counting
 hadamard_kernels: Final = _Loader[HadamardKernels]("hadamard", 16)  # a column, or an addition of a transform
-integer_kernels: Final = _Loader[IntegerKernels]("integers", 16)  # an integer
+integer_kernels: Final = _Loader[IntegerKernels]("draws", 16)  # an integer
 response_kernels: Final = _Loader[ResponseKernels]("response", 16)  # a report
 tree_kernels: Final = _Loader[TreeKernels]("tree", 16)  # a range at one level of the tree
-inversion_kernels: Final = _Loader[InversionKernels]("inversion", 64)  # a draw: counters draw 2**14 at once
-buffer_kernels: Final = _Loader[BufferKernels]("buffers", 1 << 10)  # a bin: a thousand operations of Python
+inversion_kernels: Final = _Loader[InversionKernels]("draws", 64)  # a draw: counters draw 2**14 at once
+buffer_kernels: Final = _Loader[BufferKernels]("draws", 1 << 10)  # a bin: a thousand operations of Python
 
 
 def compiled_kernels(name: str) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class CoinKernels(Protocol):
-    """64 coins a word, tossed digit by digit; ``coins_plain`` says what each function does."""
+    """64 coins a word, tossed digit by digit; ``draws_plain`` says what each function does."""
 
     def slice_digits(
         self,
@@ -79,7 +79,7 @@ class HadamardKernels(Protocol):
 
 
 class IntegerKernels(Protocol):
-    """Integers below limits from lanes of random bits; ``integers_plain`` says what each function does."""
+    """Integers below limits from lanes of random bits; ``draws_plain`` says what each function does."""
 
     def scale(
         self, lanes: NDArray[Any], limits: NDArray[Any], surplus: NDArray[Any], values: NDArray[Any]
@@ -103,7 +103,7 @@ class ResponseKernels(Protocol):
 
 
 class SubsetKernels(Protocol):
-    """Reports that name several cells; ``subset_plain`` says what each function does."""
+    """Reports that name several cells; ``response_plain`` says what each function does."""
 
     def write_subsets(
         self,
@@ -167,7 +167,7 @@ class TreeKernels(Protocol):
 
 
 class InversionKernels(Protocol):
-    """Draws by cumulative probabilities, and what is made of them; ``inversion_plain`` says what each function does."""
+    """Draws by cumulative probabilities, and what is made of them; ``draws_plain`` says what each function does."""
 
     def invert(
         self,
@@ -197,7 +197,7 @@ class InversionKernels(Protocol):
 
 
 class BufferKernels(Protocol):
-    """The buffers of a factorized running total; ``buffers_plain`` says what the function does."""
+    """The buffers of a factorized running total; ``draws_plain`` says what the function does."""
 
     def take_back(
         self,

@@ -10,8 +10,10 @@ from tacit.audit.testing.contract import (
     check_randomizer,
     check_refusals,
 )
-from tacit.audit.testing.frequencies import assert_frequencies
 from tacit.audit.testing.randomizers import (
+    ListedWords,
+    RecordedWords,
+    assert_frequencies,
     check_channel,
     check_one_at_a_time,
     check_reports,
@@ -19,7 +21,6 @@ from tacit.audit.testing.randomizers import (
     check_thresholds,
     check_words,
 )
-from tacit.audit.testing.words import ListedWords, RecordedWords
 
 __all__ = [
     "ListedWords",

@@ -1,4 +1,7 @@
-"""Contract checks for local randomizers: of the channel, and of what is sampled from it."""
+"""Contract checks for local randomizers: of the channel, of what is sampled from it, and of the words it draws.
+
+Statistical assertions state how often they fail by bad luck.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,101 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.testing.frequencies import assert_frequencies
-from tacit.audit.testing.words import RecordedWords
+from tacit._base.validation import check_share
+from tacit.counts.exact_intervals import binomial_tails
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.privacy.epsilon import log_of_ratio
-from tacit.randomness import SeededRandomness
+from tacit.randomness import Randomness, SeededRandomness
+
+
+class RecordedWords:
+    """Passes words on from another source and remembers them.
+
+    >>> from tacit.randomness import SeededRandomness
+    >>> source = RecordedWords(SeededRandomness(7))
+    >>> source.words(2).tolist() == source.drawn
+    True
+    """
+
+    def __init__(self, source: Randomness) -> None:
+        self._source = source
+        self.drawn: list[int] = []
+
+    @property
+    def is_simulation(self) -> bool:
+        return True  # whoever has the record knows every word
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        out = np.empty(count, np.uint64)
+        self.fill(out)
+        return out
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        self._source.fill(out)
+        self.drawn.extend(out.ravel().tolist())
+
+
+class ListedWords:
+    """Gives the words of a list in their order, and fails when they are used up.
+
+    >>> ListedWords([5, 6, 7]).words(2).tolist()
+    [5, 6]
+    """
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self._words = np.array(words, np.uint64)
+        self._n_used = 0
+
+    @property
+    def is_simulation(self) -> bool:
+        return True
+
+    @property
+    def n_left(self) -> int:
+        return self._words.size - self._n_used
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        out = np.empty(count, np.uint64)
+        self.fill(out)
+        return out
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        assert out.size <= self.n_left, f"{out.size} words are asked for, and {self.n_left} are left"
+        out.reshape(-1)[:] = self._words[self._n_used : self._n_used + out.size]
+        self._n_used += out.size
+
+
+def assert_frequencies(
+    counts: Sequence[int] | NDArray[np.integer],
+    probabilities: Sequence[float | Fraction] | NDArray[np.float64],
+    *,
+    false_failure: float,
+) -> None:
+    """Assert that outcomes were drawn with these probabilities.
+
+    Each outcome's count is compared with its exact binomial tails at ``false_failure``, shared among all outcomes and
+    both sides, so that right draws fail with at most that probability, whatever the number of outcomes.
+
+    >>> assert_frequencies([505, 495], [0.5, 0.5], false_failure=1e-9)
+    >>> assert_frequencies([700, 300], [0.5, 0.5], false_failure=1e-9)
+    Traceback (most recent call last):
+    ...
+    AssertionError: outcome 0 came 700 times in 1000, expected 500.0: probability 8.8e-38 below 2.5e-10
+    """
+    check_share(false_failure=false_failure)
+    counts = np.asarray(counts)
+    n, share = int(counts.sum()), false_failure / (2 * len(counts))
+    for outcome, (count, chance) in enumerate(zip(counts.tolist(), probabilities, strict=True)):
+        if not 0 < chance < 1:
+            assert count == n * chance, f"outcome {outcome} came {count} times in {n}, expected {n * chance}"
+            continue
+        rarest = min(binomial_tails(count, n, float(chance)))
+        assert rarest >= share, (
+            f"outcome {outcome} came {count} times in {n}, expected {n * float(chance):.1f}: "
+            f"probability {rarest:.2g} below {share:.2g}"
+        )
+
 
 Rebuild = Callable[[Mapping[str, int]], LocalRandomizer]
 _MOST_CELLS_COMPARED = 32

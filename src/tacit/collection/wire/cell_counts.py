@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import DataError, PlanMismatch, SettingError
-from tacit.mechanisms.local.cells import checked_cells
+from tacit.mechanisms.local.randomizer import checked_cells
 
 Numbers = NDArray[np.int64]
 Cells = NDArray[np.integer[Any]]

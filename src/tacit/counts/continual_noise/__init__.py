@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tacit.counts.continual_noise.buffered import BufferedRoot
-from tacit.counts.continual_noise.epochs import Epochs
-from tacit.counts.continual_noise.exponentials import Exponentials
+from tacit.counts.continual_noise.buffered import BufferedRoot, Exponentials
 from tacit.counts.continual_noise.model import LONGEST, ContinualNoise, NodeNoise
 from tacit.counts.continual_noise.nested import KaryTree, NestedTree, SmoothTree
-from tacit.counts.continual_noise.refined import FusedTree, RefinedTree
+from tacit.counts.continual_noise.refined import Epochs, FusedTree, RefinedTree
 from tacit.errors import FormatError
 from tacit.privacy.cost import Cost
 

@@ -16,12 +16,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tacit.counts.oracle_distributions.distribution import SupportDistribution, TwoCoins
-from tacit.counts.oracle_distributions.hadamard import HadamardDistribution
-from tacit.counts.oracle_distributions.hashing import HashingDistribution
-from tacit.counts.oracle_distributions.longitudinal import LongitudinalDistribution
-from tacit.counts.oracle_distributions.response import ResponseDistribution
-from tacit.counts.oracle_distributions.subset import SubsetDistribution
-from tacit.counts.oracle_distributions.unary import UnaryDistribution
+from tacit.counts.oracle_distributions.hashing import HadamardDistribution, HashingDistribution
+from tacit.counts.oracle_distributions.response import ResponseDistribution, SubsetDistribution
+from tacit.counts.oracle_distributions.unary import LongitudinalDistribution, UnaryDistribution
 from tacit.errors import FormatError
 from tacit.randomness.bernoulli import COIN
 

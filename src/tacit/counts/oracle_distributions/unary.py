@@ -1,4 +1,4 @@
-"""Independent bits."""
+"""Distributions of independent bits: each through one coin, or through two coins in a row."""
 
 from __future__ import annotations
 
@@ -27,6 +27,46 @@ class UnaryDistribution(OracleDistribution):
     @property
     def q(self) -> Fraction:
         return Fraction(self.zeros, COIN)
+
+    @property
+    def needs_counts(self) -> bool:
+        return self.ones + self.zeros != COIN
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        p, q = float(self.p), float(self.q)
+        squares = weights**2
+        bits: FloatArray = squares.sum() * q * (1 - q) + squares * (p * (1 - p) - q * (1 - q))
+        return bits / float(self.p - self.q) ** 2
+
+    def coins(self, n_summed: int) -> TwoCoins | None:
+        return TwoCoins(self.p, self.q, n_summed)
+
+
+@dataclass(frozen=True, slots=True)
+class LongitudinalDistribution(OracleDistribution):
+    r"""Independent bits of a first report: a permanent coin flips the true bit, an instantaneous one sends the result.
+
+    With the chances :math:`\varphi` = permanent / 2**64 of a flip, a = ones / 2**64 to send a one for a permanent one
+    and b = zeros / 2**64 for a permanent zero, a bit of the report is one with probability
+
+    .. math:: p = (1 - \varphi) a + \varphi b \quad\text{(true cell)}, \qquad q = \varphi a + (1 - \varphi) b.
+
+    These are multiples of 2**-128, so the distribution keeps the three thresholds and not the two chances.
+    """
+
+    kind: ClassVar[str] = "longitudinal"
+    n_cells: int
+    permanent: int
+    ones: int
+    zeros: int
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction((COIN - self.permanent) * self.ones + self.permanent * self.zeros, COIN**2)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self.permanent * self.ones + (COIN - self.permanent) * self.zeros, COIN**2)
 
     @property
     def needs_counts(self) -> bool:

@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.kernels import tree_kernels
 from tacit.counts.tree_least_squares.means import mean_over_ranges
-from tacit.counts.tree_least_squares.passes import Passes
-from tacit.counts.tree_least_squares.ranges import range_tables
+from tacit.counts.tree_least_squares.passes import Passes, range_tables
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 

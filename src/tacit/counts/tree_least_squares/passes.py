@@ -1,4 +1,19 @@
-"""The two passes over a tree, before any number is seen: what is summed, gained and shared at every node."""
+r"""What the two passes over a tree sum, gain and share at every node, and the tables that answer ranges of leaves.
+
+A range needs little of the nodes along its two ends. Let a question put the weight w on the fused count x of a node,
+and nothing else on its subtree. In terms of the measurements it puts weights on z too; from there the subtree answers
+alone:
+
+* K, the fourth cumulant from below: of the noise in z, that is :math:`k^4 c + (1-k)^4 \sum_c K_c` with the fourth
+  cumulant c of the node's own measurement.
+* :math:`\gamma` and O, the weight of z in x and the fourth cumulant of x from everything outside the node's subtree.
+  With the share :math:`r = s/S` of a node in its parent p,
+
+.. math:: \gamma = 1 + r\,((1-k_p)\gamma_p - 1), \qquad
+          O = r^4 \Bigl( O_p + (k_p \gamma_p)^4 c_p + ((1-k_p)\gamma_p - 1)^4 \sum_{c' \ne c} K_{c'} \Bigr).
+
+Sums of K over siblings before a node make each level of a range O(1).
+"""
 
 from __future__ import annotations
 
@@ -80,3 +95,70 @@ class Passes:
 def inverse(numbers: FloatArray) -> FloatArray:
     """1 over each number; 0 where it is 0."""
     return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
+
+
+N_COLUMNS = 11
+
+
+def range_tables(
+    passes: Passes, node_variances: FloatArray, level_cumulants: Sequence[float]
+) -> tuple[NDArray[np.uint32], FloatArray]:
+    """The parent and the row of every node; and the rows, as :mod:`tacit._base.kernels.tree_plain` wants them."""
+    tree = passes.hierarchy
+    below = [np.full(tree.n_leaves, level_cumulants[-1])]
+    for level in range(tree.height - 1, -1, -1):
+        gains = passes.gains[level]
+        below.insert(0, gains**4 * level_cumulants[level] + (1 - gains) ** 4 * passes.sum_children(level, below[0]))
+    links = np.zeros((tree.n_nodes, 2), np.uint32)
+    root = np.zeros((N_COLUMNS, 1))
+    root[[0, 3, 4, 7, 8, 10], 0] = (
+        passes.from_below[0][0],
+        passes.gains[0][0] if tree.height else 1.0,
+        below[0][0],
+        1.0,
+        level_cumulants[0],
+        node_variances[0],
+    )
+    tables, n_rows, above = [root], 1, root
+    for level in range(1, tree.n_levels):
+        here = np.empty((N_COLUMNS, tree.level_sizes[level]))
+        own, K = passes.from_below[level], below[level]
+        sum_K = passes.sum_children(level - 1, K)
+        here[0] = own
+        here[1] = passes.sum_before(level - 1, own)
+        here[2] = passes.spread(level - 1, inverse(passes.sum_children(level - 1, own)))
+        here[3] = passes.gains[level] if level < tree.height else 1.0
+        here[4] = K
+        here[5] = passes.sum_before(level - 1, K)
+        here[6] = np.maximum(passes.spread(level - 1, sum_K) - here[5] - K, 0.0)
+        shift = (1 - above[3]) * above[7] - 1
+        outside = above[9] + (above[3] * above[7]) ** 4 * above[8]
+        share = passes.shares[level]
+        shift = passes.spread(level - 1, shift)
+        here[7] = 1 + share * shift
+        here[8] = level_cumulants[level]
+        here[9] = share**4 * (passes.spread(level - 1, outside) + shift**4 * (here[5] + here[6]))
+        here[10] = node_variances[tree.level_slice(level)]
+        part = tree.level_slice(level)
+        start = tree.level_slice(level - 1).start
+        links[part, 0] = passes.spread(level - 1, np.arange(start, part.start))
+        chosen, same_as = _distinct(passes, level, here)
+        links[part, 1] = same_as + n_rows
+        tables.append(here[:, chosen])
+        n_rows, above = n_rows + len(chosen), here
+    return links, np.ascontiguousarray(np.concatenate(tables, axis=1).T)
+
+
+def _distinct(passes: Passes, level: int, here: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes equal to the first parent's child at their position share its row: all of a regular tree's, or nearly."""
+    starts, numbers = passes.children[level - 1]
+    n_first = numbers if isinstance(numbers, int) else int(numbers[0])
+    position = np.arange(here.shape[1]) - passes.spread(level - 1, starts)
+    like = np.minimum(position, n_first - 1)
+    differs = position >= n_first
+    for column in here:
+        differs |= column != column[like]
+    own = np.flatnonzero(differs)
+    same_as = like
+    same_as[own] = n_first + np.arange(own.size)
+    return np.concatenate([np.arange(n_first), own]), same_as

@@ -1,19 +1,26 @@
-"""The explicit table of a curator's mechanisms, and the way from a plan to the code that honours it."""
+"""The table of a curator's mechanisms, the way from a plan to its mechanism, and the payment for a plan's counts.
+
+Everything that could be refused after the payment is refused before it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from tacit._base.validation import check_at_least
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Hierarchy
-from tacit.errors import PlanError, Remedy, SettingError
-from tacit.mechanisms.central.tree import NoisyTree
+from tacit.errors import DataError, PlanError, Remedy, SettingError
+from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
 from tacit.mechanisms.central.tree_design import best_tree
 from tacit.plan import CENTRAL, Plan
+from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Ledger, Spend, SpendEntry
 
 _SLACK: Final = 1e-9
 _CALENDAR: Final = ("year", "month", "week", "day")
@@ -234,3 +241,65 @@ def _check_fan_outs(fan_outs: Sequence[int], n_bins: int) -> None:
             f"fan_outs must have no level to spare; got fan_outs={given}, of which {given[1:]} alone reach all "
             f"{n_bins} periods. Leave out the first."
         )
+
+
+def pay(
+    ledger: Ledger,
+    plan: Plan,
+    counts: ExactTally,
+    days: Mapping[str, bytes],
+    *,
+    data_set: str,
+    budget: Budget | None = None,
+    spans_lines: bool = False,
+) -> tuple[Spend, bool]:
+    """The right to draw the noise of a plan's counts, and whether it is that of a run that was interrupted."""
+    check_counts(counts, plan.domain)
+    release, cost, digest = plan.fingerprint, central_mechanism_of(plan).cost, input_digest_of(counts)
+    if _is_unfinished(ledger, data_set, release):
+        # what is unfinished may be a release of other events: this one is then paid again
+        with suppress(DataError):
+            taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=digest)
+            return taken, True
+    bought = ledger.spend(
+        data_set=data_set,
+        release=release,
+        cost=cost,
+        days=days,
+        budget=budget,
+        unit=plan.protected_unit,
+        input_digest=digest,
+        spans_lines=spans_lines,
+    )
+    return bought, False
+
+
+def price(
+    ledger: Ledger,
+    plan: Plan,
+    days: Mapping[str, bytes],
+    *,
+    data_set: str,
+    budget: Budget | None = None,
+    spans_lines: bool = False,
+) -> Spend:
+    """What :func:`pay` would cost and leave: a dry run that writes nothing and draws nothing."""
+    return ledger.spend(
+        data_set=data_set,
+        release=plan.fingerprint,
+        cost=central_mechanism_of(plan).cost,
+        days=days,
+        budget=budget,
+        unit=plan.protected_unit,
+        spans_lines=spans_lines,
+        dry_run=True,
+    )
+
+
+def _is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
+    return any(
+        isinstance(entry, SpendEntry)
+        and not entry.is_finished
+        and (entry.data_set, entry.release) == (data_set, release)
+        for entry in ledger.history()
+    )

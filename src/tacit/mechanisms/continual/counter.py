@@ -13,7 +13,7 @@ from tacit._base.arrays import IntArray
 from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
-from tacit.mechanisms.continual.engine import Engine, Memory, engine_of
+from tacit.mechanisms.continual.engines import Engine, Memory, engine_of
 from tacit.mechanisms.continual.node_noise import NodeDraws
 from tacit.mechanisms.continual.picker import pick
 from tacit.mechanisms.continual.stream import Stream, identity_of

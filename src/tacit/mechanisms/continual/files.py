@@ -10,12 +10,20 @@ three moments to be interrupted at, and what the next start finds tells them apa
 Noise is never drawn for two different counts of a bin. A state older than its history is refused; and the ledger that
 the counter was paid from notes the counts of every bin before they are counted, so that two counters which go on from
 one state, in copies of both files, cannot count differently.
+
+To start a counter is to pay, draw its key, write it, and wipe the key from the ledger. A spend is bound to the file of
+the one counter it pays for. An interrupted start therefore leaves one of three things:
+
+* nothing but the spend: the same start in the same file takes it up with the same key, at no further cost; one in
+  another file pays again;
+* the state, and a key in the ledger that is not wiped: the state is the counter, and the key is wiped now;
+* the state, without a whole history: its head is written now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -24,15 +32,17 @@ import numpy as np
 
 from tacit._base.arrays import IntArray
 from tacit._base.files import check_writable, write_new
-from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
-from tacit.mechanisms.continual.counter import Counter, Rows
-from tacit.mechanisms.continual.history import History
-from tacit.mechanisms.continual.history_file import Labels, append, head_of, lines_of, read_text
-from tacit.mechanisms.continual.recording import record
+from tacit.counts.continual_noise import ContinualNoise
+from tacit.domain import Domain
+from tacit.errors import DataError, FormatError, PlanMismatch, Remedy, SettingError
+from tacit.mechanisms.continual.counter import Counter, Rows, check_statable
+from tacit.mechanisms.continual.history import History, Labels, append, head_of, lines_of, read_text
+from tacit.mechanisms.continual.recording import place_of, record, release_name
 from tacit.mechanisms.continual.state_file import SavedState, read_state, write_state
 from tacit.mechanisms.continual.stream import Stream
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.spend import Spend
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+from tacit.privacy.unit import Unit
 
 _BINS_A_RECORD: Final = 4096
 
@@ -262,3 +272,84 @@ def _alone(path: Path) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def start_counter(
+    files: CounterFiles,
+    noise_model: ContinualNoise,
+    domain: Domain,
+    *,
+    data_set: str,
+    unit: Unit,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> tuple[Stream, Spend | None]:
+    """Start a counter in its files, or complete what an interrupted start left there.
+
+    Without a ledger it is a simulation with a ``seed``. Returns what everyone may know of it, and the spend unless that
+    was finished before.
+    """
+    if (files.ledger is None) == (seed is None):
+        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    release = release_name(noise_model, domain, unit)
+    if files.state_path.exists():
+        if not _is_interrupted(files, data_set, release):
+            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
+        return files.complete(), None
+    if files.history_path.exists():
+        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
+    place = place_of(files.state_path)
+    if files.ledger is None:
+        spend = Spend.simulation(noise_model.cost, seed=seed or 0)
+    else:
+        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget)
+    made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
+    files.create(made, spend=spend)
+    return made.stream, spend
+
+
+def _paid(
+    ledger: Ledger,
+    noise_model: ContinualNoise,
+    unit: Unit,
+    data_set: str,
+    release: str,
+    place: bytes,
+    budget: Budget | None,
+) -> Spend:
+    """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
+    if any(
+        (entry.data_set, entry.release, entry.is_finished) == (data_set, release, False) for entry in _spends(ledger)
+    ):
+        # what is unfinished may be a counter in another file: this one is then paid again
+        with suppress(DataError):
+            return ledger.resume(
+                data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
+            )
+    check_statable(noise_model.cost)
+    return ledger.spend(
+        data_set=data_set,
+        release=release,
+        cost=noise_model.cost,
+        days=None,
+        budget=budget,
+        unit=unit,
+        input_digest=place,
+    )
+
+
+def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
+    """Whether the state is what a start of this very counter left: its key is not wiped, or its history not whole."""
+    if files.stream().is_simulation:
+        return files.ledger is None and not files.has_history
+    entries = (
+        [] if files.ledger is None else [entry for entry in _spends(files.ledger) if entry.identifier == files.spend]
+    )
+    return any(
+        (entry.data_set, entry.release) == (data_set, release) and not (entry.is_finished and files.has_history)
+        for entry in entries
+    )
+
+
+def _spends(ledger: Ledger) -> list[SpendEntry]:
+    return [entry for entry in ledger.history() if isinstance(entry, SpendEntry)]

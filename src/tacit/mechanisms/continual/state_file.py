@@ -19,7 +19,7 @@ from tacit._base.reading import parse_json, read_document, reading
 from tacit.errors import FormatError, Remedy
 from tacit.mechanisms.continual.counter import Counter, CounterState
 from tacit.mechanisms.continual.stream import Stream
-from tacit.privacy.heads import heads_from_dict, heads_to_dict
+from tacit.privacy.guarantee import heads_from_dict, heads_to_dict
 
 FORMAT: Final = 1
 _LEAST: Final = -(1 << 61)

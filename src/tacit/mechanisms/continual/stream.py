@@ -12,8 +12,7 @@ from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_di
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.privacy.cost import Cost
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.heads import heads_from_dict, heads_to_dict
+from tacit.privacy.guarantee import Guarantee, heads_from_dict, heads_to_dict
 from tacit.privacy.unit import Unit
 
 

@@ -26,8 +26,7 @@ from tacit.counts.oracle_distributions import HadamardDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.cells import checked_cells
-from tacit.mechanisms.local.supports import estimate_supports
+from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness

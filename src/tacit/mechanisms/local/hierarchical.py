@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.validation import check_at_least, check_positive
-from tacit.counts.estimate import Estimate
-from tacit.counts.fuse import LEAST_SQUARES
+from tacit.counts.estimate import LEAST_SQUARES, Estimate
 from tacit.counts.noise import Orientation, SampledTreeNoise
 from tacit.counts.noise.sampled_tree import error_of_differences
 from tacit.counts.norm_sub import norm_sub
@@ -27,11 +26,9 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, PlanMismatch, SettingError
-from tacit.mechanisms.local.cells import checked_cells
-from tacit.mechanisms.local.level_oracles import LevelOracle, oracle_from_thresholds, short_oracle
 from tacit.mechanisms.local.nodes import NodeEstimate
-from tacit.mechanisms.local.randomizer import FrequencyOracle
-from tacit.mechanisms.local.tree_design import best_shares, best_tree
+from tacit.mechanisms.local.randomizer import FrequencyOracle, checked_cells
+from tacit.mechanisms.local.tree_design import LevelOracle, best_shares, best_tree, oracle_from_thresholds, short_oracle
 from tacit.plan import Plan
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tacit._base.files import write_whole
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.cells import checked_cells
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.randomizer import checked_cells
 from tacit.randomness import Randomness
 
 FORMAT: Final = 1

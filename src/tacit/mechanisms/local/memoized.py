@@ -41,13 +41,12 @@ from numpy.typing import NDArray
 from tacit._base.kernels import unary_kernels
 from tacit._base.validation import check_at_least, check_share
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions.longitudinal import LongitudinalDistribution
+from tacit.counts.oracle_distributions.unary import LongitudinalDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.bloom import CellEstimate, bloom_positions, design_of, largest_difference, solve_bits
-from tacit.mechanisms.local.cells import checked_cells
-from tacit.mechanisms.local.supports import estimate_supports
+from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness

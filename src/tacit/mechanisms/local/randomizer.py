@@ -1,4 +1,4 @@
-"""What every local randomizer promises."""
+"""What every local randomizer promises, the check of true cells, and the estimate that frequency oracles share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
+from tacit.counts.noise import OracleNoise, Orientation
+from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
+from tacit.errors import PlanMismatch, SettingError
 from tacit.plan import Plan
 from tacit.randomness import Randomness
 
@@ -62,3 +65,49 @@ class FrequencyOracle(LocalRandomizer, Protocol):
     @property
     def distribution(self) -> SupportDistribution:
         """How the cells that one report supports are correlated."""
+
+
+def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]:
+    """Refuse what is not a row of whole numbers below ``n_cells``, without naming any.
+
+    >>> checked_cells(np.array([0, 3, 1, -1]), 3)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.SettingError: cells must lie between 0 and 2; 2 of 4 do not. Set aside events outside the domain first.
+    """
+    cells = np.asarray(cells)
+    if cells.ndim != 1 or not np.issubdtype(cells.dtype, np.integer):
+        raise SettingError("cells must be a one-dimensional array of whole numbers. Use plan.split to get them.")
+    unsigned = cells.view(f"u{cells.dtype.itemsize}")  # a negative cell reads as a huge one
+    if cells.size and unsigned.max() >= n_cells:
+        raise SettingError(
+            f"cells must lie between 0 and {n_cells - 1}; {np.count_nonzero(unsigned >= n_cells)} of {cells.size} "
+            "do not. Set aside events outside the domain first."
+        )
+    return np.ascontiguousarray(cells, np.int32)
+
+
+def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
+    """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
+    if tally.provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan it was collected under."
+        )
+    totals = plan.totals_by_domain(tally.reports, domain)
+    supports = plan.by_domain(tally.statistics, domain)
+    values = (supports - totals * float(distribution.q)) / float(distribution.p - distribution.q)
+    orientation = Orientation(plan.private, domain.shape)
+    reports = totals.ravel()
+    counts = None
+    if distribution.needs_counts:
+        # single precision is plenty for a plug-in, and halves the release
+        counts = norm_sub(orientation.rows(values), reports).astype(np.float32).astype(np.float64)
+    return Estimate(
+        domain=domain,
+        values=values,
+        noise=OracleNoise(distribution, reports, domain.shape, plan.private, counts),
+        totals=totals,
+        steps=(),
+        provenance=tally.provenance,
+    )

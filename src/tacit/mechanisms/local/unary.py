@@ -31,7 +31,7 @@ from tacit.counts.oracle_distributions import UnaryDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.supports import estimate_supports
+from tacit.mechanisms.local.randomizer import estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness

@@ -1,7 +1,7 @@
 """The planner: how much every mechanism would err, before anything is collected.
 
 * :mod:`~tacit.mechanisms.planner.oracles`: which randomizer says most about the counts of so many cells
-* :mod:`~tacit.mechanisms.planner.situation`, :mod:`~tacit.mechanisms.planner.questions`: what is counted and may be
+* :mod:`~tacit.mechanisms.planner.situation`, :mod:`~tacit.mechanisms.planner.situation`: what is counted and may be
   spent, what will be asked
 * :mod:`~tacit.mechanisms.planner.local`, :mod:`~tacit.mechanisms.planner.central`: the mechanisms and fan-outs there
   are, and their errors
@@ -19,8 +19,7 @@ from tacit.mechanisms.planner.contender import Contender
 from tacit.mechanisms.planner.crossing import crossings, thesis_error, thesis_rule
 from tacit.mechanisms.planner.inverse import Target, least_epsilon, least_events
 from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
-from tacit.mechanisms.planner.questions import Question
-from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Situation
+from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Question, Situation
 from tacit.mechanisms.registry import TIE
 
 __all__ = [

@@ -1,4 +1,4 @@
-r"""What a trusted curator could do: noise on every count, or on every node of a tree over time, fused.
+r"""What a trusted curator could do: noise on every count, on every node of a tree over time, or a running counter.
 
 Noise of a level that spends :math:`\epsilon_l` is discrete Laplace of the rate :math:`\epsilon_l/m`, or Gaussian of
 the variance :math:`m^2/(2\rho_l)`, where one unit changes a level's counts by at most m. The levels share what is
@@ -6,18 +6,26 @@ spent, and the root gets none: what a share of its own would cost the other leve
 disjoint, so each has a tree of its own with the whole budget.
 
 Reference: Hay2010; Qardaji2013; Bun2016.
+
+Counters publish running totals after every bin, and all ranges from them. Which counter is best of its kind does not
+depend on how much is spent, so that it is looked for once. One whose noise is drawn ahead is private for streams that
+do not react to what is published.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Final
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, Final
 
+from tacit.counts.continual_noise import BufferedRoot
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.central.tree_design import best_tree
+from tacit.mechanisms.continual.picker import compare, pick
+from tacit.mechanisms.continual.tuning import tune
 from tacit.mechanisms.planner.contender import Contender, QuadraticError
 from tacit.mechanisms.planner.situation import Situation
 from tacit.privacy.cost import Cost
@@ -79,3 +87,32 @@ def _variance(cost: Cost, sensitivity: int, part: float) -> float:
     if cost.epsilon:
         return laplace_variance(cost.epsilon * part / sensitivity)
     return gaussian_variance(sensitivity**2 / (2 * cost.rho * part))
+
+
+def counter_contenders(situation: Situation) -> list[Contender]:
+    """The best counter of each kind for a known number of bins, and the best for an unknown one."""
+    made = []
+    for noise, cost in costs(situation).items():
+        known, endless = _best_noise_models(situation.n_bins, bool(cost.rho))
+        for name, noise_model in [*(("counter", noise_model) for noise_model in known), ("endless counter", endless)]:
+            made.append(_contender(name, _paid(noise_model, cost, situation.unit.most, name == "counter"), noise))
+    return made
+
+
+def _paid(noise_model: Any, cost: Cost, most: int, has_end: bool) -> Any:
+    """The same noise model at another cost; the grid of a buffered root depends on it."""
+    if noise_model.kind == BufferedRoot.kind:
+        return tune(noise_model.horizon if has_end else None, cost, most)
+    return replace(noise_model, cost=cost, most=most)
+
+
+def _contender(name: str, noise_model: Any, noise: str) -> Contender:
+    fan_outs = tuple(reversed(noise_model.fan_outs)) if noise_model.kind in ("k-ary tree", "refined tree") else ()
+    return Contender(f"{name} ({noise_model.kind})", noise_model, noise, fan_outs, is_continual=True)
+
+
+@lru_cache(maxsize=32)
+def _best_noise_models(horizon: int, is_gaussian: bool) -> tuple[tuple[Any, ...], Any]:
+    """The best noise model of each kind for so many bins, and the best for any number."""
+    cost = Cost.zcdp(0.5) if is_gaussian else Cost.pure(1.0)
+    return tuple(one.noise_model for one in compare(cost, horizon, reacts=False)), pick(cost)

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tacit.errors import SettingError
-from tacit.mechanisms.planner import central, continual, local
+from tacit.mechanisms.planner import central, local
 from tacit.mechanisms.planner.contender import Contender
-from tacit.mechanisms.planner.questions import Question
-from tacit.mechanisms.planner.situation import Situation
+from tacit.mechanisms.planner.situation import Question, Situation
 from tacit.mechanisms.registry import TIE
 
 
@@ -105,5 +104,5 @@ def contenders(situation: Situation, questions: Iterable[Question] = ()) -> list
     trees = [one for one in model.tree_contenders(situation) if (one.noise, one.fan_outs) not in known]
     made = [*model.flat_contenders(situation), *trees, *designed]
     if situation.is_central and any(question.kind == "totals" for question in questions):
-        made += continual.contenders(situation)
+        made += central.counter_contenders(situation)
     return made

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit.mechanisms.planner.questions import Question
+from tacit.mechanisms.planner.situation import Question
 
 
 class RangeError(Protocol):

@@ -17,8 +17,7 @@ from tacit._base.validation import check_at_least
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.planner import central, local
 from tacit.mechanisms.planner.contender import RangeError
-from tacit.mechanisms.planner.questions import Question, positions
-from tacit.mechanisms.planner.situation import Situation
+from tacit.mechanisms.planner.situation import Question, Situation, positions
 from tacit.randomness.laplace import laplace_variance
 
 MOST_POSITIONS: Final = 1 << 15

@@ -10,8 +10,7 @@ from typing import Final
 from tacit._base.validation import check_positive
 from tacit.errors import SettingError
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
-from tacit.mechanisms.planner.questions import Question
-from tacit.mechanisms.planner.situation import Situation
+from tacit.mechanisms.planner.situation import Question, Situation
 from tacit.privacy.epsilon import LARGEST_EPSILON
 
 SMALLEST_EPSILON: Final = 0.001

@@ -7,7 +7,7 @@ from typing import Final
 from tacit._base.rounding import epsilon_at_most, whole
 from tacit.mechanisms.planner.comparison import Comparison
 from tacit.mechanisms.planner.inverse import Target, excess, least_epsilon, least_events, nearest
-from tacit.mechanisms.planner.questions import Question
+from tacit.mechanisms.planner.situation import Question
 
 WORTHWHILE: Final = Target(0.1, is_relative=True)
 """What an error should at most be where nothing works as it is."""

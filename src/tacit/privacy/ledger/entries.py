@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Final
 
+from tacit._base.rounding import float_above
 from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
-from tacit.privacy.directed import float_above
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.chain import head_of
 from tacit.privacy.ledger.file import LedgerFile

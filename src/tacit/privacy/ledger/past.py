@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from tacit._base.rounding import float_above
 from tacit.errors import AlreadyRandomized, BudgetExhausted, Remedy, SettingError, UndeclaredCopy
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
-from tacit.privacy.directed import float_above
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.entries import NO_REPORT, Entry, days_of, now
 from tacit.privacy.unit import Unit
