@@ -75,7 +75,7 @@ class TestBudgets:
         said = str(refused.value)
         for words in ("epsilon 1;", "epsilon 0.7 is spent", "cost epsilon 0.5 more", "would fit: epsilon 0.3"):
             assert words in said
-        assert "tacit ledger --budget fires" in said
+        assert "Ledger.set_budget('fires', ...)" in said
         assert len(ledger.history()) == 1
         spend(ledger, 0.3, release="second")
 
