@@ -183,18 +183,23 @@ def uses_of(world: World) -> dict[str, Callable[[], Scores]]:
 
 
 def of_smoothed(world: World, smoothed: Estimate) -> Scores:
-    """Errors and coverage of days, months and totals of places; days on which nothing was counted are left out."""
+    """Return errors and coverage of days, months and totals of places.
+
+    Periods with a day on which nothing was counted are left out: smoothing gives an estimate of what was missed there.
+    """
     found: Scores = {}
     n_days = len(world.counts)
     for period in ("day", "month", "total"):
         if period == "day":
-            estimate, groups, open_rows = smoothed, np.arange(n_days), ~world.gaps
+            estimate, groups = smoothed, np.arange(n_days)
         elif period == "month":
-            domain, groups, _ = smoothed.domain.coarsen(time="month")
-            estimate, open_rows = smoothed.coarsen(time="month"), np.ones(domain.shape[0], bool)
+            _, groups, _ = smoothed.domain.coarsen(time="month")
+            estimate = smoothed.coarsen(time="month")
         else:
-            groups, open_rows = np.zeros(n_days, np.int64), np.ones(1, bool)
-            estimate = all_time(smoothed)
+            estimate, groups = all_time(smoothed), np.zeros(n_days, np.int64)
+        open_rows = np.bincount(groups, weights=world.gaps) == 0
+        if not open_rows.any():
+            continue
         truth = sum_groups(world.counts, groups, n_groups=len(open_rows), axis=0)[open_rows]
         covers = []
         for level in (0.80, 0.95):
@@ -227,10 +232,10 @@ def of_forecasts(world: World, series: Series) -> Scores:
     forecasts = forecaster.predict_from(series, origins, HORIZON)
     days = origins[:, None] + np.arange(HORIZON)
     truth, is_open = world.counts[days].astype(np.float64), ~world.gaps[days]
-    found = {
-        "day": of_law(forecasts.counts, truth, is_open),
-        "total": of_law(forecasts.totals, truth.sum(axis=2), is_open),
-    }
+    found: Scores = {}
+    if is_open.any():
+        found["day"] = of_law(forecasts.counts, truth, is_open)
+        found["total"] = of_law(forecasts.totals, truth.sum(axis=2), is_open)
     if is_open[0].all():
         week = forecaster.predict(HORIZON).sums
         found["week"] = of_law(week, truth[0].sum(axis=0), np.ones(len(week.means), bool))
