@@ -36,9 +36,9 @@ def spend(ledger, epsilon=1.0, *, data_set="fires", release="first", days=DAYS, 
     return ledger.spend(data_set=data_set, release=release, cost=Cost.pure(epsilon), days=days, **settings)
 
 
-def randomize(ledger, epsilon=2.0, *, data_set="fires", days=DAYS, again=False):
+def randomize(ledger, epsilon=2.0, *, data_set="fires", days=DAYS, **settings):
     return ledger.record_randomization(
-        data_set=data_set, plan_id="plan", private=("place",), epsilon=epsilon, days=days, n_events=9, again=again
+        data_set=data_set, plan_id="plan", private=("place",), epsilon=epsilon, days=days, n_events=9, **settings
     )
 
 
@@ -334,6 +334,45 @@ class TestLocalRandomizations:
         with pytest.raises(BudgetExhausted):
             randomize(ledger, 2.0)
         assert randomize(ledger, 1.0).total_epsilon == 1.0
+
+
+class TestTimeZones:
+    """Days of two zones overlap: an event at 20:00 in London is on the next day in Tokyo."""
+
+    def test_a_data_set_has_one(self, ledger):
+        ledger.set_budget("fires", epsilon=9.0)
+        spend(ledger, zone="UTC")
+        for attempt in (
+            lambda: spend(ledger, release="second", days=OTHER_DAYS, zone="Asia/Tokyo"),
+            lambda: spend(ledger, release="second", days=None, zone="Asia/Tokyo", dry_run=True),
+        ):
+            with pytest.raises(SettingError, match=r"zone must be that of .* UTC; got zone=Asia/Tokyo"):
+                attempt()
+        assert spend(ledger, release="second", days=OTHER_DAYS, zone="UTC").prior.is_of_nothing
+        assert spend(ledger, release="third", days=OTHER_DAYS).prior == ONE
+
+    def test_reports_have_the_same(self, ledger):
+        randomize(ledger, zone="UTC")
+        with pytest.raises(SettingError, match="zone must be"):
+            randomize(ledger, days=OTHER_DAYS, zone="Asia/Tokyo")
+
+    def test_names_of_several_zones_that_are_the_same_events_add_up_on_every_day(self, ledger):
+        ledger.set_budget("fires", epsilon=9.0)
+        days = Unit.user_day(most=1)
+        spend(ledger, zone="UTC", unit=days)
+        spend(ledger, data_set="copy", release="second", days=OTHER_DAYS, zone="Asia/Tokyo", unit=days)
+        assert ledger.remaining("fires").guarantee.person_day == Cost.pure(1.0)
+        ledger.declare_same("fires", "copy")
+        both = ledger.remaining("fires", DAYS).guarantee
+        assert (both.presence, both.person_day) == (Cost.pure(4.0), None)
+        assert ledger.others("second").presence == Cost.pure(2.0)
+
+    def test_a_name_without_entries_is_looked_at_in_its_own_zone(self, ledger):
+        ledger.set_budget("fires", epsilon=9.0)
+        spend(ledger, zone="UTC")
+        ledger.declare_same("fires", "copy")
+        paid = spend(ledger, data_set="copy", release="second", days=OTHER_DAYS, zone="Asia/Tokyo")
+        assert paid.prior.presence == Cost.pure(1.0)
 
 
 class TestDryRuns:

@@ -123,6 +123,7 @@ visits.counter[/bold]
             days=None,
             budget=allowed,
             unit=protected,
+            zone=what.time.zone,
             dry_run=True,
         )
         console.say(f"Dry run: this would cost {price.cost} per {protected}; nothing was spent.")

@@ -107,6 +107,7 @@ def randomize_events(
             again=again,
             counts_digest=digest,
             spans_lines=events.options.fields_span_lines,
+            zone=plan.domain.time.zone,
         )
     try:
         prior, heads = ledger.prior_of(paid), (ledger.head_of(paid),)

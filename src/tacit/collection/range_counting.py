@@ -200,7 +200,7 @@ def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str |
     if ledger is None:
         spend = Spend.simulation(mechanism.cost, seed=seed or 0)
     else:
-        spend, _ = pay(ledger, plan, counts, series.digests(ledger.key), data_set=name)
+        spend, _ = pay(ledger, plan, counts, series.digests(ledger.key), data_set=name, zone="")
     estimate = mechanism.measure(counts, plan, spend=spend)
     if ledger is not None:
         ledger.finish(spend)

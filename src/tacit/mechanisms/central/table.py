@@ -252,8 +252,12 @@ def pay(
     data_set: str,
     budget: Budget | None = None,
     spans_lines: bool = False,
+    zone: str | None = None,
 ) -> tuple[Spend, bool]:
-    """The right to draw the noise of a plan's counts, and whether it is that of a run that was interrupted."""
+    """The right to draw the noise of a plan's counts, and whether it is that of a run that was interrupted.
+
+    The days are those of the plan's time zone, unless ``zone`` says otherwise; empty where it is not known.
+    """
     check_counts(counts, plan.domain)
     release, cost, digest = plan.fingerprint, central_mechanism_of(plan).cost, input_digest_of(counts)
     if _is_unfinished(ledger, data_set, release):
@@ -270,6 +274,7 @@ def pay(
         unit=plan.protected_unit,
         input_digest=digest,
         spans_lines=spans_lines,
+        zone=plan.domain.time.zone if zone is None else zone,
     )
     return bought, False
 
@@ -292,6 +297,7 @@ def price(
         budget=budget,
         unit=plan.protected_unit,
         spans_lines=spans_lines,
+        zone=plan.domain.time.zone,
         dry_run=True,
     )
 

@@ -302,7 +302,7 @@ def start_counter(
     if files.ledger is None:
         spend = Spend.simulation(noise_model.cost, seed=seed or 0)
     else:
-        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget)
+        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget, domain.time.zone)
     made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
     files.create(made, spend=spend)
     return made.stream, spend
@@ -316,6 +316,7 @@ def _paid(
     release: str,
     place: bytes,
     budget: Budget | None,
+    zone: str,
 ) -> Spend:
     """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
     if any(
@@ -335,6 +336,7 @@ def _paid(
         budget=budget,
         unit=unit,
         input_digest=place,
+        zone=zone,
     )
 
 

@@ -134,11 +134,12 @@ def write_randomization(
     days: Mapping[str, bytes],
     silent: Iterable[str],
     counts_digest: bytes,
+    zone: str,
 ) -> Randomization:
     """Write an entry and return it with its number; keep a secret for its reports if it is not finished."""
     number = connection.execute(
         "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts, "
-        "spans_lines) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "spans_lines, zone) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.at,
             entry.data_set,
@@ -149,6 +150,7 @@ def write_randomization(
             entry.n_events,
             counts_digest,
             own.spans_lines,
+            zone,
         ),
     ).lastrowid
     assert number is not None
@@ -186,9 +188,9 @@ def secret_of(connection: sqlite3.Connection, entry: Randomization) -> bytes:
 
 
 def head_at(connection: sqlite3.Connection, entry: Randomization) -> str:
-    """The head of the chain that an entry made; entries are never changed, so that there is one."""
+    """The head of the chain that an entry made; a ledger of an earlier format had others when it was migrated."""
     (mac,) = connection.execute(
-        "SELECT mac FROM chain WHERE kind = 'randomization' AND first = ?", (entry.number,)
+        "SELECT mac FROM chain WHERE kind = 'randomization' AND first = ? ORDER BY number LIMIT 1", (entry.number,)
     ).fetchone()
     return head_of(mac)
 
@@ -199,14 +201,14 @@ def wipe_secret(connection: sqlite3.Connection, entry: Randomization) -> None:
 
 
 def write_spend(
-    connection: sqlite3.Connection, spend: Spend, days: Mapping[str, bytes] | None, input_digest: bytes
+    connection: sqlite3.Connection, spend: Spend, days: Mapping[str, bytes] | None, input_digest: bytes, zone: str
 ) -> None:
     """Write a spend with a new key for its noise."""
     number = connection.execute(
         # three sums that ledgers of format 3 kept are 0: they are computed from the entries now
         "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, input, is_forever, unit, most, spans_lines) "
-        "VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?, ?)",
+        "prior_local_epsilon, input, is_forever, unit, most, spans_lines, zone) "
+        "VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?, ?, ?)",
         (
             spend.identifier,
             now(),
@@ -219,6 +221,7 @@ def write_spend(
             spend.unit.name,
             spend.unit.most,
             spend.spans_lines,
+            zone,
         ),
     ).lastrowid
     connection.execute("INSERT INTO spend_key VALUES (?, ?)", (number, os.urandom(_SECRET_BYTES)))

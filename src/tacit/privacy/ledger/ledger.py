@@ -49,6 +49,7 @@ from tacit.privacy.ledger.past import (
     check_declared,
     check_hidden,
     check_unit,
+    check_zone,
     declare_budget,
     declare_names,
     others_than,
@@ -115,6 +116,7 @@ class Ledger:
         unit: Unit = _EVENT,
         input_digest: bytes = b"",
         spans_lines: bool = False,
+        zone: str = "",
         dry_run: bool = False,
     ) -> Spend:
         """Write down the price of a release before its noise is drawn, or refuse what the budget does not hold.
@@ -126,7 +128,8 @@ class Ledger:
         there may be. ``unit`` is what the cost is for: a price for a person's day is refused on days that single events
         were protected on before, which bounds nothing for it. ``input_digest`` stands for the exact counts: the noise
         is drawn for these only, and resumed only with the same. ``spans_lines`` notes that fields of the source may
-        span lines, a condition of every statement from now on. A dry run returns the same, writes nothing and draws no
+        span lines, a condition of every statement from now on. ``zone`` is the time zone that the days are those of: a
+        data set has one. A dry run returns the same, writes nothing and draws no
         noise.
         """
         _check_names(data_set=data_set, release=release)
@@ -137,7 +140,8 @@ class Ledger:
         identifier = os.urandom(8).hex()
         with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             check_declared(connection, data_set, days)
-            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
+            check_zone(connection, data_set, zone)
+            pasts, past_costs = touched(connection, data_set, days, zone), Past.of(connection)
             check_unit(past_costs, pasts, unit)
             own = Guarantee.of_release(cost, unit, is_counter=days is None, spans_lines=spans_lines)
             given = Budget.of(budget) if isinstance(budget, Cost) else budget
@@ -155,7 +159,7 @@ class Ledger:
                 what_remains=str(room_in(pasts, past_costs, binding, [own])),
                 source=None if dry_run else LedgerNoise(self._file, identifier),
             )
-            write_spend(connection, spend, days, self._keyed(input_digest))
+            write_spend(connection, spend, days, self._keyed(input_digest), zone)
         return spend
 
     def finish(self, spend: Spend) -> None:
@@ -360,6 +364,7 @@ class Ledger:
         again: bool = False,
         counts_digest: bytes = b"",
         spans_lines: bool = False,
+        zone: str = "",
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
@@ -379,7 +384,8 @@ class Ledger:
         check_positive(epsilon=epsilon)
         with self._file.transaction() as connection:
             check_declared(connection, data_set, days)
-            everything, past_costs = touched(connection, data_set, days), Past.of(connection)
+            check_zone(connection, data_set, zone)
+            everything, past_costs = touched(connection, data_set, days, zone), Past.of(connection)
             pasts = [past for past in everything if past.is_known]
             check_hidden(past_costs, pasts, private)
             before = past_costs.guarantee(pasts)
@@ -413,7 +419,7 @@ class Ledger:
             own = Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)
             check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
-            return write_randomization(connection, entry, own, days, silent, self._keyed(counts_digest))
+            return write_randomization(connection, entry, own, days, silent, self._keyed(counts_digest), zone)
 
     def unfinished_randomization(
         self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes

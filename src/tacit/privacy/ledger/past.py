@@ -25,6 +25,8 @@ from tacit.privacy.ledger.entries import NO_REPORT, Entry, days_of, now
 from tacit.privacy.unit import Unit
 
 EVERY_DAY: Final = ""  # stands for the days to come in what a release for ever touches
+_OTHER_CLOCKS: Final[Entry] = (True, 0)
+"""Stands among entries whose days are those of several time zones: a person's day is then none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,25 @@ class Touched:
         return any(is_spend for is_spend, _ in self.entries)
 
 
-def touched(connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes] | None) -> list[Touched]:
+def touched(
+    connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes] | None, zone: str = ""
+) -> list[Touched]:
     """Return what was done before to these days under the declared names; days with the same past are given once.
 
-    ``None`` stands for every day that the data set has and will have.
+    ``None`` stands for every day that the data set has and will have. Days of several time zones overlap, so that then
+    all entries count on every day.
     """
     names = declared_names(connection, data_set)
+    if len({*zones_of(connection, names), zone} - {""}) > 1:
+        every = {entry for past in touched_alike(connection, names, None) for entry in past.entries}
+        return [Touched(frozenset(every | {_OTHER_CLOCKS}), names, 1 if days is None else len(days))]
+    return touched_alike(connection, names, days)
+
+
+def touched_alike(
+    connection: sqlite3.Connection, names: frozenset[str], days: Mapping[str, bytes] | None
+) -> list[Touched]:
+    """Return the same for entries whose days are those of one time zone."""
     marks = ", ".join("?" * len(names))
     forever = {
         (True, number)
@@ -67,6 +82,23 @@ def touched(connection: sqlite3.Connection, data_set: str, days: Mapping[str, by
     for day in (*rows, EVERY_DAY) if days is None else days:
         found[frozenset(rows.get(day, set()) | forever)] += 1
     return [Touched(entries, names, n_days) for entries, n_days in found.items()]
+
+
+def zones_of(connection: sqlite3.Connection, names: Iterable[str]) -> set[str]:
+    """Return the time zones of all entries under these names; empty for entries that tell none."""
+    wanted = frozenset(names)
+    rows = connection.execute("SELECT data_set, zone FROM randomization UNION SELECT data_set, zone FROM spend")
+    return {zone for name, zone in rows if name in wanted}
+
+
+def check_zone(connection: sqlite3.Connection, data_set: str, zone: str) -> None:
+    """Refuse days of another time zone than before: an event near midnight would lie on two days that never add up."""
+    before = sorted(zones_of(connection, [data_set]) - {zone, ""})
+    if zone and before:
+        raise SettingError(
+            f"zone must be that of what was made of {data_set} before, {before[0]}; got zone={zone}. Days of two "
+            "zones overlap, and what was spent on them could not be added up. Nothing was spent. Plan with that zone."
+        )
 
 
 def declared_names(connection: sqlite3.Connection, data_set: str) -> frozenset[str]:
@@ -156,6 +188,7 @@ class Past:
                 (False, number): Guarantee.of_reports(epsilon, tuple(private.split(" and ")), spans_lines=bool(spans))
                 for number, epsilon, private, spans in local
             }
+            | {_OTHER_CLOCKS: Guarantee(Cost(), Cost(), None)}
             # one event more on a day without reports would have been one report more; none there was replaced
             | {
                 (False, -number): Guarantee(None, Cost(), None, tuple(private.split(" and ")))

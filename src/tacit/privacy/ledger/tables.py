@@ -61,7 +61,11 @@ INSERT INTO declaration (at, data_set, other, is_same)
     JOIN known AS two ON one.day = two.day AND one.digest = two.digest AND one.name < two.name
     WHERE length(one.digest) > 0;
 """
-SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA)
+_FIFTH_SCHEMA: Final = """
+ALTER TABLE randomization ADD COLUMN zone TEXT NOT NULL DEFAULT '';
+ALTER TABLE spend ADD COLUMN zone TEXT NOT NULL DEFAULT '';
+"""
+SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA, _FIFTH_SCHEMA)
 FORMAT: Final = len(SCHEMAS)
 CHAINED_SINCE: Final = 4
 """The first format with a chain."""
