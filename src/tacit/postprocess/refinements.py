@@ -1,7 +1,7 @@
 """The ways to refine a release, by name: what its column ``refined`` holds.
 
 >>> sorted(REFINEMENTS)
-['clip', 'coherent', 'likelihood', 'norm-cut', 'project', 'raw', 'smooth']
+['clip', 'coherent', 'likelihood', 'norm-cut', 'project', 'raw', 'shrink', 'smooth']
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
 from tacit.postprocess.coherence import add_up
 from tacit.postprocess.norm_sub import project
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
+from tacit.postprocess.shrinkage import shrink
 
 ENOUGH_PERIODS: Final = 60
 """From so many periods on there is enough to learn how much counts vary from one to the next."""
@@ -91,6 +92,11 @@ def _clipped(estimate: Estimate) -> Estimate:
     return clip(estimate) if estimate.totals is None else clip_and_rescale(estimate)
 
 
+def _shrunk(estimate: Estimate) -> Estimate:
+    shrunk = shrink(estimate)
+    return clip(shrunk) if estimate.totals is None else project(shrunk)
+
+
 def _smoothed(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
     if estimate.noise.is_continual:
         raise SettingError(
@@ -115,6 +121,7 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         Refinement("project", "the nearest counts that can be", project),
         Refinement("coherent", "not negative, and days add up to months and years", add_up, adds_up=True),
         Refinement("likelihood", "the most likely counts", maximize_normal_likelihood, needs_cells=True),
+        Refinement("shrink", "the levels of a tree drawn to even counts, as far as noise explains them", _shrunk, True),
         Refinement(
             "smooth",
             "periods borrow strength from one another; with intervals",
@@ -124,7 +131,7 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         ),
     )
 }
-OF_A_CURATOR: Final = ("raw", "clip", "coherent", "smooth")
+OF_A_CURATOR: Final = ("raw", "clip", "coherent", "shrink", "smooth")
 """Those that need no public number of reports, which a curator's counts have not."""
 OF_A_COUNTER: Final = ("raw", "clip", "coherent")
 """Those of them that take no noise for independent from one period to the next, which a counter's is not."""

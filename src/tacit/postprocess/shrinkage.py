@@ -40,9 +40,11 @@ from tacit.errors import SettingError
 
 METHODS: Final = ("sure", "empirical bayes")
 LEAST_FREEDOM: Final = 24
+"""Degrees of freedom that levels are pooled to: of so many the mean square errs by sqrt(2 / 24), 29 %."""
 _N_THRESHOLDS: Final = 48
-_REACH: Final = 5.0
-"""Thresholds reach so far beyond the length that noise alone has."""
+"""Thresholds tried: between two of them lies 0.13 for pairs of siblings and 0.21 for 26, in standard deviations."""
+_MARGIN: Final = 5.0
+"""Thresholds are tried up to so far beyond the length that noise has: noise alone is longer with exp(-25/2) at most."""
 
 
 def shrink(estimate: Estimate, *, method: str = "sure") -> Estimate:
@@ -117,7 +119,7 @@ def _pooled_factors(lengths: FloatArray, freedom: FloatArray, method: str) -> Fl
     best = (k * (2 * linear - 1) + (1 - linear) ** 2 * squares).sum(axis=0)
     best = best - np.sqrt(2 * freedom.sum())  # a promise within its own standard error is none
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    for threshold in np.linspace(0.0, float(np.sqrt(freedom.max())) + _REACH, _N_THRESHOLDS).tolist():
+    for threshold in np.linspace(0.0, float(np.sqrt(freedom.max())) + _MARGIN, _N_THRESHOLDS).tolist():
         beyond = threshold**2 + 2 * (k - threshold * (k - 1) * inverse)
         risk = (np.where(lengths > threshold, beyond, squares) - k).sum(axis=0)
         better = risk < best

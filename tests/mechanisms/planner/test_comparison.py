@@ -10,6 +10,7 @@ import pytest
 from tacit.errors import SettingError
 from tacit.mechanisms.planner import CURATOR, TIE, Question, Situation, compare
 from tacit.mechanisms.planner.words import choice_words, error_text, verdict
+from tacit.privacy import shuffled
 from tacit.privacy.unit import Unit
 
 LIBRARY = Situation(n_bins=512, n_events=512_000.0, trust=CURATOR, epsilon=1.0)
@@ -83,13 +84,22 @@ def test_places_do_not_matter_to_a_curator_and_share_the_events():
 def test_where_errors_exceed_the_answers_a_sentence_says_what_it_takes():
     compared = compare(replace(DEVICES, n_events=50_000.0), Question.parse("points, ranges"))
     assert [str(question) for question in compared.hopeless] == ["points"]
-    best, alone, nothing = verdict(compared)
+    best, alone, nothing, mixed = verdict(compared)
     assert alone.startswith("For random ranges alone: hierarchical ")
     assert best.startswith("Best for these questions together: ")
     assert "of the answer." in best
     assert nothing.startswith("Nothing can answer points: the least error is 427, ")
     assert "and the answer itself is about 250. An error of 10% of the answer takes epsilon " in nothing
     assert "events in all; or ask for longer ranges." in nothing
+    assert mixed.startswith("Among 50,000 shuffled reports each is worth epsilon ")
+
+
+def test_a_shuffler_is_spoken_of_where_it_is_known_to_help():
+    bound = shuffled(DEVICES.epsilon, 50_000, delta=1e-6)
+    asked = Question.parse("points")
+    assert verdict(compare(replace(DEVICES, n_events=50_000.0), asked))[-1] == bound.sentence
+    assert not any("shuffled" in said for said in verdict(compare(replace(DEVICES, n_events=10.0), asked)))
+    assert not any("shuffled" in said for said in verdict(compare(LIBRARY, asked)))
 
 
 def test_what_is_best_for_one_question_alone_is_said():

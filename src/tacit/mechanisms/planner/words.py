@@ -7,7 +7,9 @@ from typing import Final
 from tacit._base.rounding import epsilon_at_most, whole
 from tacit.mechanisms.planner.comparison import Comparison
 from tacit.mechanisms.planner.inverse import Target, excess, least_epsilon, least_events, nearest
-from tacit.mechanisms.planner.situation import Question
+from tacit.mechanisms.planner.situation import Question, Situation
+from tacit.privacy.guarantee import USUAL_DELTA
+from tacit.privacy.shuffling import shuffled
 
 WORTHWHILE: Final = Target(0.1, is_relative=True)
 """What an error should at most be where nothing works as it is."""
@@ -41,7 +43,18 @@ def verdict(compared: Comparison) -> list[str]:
     said = []
     if set(hopeless) != set(compared.questions):
         said += [_best(compared), *_specialists(compared)]
-    return said + [_nothing_works(compared, question) for question in hopeless]
+    said += [_nothing_works(compared, question) for question in hopeless]
+    return said + _shuffling(compared.situation)
+
+
+def _shuffling(situation: Situation) -> list[str]:
+    """What a shuffler would add to the reports that are estimated together, if that is known."""
+    n_reports = int(situation.reports_together) if situation.epsilon is not None and not situation.is_central else 0
+    if not n_reports:
+        return []
+    assert situation.epsilon is not None
+    bound = shuffled(situation.epsilon, n_reports, delta=USUAL_DELTA)
+    return [bound.sentence] if bound.epsilon < bound.local_epsilon else []
 
 
 def choice_words(compared: Comparison) -> str:
