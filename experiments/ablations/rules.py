@@ -50,9 +50,13 @@ def _with(**changes: float) -> Instead:
     return lambda method: lambda self, variability, *more: method(self, replace(variability, **changes), *more)
 
 
-def _with_habits(**changes: float) -> Instead:
+def _with_hyperparameters(**changes: float) -> Instead:
     """The method of a model of totals with other hyperparameters."""
-    return lambda method: lambda self, *more: method(replace(self, habits=replace(self.habits, **changes)), *more)
+
+    def other(model: Any) -> Any:
+        return replace(model, hyperparameters=replace(model.hyperparameters, **changes))
+
+    return lambda method: lambda self, *more: method(other(self), *more)
 
 
 def _without_terms(kind: str) -> Instead:
@@ -95,10 +99,6 @@ def _each_day_alone(_: Any) -> Any:
     from tacit.postprocess.smoothing.shown import shown_alone
 
     return lambda values, known, time: shown_alone(values, known)
-
-
-def _smaller(kind: str) -> Instead:
-    return lambda sizes: {**sizes, kind: 1e-6}
 
 
 def _value(value: Any) -> Instead:
@@ -176,26 +176,26 @@ RULES: Final = (
         {f"{_STATES}.share_model._positive": lambda _: lambda means, variances: (means, variances)},
     ),
     _forecast("least share", {f"{_STATES}.share_model._LEAST_SHARE": _value(1e-6)}),
-    _forecast("excess of public totals (forecast)", {"tacit.forecast.seen.Seen.measured": _without_outliers}),
+    _forecast("excess of public totals (forecast)", {"tacit.forecast.past.Past.of_shares": _without_outliers}),
     # forecasting: totals
-    _forecast("limit on surprise", {f"{_TOTALS}._LARGEST": _value(1e6)}),
+    _forecast("limit on surprise", {f"{_TOTALS}.SETTINGS.largest_innovation": _value(1e6)}),
     _forecast("special days", {f"{_TOTALS}.TotalModel._specials": _nothing(())}),
-    _forecast("excess learned from the past", {f"{_TOTALS}._excess": _nothing((1.0, 1.0, 1.0))}),
-    _forecast("years differ", {f"{_TOTALS}._YEARS_DIFFER": _value(1.0)}),
-    _forecast("recent years count more", {f"{_TOTALS}._HALF_LIFE_YEARS": _value(1e6)}),
-    _forecast("changing coefficients", {f"{_STATES}.covariates.CHANGING": _value(())}),
-    _forecast("fit of totals", {f"{_TOTALS}._fitted": lambda _: lambda model, totals, **_more: model.habits}),
+    _forecast("inflation learned from the past", {f"{_TOTALS}._inflation": _nothing((1.0, 1.0, 1.0))}),
+    _forecast("years differ", {f"{_TOTALS}.SETTINGS.years_differ": _value(1.0)}),
+    _forecast("recent years count more", {f"{_TOTALS}.SETTINGS.half_life_years": _value(1e6)}),
+    _forecast("changing coefficients", {f"{_TOTALS}.SETTINGS.changing_kinds": _value(())}),
+    _forecast("fit of totals", {f"{_TOTALS}._fitted": lambda _: lambda model, totals, **_more: model.hyperparameters}),
     _forecast("overdispersion of totals", {f"{_TOTALS}._fitted": lambda fit: _no_overdispersion(fit)}),
-    _forecast("random-walk level of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_habits(drift=1e-6)}),
-    _forecast("AR(1) component of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_habits(wander=1e-6)}),
-    _forecast("weekdays of totals", {f"{_STATES}.covariates.USUAL_SIZES": _smaller("weekday")}),
-    _forecast("seasons of totals", {f"{_STATES}.covariates.USUAL_SIZES": _smaller("year")}),
-    _forecast("trend of totals", {f"{_STATES}.covariates.USUAL_SIZES": _smaller("trend")}),
+    _forecast("random-walk level of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(level_sd=1e-6)}),
+    _forecast("AR(1) component of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(ar_sd=1e-6)}),
+    _forecast("weekdays of totals", {f"{_TOTALS}.SETTINGS.weekday_sd": _value(1e-6)}),
+    _forecast("seasons of totals", {f"{_TOTALS}.SETTINGS.year_sd": _value(1e-6)}),
+    _forecast("trend of totals", {f"{_TOTALS}.SETTINGS.trend_sd": _value(1e-6)}),
     _forecast(
         "untold gaps",
         {
             name: lambda _: lambda totals, *more, **_more: np.zeros(len(totals), bool)
-            for name in ("tacit.forecast.gaps.gaps", "tacit.forecast.gaps.leading_zeros")
+            for name in ("tacit.forecast.past.gaps", "tacit.forecast.past.leading_zeros")
         },
     ),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.totals import Habits, TotalModel, Totals
+from tacit.statespace.totals import SETTINGS, TotalModel, Totals
 
 N_DAYS = 1461
 NONE = np.empty(0, np.int64)
@@ -27,7 +27,7 @@ def _totals(seed: int = 1, noise: float = 0.0) -> Totals:
     rates = rates * np.where(np.array([str(day)[5:] for day in days]) == "07-14", 2.5, 1.0)
     counts = rng.poisson(rates) + rng.normal(0, noise, N_DAYS)
     known = Covariates(TimeAxis("2014-01-01", "day", "UTC", N_DAYS + 60), {"holiday": holiday})
-    return Totals(time, counts.astype(float), np.full(N_DAYS, noise**2), known)
+    return Totals(time, counts.astype(float), np.full(N_DAYS, noise**2), np.ones(N_DAYS, bool), known)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_weekdays_holidays_and_special_days_are_found(learned: tuple[Totals, Tot
     totals, model = learned
     assert model.terms.specials == ("07-14",)
     origins = np.array([N_DAYS])
-    rates = np.exp(model.ahead(totals, model.follow(totals, origins), origins, 60).means()[0])
+    rates = np.exp(model.predict(totals, model.filter(totals, origins), origins, 60).means()[0])
     days = totals.time.without_end().starts(N_DAYS + 60)[N_DAYS:].astype("datetime64[D]")
     assert totals.covariates is not None
     is_holiday = totals.covariates.columns["holiday"][N_DAYS:] == 1
@@ -52,17 +52,17 @@ def test_weekdays_holidays_and_special_days_are_found(learned: tuple[Totals, Tot
 def test_learning_twice_gives_the_same_and_plain_data_bring_it_back(learned: tuple[Totals, TotalModel]) -> None:
     totals, model = learned
     assert TotalModel.from_dict(model.to_dict()).to_dict() == model.to_dict()
-    short = totals.until(200)
+    short = totals.between(0, 200)
     assert TotalModel.learned(short).to_dict() == TotalModel.learned(short).to_dict()
 
 
 def test_uncertainty_grows_with_the_horizon_and_in_a_gap(learned: tuple[Totals, TotalModel]) -> None:
     totals, model = learned
     origins = np.array([N_DAYS])
-    ahead = model.ahead(totals, model.follow(totals, origins), origins, 360).variances()[0]
+    ahead = model.predict(totals, model.filter(totals, origins), origins, 360).variances()[0]
     assert ahead[0] < ahead[29] < ahead[359]
-    blind = replace(totals, errors=np.where(np.arange(N_DAYS) >= N_DAYS - 90, np.inf, totals.errors))
-    assert model.follow(blind, NONE).variances[-1] > 1.2 * model.follow(totals, NONE).variances[-1]
+    blind = replace(totals, is_observed=np.arange(N_DAYS) < N_DAYS - 90)
+    assert model.filter(blind, NONE).variances[-1] > 1.2 * model.filter(totals, NONE).variances[-1]
 
 
 def test_a_storm_moves_the_level_little(learned: tuple[Totals, TotalModel]) -> None:
@@ -71,7 +71,7 @@ def test_a_storm_moves_the_level_little(learned: tuple[Totals, TotalModel]) -> N
     stormy[-1] = 20 * stormy[-1]
     origins = np.array([N_DAYS])
     calm, struck = (
-        model.ahead(each, model.follow(each, origins), origins, 1).means()[0, 0]
+        model.predict(each, model.filter(each, origins), origins, 1).means()[0, 0]
         for each in (totals, replace(totals, counts=stormy))
     )
     assert 0 < struck - calm < 0.1
@@ -80,24 +80,24 @@ def test_a_storm_moves_the_level_little(learned: tuple[Totals, TotalModel]) -> N
 def test_noisy_totals_are_believed_less() -> None:
     quiet, noisy = _totals(), _totals(noise=40.0)
     model = TotalModel.learned(noisy)
-    with_noise = model.follow(noisy, NONE).logs[-300:]
-    without = TotalModel.learned(quiet).follow(quiet, NONE).logs[-300:]
+    with_noise = model.filter(noisy, NONE).logs[-300:]
+    without = TotalModel.learned(quiet).filter(quiet, NONE).logs[-300:]
     assert np.abs(with_noise - without).mean() < 0.15
     assert np.abs(noisy.counts - quiet.counts)[-300:].mean() / 55 > 0.4
 
 
-def test_a_week_has_habits_as_usual_and_is_told_with_little_certainty() -> None:
-    week = replace(_totals().until(7), covariates=None)
+def test_a_week_has_usual_hyperparameters_and_is_told_with_little_certainty() -> None:
+    week = replace(_totals().between(0, 7), covariates=None)
     model = TotalModel.learned(week)
-    assert model.habits == Habits()
+    assert model.hyperparameters == SETTINGS.prior
     origins = np.array([7])
-    assert model.ahead(week, model.follow(week, origins), origins, 1).variances()[0, 0] > 0.01
+    assert model.predict(week, model.filter(week, origins), origins, 1).variances()[0, 0] > 0.01
 
 
 def test_past_forecasts_never_make_intervals_narrower(learned: tuple[Totals, TotalModel]) -> None:
     _, model = learned
-    assert len(model.excess) == 3
-    assert min(model.excess) >= 1
-    steps = model.excesses("day", np.arange(1.0, 366))
-    assert steps[0] == pytest.approx(model.excess[0])
-    assert steps[-1] == pytest.approx(model.excess[-1])
+    assert len(model.inflation) == 3
+    assert min(model.inflation) >= 1
+    steps = model.inflation_at("day", np.arange(1.0, 366))
+    assert steps[0] == pytest.approx(model.inflation[0])
+    assert steps[-1] == pytest.approx(model.inflation[-1])

@@ -23,13 +23,12 @@ from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
-from tacit.forecast.seen import Seen
+from tacit.forecast.past import FEWEST_BINS, Past
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.share_model import ShareModel, Shares, Weights
-from tacit.statespace.totals import FEWEST_BINS, Followed, TotalModel, Totals
+from tacit.statespace.totals import SETTINGS, FilteredRates, TotalModel, Totals
 
-_FEWEST_BINS: Final = 2  # one bin has no successor to learn from
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
 
 
@@ -85,7 +84,7 @@ class _Filtered:
 
     origins: IntArray
     totals: Totals
-    rates: Followed
+    rates: FilteredRates
     weights: Weights | None
 
 
@@ -110,17 +109,17 @@ class ShareForecaster(Learner):
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:
         sizes = self._sizes(series)
-        seen = Seen.of(series, covariates, len(series))
-        if np.isfinite(seen.totals.errors).sum() < _FEWEST_BINS:
+        past = Past.of(series, covariates, len(series))
+        if past.totals.is_observed.sum() < FEWEST_BINS:
             raise DataError(
-                f"{self.name} needs at least {_FEWEST_BINS} time bins that were counted; this series has fewer."
+                f"{self.name} needs at least {FEWEST_BINS} time bins that were counted; this series has fewer."
             )
-        self._totals = TotalModel.learned(seen.totals)
+        self._totals = TotalModel.learned(past.totals)
         self._shares = None
         if len(series.places) > 1:
-            known, bursts = seen.measured(self._totals, self._totals.follow(seen.totals, np.empty(0, np.int64)))
-            self._shares = ShareModel.learned(known, series.domain.time, bursts, sizes)
-        self._n_learned, self._n_gaps, self._at_end = len(series), int(seen.gaps.sum()), None
+            known, excess = past.of_shares(self._totals, self._totals.filter(past.totals, np.empty(0, np.int64)))
+            self._shares = ShareModel.learned(known, series.domain.time, excess, sizes)
+        self._n_learned, self._n_gaps, self._at_end = len(series), int(past.gaps.sum()), None
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         order = np.argsort(origins, kind="stable")
@@ -139,21 +138,21 @@ class ShareForecaster(Learner):
         is_end = series is self._series and origins.tolist() == [len(series)]
         if is_end and self._at_end is not None and self._at_end[0] is series:
             return self._at_end[1]
-        seen = Seen.of(series.until(int(origins[-1])), self._covariates, self._n_learned)
-        rates = self._totals.follow(seen.totals, origins)
+        past = Past.of(series.until(int(origins[-1])), self._covariates, self._n_learned)
+        rates = self._totals.filter(past.totals, origins)
         weights = None
         if self._shares is not None:
-            weights = self._shares.follow(*seen.measured(self._totals, rates), series.domain.time, origins)
-        found = _Filtered(origins, seen.totals, rates, weights)
+            weights = self._shares.follow(*past.of_shares(self._totals, rates), series.domain.time, origins)
+        found = _Filtered(origins, past.totals, rates, weights)
         if is_end:
             self._at_end = series, found
         return found
 
     def _ahead(self, known: _Filtered, horizon: int) -> Disaggregated:
-        total = self._totals.ahead(known.totals, known.rates, known.origins, horizon)
-        own = self._totals.habits.overdispersion
-        leads = known.totals.since_seen(known.origins)[:, None] + np.arange(1.0, horizon + 1)
-        inflation = self._totals.excesses(known.totals.time.step, leads)
+        total = self._totals.predict(known.totals, known.rates, known.origins, horizon)
+        own = self._totals.hyperparameters.overdispersion
+        leads = known.totals.n_unobserved(known.origins)[:, None] + np.arange(1.0, horizon + 1)
+        inflation = self._totals.inflation_at(known.totals.time.step, leads)
         if self._shares is None or known.weights is None:
             return Disaggregated(total, None, own, inflation, 0.0)
         shares = self._shares.foresee(known.weights, known.totals.time, horizon)
@@ -187,9 +186,9 @@ class ShareForecaster(Learner):
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         step, n_missing = series.domain.time.step, int(series.missing.sum())
         known = self._filtered(series, np.array([len(series)]))
-        notes = list(gap_notes(int(known.totals.since_seen(known.origins)[0]), step))
+        notes = list(gap_notes(int(known.totals.n_unobserved(known.origins)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
-        if n_counted < FEWEST_BINS:
+        if n_counted < SETTINGS.fewest_bins:
             notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
         if self._n_gaps:
             notes.append(f"{self._n_gaps} {step}s without any event were taken for a gap: the level around says so")

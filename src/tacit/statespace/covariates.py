@@ -13,22 +13,10 @@ from tacit.domain import Domain, TimeAxis
 from tacit.errors import SettingError
 from tacit.statespace.calendar import DAYS_A_YEAR, SECONDS_A_DAY, bins_per_day, calendar_blocks, weekdays
 
-_YEAR_WAVES: Final = 3
-_DAY_WAVES: Final = 4
-_RARE: Final = 0.1
-_FEWEST_NUMBERS: Final = 24
-
-USUAL_SIZES: Final = {
-    "weekday": 0.15,
-    "clock": 0.5,
-    "year": 0.1,
-    "trend": 0.05,
-    "flag": 0.1,
-    "number": 0.1,
-    "special": 0.2,
-    "length": 0.02,
-}
-CHANGING: Final = ("weekday", "clock", "year")
+_YEAR_WAVES: Final = 3  # harmonics: totals tell a finer shape than shares, which have two
+_DAY_WAVES: Final = 4  # the rise of a morning takes a quarter of a day
+_RARE: Final = 0.1  # of the bins: a flag on fewer, as holidays are, also acts on the days beside it
+_FEWEST_NUMBERS: Final = 24  # two years of months: fewer say neither where a number is usual nor how far it may go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,14 +120,14 @@ class Terms:
                 continue  # what never changes tells nothing
             is_flag = bool(np.isin(known, (0.0, 1.0)).all())
             if not is_flag and len(known) < _FEWEST_NUMBERS:
-                continue  # a handful says neither where a number is usual nor how far it may go
+                continue
             centre, scale = (0.0, 1.0) if is_flag else (float(known.mean()), float(known.std()))
             is_alone = is_flag and bool(known.mean() < _RARE) and not _has_neighbours(name, of_all, around)
             columns.append(Column(name, centre, scale, is_flag, is_alone))
         return cls(tuple(columns))
 
     def kinds(self, step: str) -> tuple[str, ...]:
-        """What each term belongs to, as in :data:`USUAL_SIZES`."""
+        """What each term belongs to, as ``<kind>_sd`` of :class:`tacit.statespace.totals.TotalSettings`."""
         found = [kind for kind, part in _calendar(_EXAMPLE, step, 0) for _ in range(part.shape[1])]
         for column in self.columns:
             found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.forecast.gaps import gaps, leading_zeros
+from tacit.forecast.past import gaps, leading_zeros
 
 SEEN = np.ones(200, bool)
 
