@@ -181,12 +181,12 @@ def test_counts_are_refined_by_name_and_a_name_that_needs_public_numbers_is_refu
     write_plan(tmp_path, domain)
     refused = tacit("count", events, *COLUMNS, "--refine", "project")
     assert refused.code == 2
-    assert "raw, clip, coherent, smooth" in refused.err
+    assert "raw, clip, coherent, shrink, smooth" in refused.err
     refused = tacit("count", events, *COLUMNS, "--missing", "2018-02")
     assert refused.code == 2
     assert "within the time of the release" in refused.err
     assert Ledger(tmp_path / "ledger.sqlite").history() == []
-    for name in ("raw", "clip", "smooth", None):
+    for name in ("raw", "clip", "shrink", "smooth", None):
         chosen = ("--refine", name) if name else ()
         ran = tacit("count", events, *COLUMNS, *chosen, "--seed", "1", "--out", f"{name}.csv")
         assert ran.code == 0, ran.err
@@ -196,7 +196,7 @@ def test_counts_are_refined_by_name_and_a_name_that_needs_public_numbers_is_refu
     assert (days >= 0).all()
     np.testing.assert_allclose(days.sum(axis=0), month[0])
     np.testing.assert_allclose(month[0], np.maximum(made.unbiased.values.sum(axis=0), 0.0))
-    # clipped days add up to more, and their months are clipped anew
+    # clipped days add up to more, and their months are clipped again
     clipped = Release.read(tmp_path / "clip.csv")
     assert clipped.refined.values.sum() > clipped.coarsen(time="month").refined.values.sum()
 
