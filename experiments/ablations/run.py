@@ -30,7 +30,7 @@ from experiments.refinement.run import uncut_limits
 from experiments.worlds import reported
 from numpy.typing import NDArray
 
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.estimate import Estimate
 from tacit.counts.series import Series
 from tacit.counts.tally import ExactTally
@@ -242,7 +242,7 @@ def of_forecasts(world: World, series: Series) -> Scores:
     return found
 
 
-def of_law(law: CountLaw, counts: FloatArray, is_open: NDArray[np.bool_]) -> tuple[float, float, float]:
+def of_law(law: CountDistribution, counts: FloatArray, is_open: NDArray[np.bool_]) -> tuple[float, float, float]:
     """The mean absolute error and the coverage of both levels; days on which nothing was counted are left out."""
     cover_80, cover_95 = (float(law.coverage(counts, level)[is_open].mean()) for level in (0.80, 0.95))
     return float(np.abs(law.means - counts)[is_open].mean()), cover_80, cover_95

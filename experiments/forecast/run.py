@@ -16,7 +16,7 @@ from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilo
 from experiments.worlds import World, doubs_world, epsilon_of
 from numpy.typing import NDArray
 
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import Gazetteer
 from tacit.forecast.baselines import WeekdayMean
@@ -84,7 +84,7 @@ class Trial:
         truth = self.world.counts[forecasts.origins + horizon - 1].astype(np.float64)
         found = []
         for law, counts in ((forecasts.counts, truth), (forecasts.totals, truth.sum(axis=1))):
-            last = CountLaw(law.means[:, horizon - 1], law.variances[:, horizon - 1])
+            last = CountDistribution(law.means[:, horizon - 1], law.variances[:, horizon - 1])
             found += [float(last.coverage(counts, level).mean()) for level in LEVELS]
         return tuple(found)
 

@@ -11,7 +11,7 @@ import pytest
 from small_series import noisy_series, small_counts, small_series
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
-from tacit.forecast import CountLaw
+from tacit.forecast import CountDistribution
 from tacit.forecast.backtest import LABORATORY, backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.forecast import Forecasts
@@ -36,7 +36,7 @@ class Constant:
         shape = (len(origins), horizon)
         means = np.full((*shape, len(series.places)), self.value)
         totals = np.full(shape, self.value * len(series.places))
-        return Forecasts(origins, CountLaw(means, means), CountLaw(totals, totals))
+        return Forecasts(origins, CountDistribution(means, means), CountDistribution(totals, totals))
 
 
 def test_origins_lie_a_horizon_apart_and_end_with_the_series():
@@ -74,12 +74,12 @@ def test_exact_counts_give_the_errors_one_computes_by_hand():
 def test_against_private_counts_the_noise_is_taken_off_without_bias():
     """Four hundred noises of one truth: scores average to the true one within four standard errors (1 in 15,000)."""
     counts = small_counts(n_days=60)
-    law = CountLaw(np.full(counts.shape, 10.0), np.full(counts.shape, 10.0))
+    distribution = CountDistribution(np.full(counts.shape, 10.0), np.full(counts.shape, 10.0))
     found = []
     for seed in range(400):
         series = noisy_series(seed, counts=counts)
         held = Held(series.values, noise_variances(series), np.ones(counts.shape, bool))
-        found.append(squared_errors(law, held).mean())
+        found.append(squared_errors(distribution, held).mean())
     true = np.square(counts - 10.0).mean()
     assert abs(np.mean(found) - true) < 4 * np.std(found) / math.sqrt(len(found))
     # with the noise left in, the score would be far off
@@ -171,6 +171,8 @@ def test_noisy_counts_that_follow_the_law_are_covered_as_often_as_the_level_says
         counts = draws.negative_binomial(size, size / (size + mean), 40_000) + draws.normal(0, math.sqrt(noise), 40_000)
         shape = counts.shape
         held = Held(counts, np.full(shape, noise), np.ones(shape, bool))
-        law = CountLaw(np.full(shape, mean), np.full(shape, variance))
+        distribution = CountDistribution(np.full(shape, mean), np.full(shape, variance))
         for level in (0.8, 0.95):
-            assert covered(law, held, level).mean() == pytest.approx(level, abs=0.006 + 6 * math.sqrt(0.16 / 40_000))
+            assert covered(distribution, held, level).mean() == pytest.approx(
+                level, abs=0.006 + 6 * math.sqrt(0.16 / 40_000)
+            )

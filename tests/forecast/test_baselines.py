@@ -97,7 +97,7 @@ def test_the_sum_of_a_month_varies_more_than_days_that_have_nothing_to_do_with_e
     assert (forecast.sums.variances > forecast.counts.variances.sum(axis=0)).all()
 
 
-def test_old_means_have_a_wider_law() -> None:
+def test_old_means_have_a_wider_distribution() -> None:
     series = small_series()
     forecasts = WeekdayMean().fit(series.until(400)).predict_from(series, np.array([400, 722]), 1)
     first, last = forecasts.totals.variances[:, 0] / np.square(forecasts.totals.means[:, 0])

@@ -51,13 +51,15 @@ def _covariates() -> Covariates:
 
 
 def _same(one: Any, other: Any) -> None:
-    for law in ("counts", "totals"):
+    for distribution in ("counts", "totals"):
         for part in ("means", "variances"):
-            np.testing.assert_allclose(getattr(getattr(one, law), part), getattr(getattr(other, law), part), rtol=1e-9)
+            np.testing.assert_allclose(
+                getattr(getattr(one, distribution), part), getattr(getattr(other, distribution), part), rtol=1e-9
+            )
 
 
 @EVERY
-def test_laws_have_the_promised_shapes_and_are_positive(make: Callable[[], Forecaster]) -> None:
+def test_distributions_have_the_promised_shapes_and_are_positive(make: Callable[[], Forecaster]) -> None:
     forecaster = _fitted(make)
     forecast = forecaster.predict(9)
     assert forecast.domain.shape == (9, 3)
@@ -67,7 +69,7 @@ def test_laws_have_the_promised_shapes_and_are_positive(make: Callable[[], Forec
     origins = np.array([500, 600, 601])
     forecasts = forecaster.predict_from(noisy_series(), origins, 9)
     np.testing.assert_array_equal(forecasts.origins, origins)
-    for law, shape in (
+    for distribution, shape in (
         (forecast.counts, (9, 3)),
         (forecast.totals, (9,)),
         (forecast.sums, (3,)),
@@ -75,10 +77,10 @@ def test_laws_have_the_promised_shapes_and_are_positive(make: Callable[[], Forec
         (forecasts.counts, (3, 9, 3)),
         (forecasts.totals, (3, 9)),
     ):
-        assert law.means.shape == law.variances.shape == shape
-        assert (law.means > 0).all()
-        assert np.isfinite(law.variances).all()
-        assert (law.variances >= 0).all()
+        assert distribution.means.shape == distribution.variances.shape == shape
+        assert (distribution.means > 0).all()
+        assert np.isfinite(distribution.variances).all()
+        assert (distribution.variances >= 0).all()
     np.testing.assert_allclose(forecast.sums.means, forecast.counts.means.sum(axis=0))
     np.testing.assert_allclose(forecast.total_sum.means, forecast.totals.means.sum())
 
@@ -117,7 +119,9 @@ def test_after_a_gap_intervals_are_wider(name: str) -> None:
     forecaster = _fitted(VARIANTS[name])
     whole, gap = (forecaster.predict_from(s, np.array([N_FIT]), 7) for s in (series, replace(series, missing=missing)))
     for one, other in ((whole.counts, gap.counts), (whole.totals, gap.totals)):
-        spread, wider = (np.sqrt(law.variances).sum() / law.means.sum() for law in (one, other))
+        spread, wider = (
+            np.sqrt(distribution.variances).sum() / distribution.means.sum() for distribution in (one, other)
+        )
         assert wider > spread
 
 
@@ -265,6 +269,6 @@ def test_intervals_cover_counts_of_the_coming_months(make: Callable[[], Forecast
     """On 130 days x 3 places, whose counts are Poisson: a fair interval is within these limits by far."""
     forecaster, series = _fitted(make), noisy_series()
     origins = np.arange(N_FIT, 730)
-    law = forecaster.predict_from(series, origins, 1).counts
-    covered = law.coverage(small_counts()[origins][:, None, :], 0.8).mean()
+    distribution = forecaster.predict_from(series, origins, 1).counts
+    covered = distribution.coverage(small_counts()[origins][:, None, :], 0.8).mean()
     assert 0.68 < covered < 0.93

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from small_series import noisy_series, small_series
-from tacit.forecast import CountLaw
+from tacit.forecast import CountDistribution
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.forecast import Forecast
 from tacit.forecast.notable import notable_bins
@@ -15,8 +15,8 @@ def made(series, horizon=7, totals=None) -> Forecast:
     found = WeekdayMean(years=1).fit(series).predict(horizon)
     if totals is None:
         return found
-    law = CountLaw(np.asarray(totals, float), np.asarray(totals, float))
-    return Forecast(found.domain, found.counts, law, found.sums, found.total_sum, "a model")
+    distribution = CountDistribution(np.asarray(totals, float), np.asarray(totals, float))
+    return Forecast(found.domain, found.counts, distribution, found.sums, found.total_sum, "a model")
 
 
 def test_ordinary_days_do_not_stand_out():

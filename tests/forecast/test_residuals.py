@@ -1,4 +1,4 @@
-"""Laws from private residuals."""
+"""Distributions from private residuals."""
 
 from __future__ import annotations
 

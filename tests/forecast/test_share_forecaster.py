@@ -41,22 +41,22 @@ def test_a_series_that_ends_in_a_gap_is_told_with_less_certainty() -> None:
 def test_a_place_without_history_is_expected_to_have_next_to_nothing() -> None:
     counts = small_counts(n_days=400)
     counts[:, 2] = 0
-    law = ShareForecaster().fit(Series.exact(small_domain(400), counts)).predict(7).counts
-    assert (law.means[:, 2] < 0.2).all()
-    assert (law.quantiles(0.95)[:, 2] <= 1).all()
+    distribution = ShareForecaster().fit(Series.exact(small_domain(400), counts)).predict(7).counts
+    assert (distribution.means[:, 2] < 0.2).all()
+    assert (distribution.quantiles(0.95)[:, 2] <= 1).all()
 
 
 def test_a_day_is_refused_and_a_week_answered_with_a_wide_interval() -> None:
     with pytest.raises(DataError, match="needs at least 2 time bins that were counted"):
         ShareForecaster().fit(Series.exact(small_domain(1), small_counts(n_days=1)))
-    law = ShareForecaster().fit(Series.exact(small_domain(7), small_counts(n_days=7))).predict(3).totals
-    low, high = law.intervals(0.95)
-    assert (high - low > 0.7 * law.means).all()
+    distribution = ShareForecaster().fit(Series.exact(small_domain(7), small_counts(n_days=7))).predict(3).totals
+    low, high = distribution.intervals(0.95)
+    assert (high - low > 0.7 * distribution.means).all()
 
 
 def test_a_year_ahead_is_told_with_less_certainty_than_tomorrow() -> None:
-    law = ShareForecaster().fit(noisy_series(n_days=400)).predict(365).totals
-    beyond_chance = (law.variances - law.means) / np.square(law.means)
+    distribution = ShareForecaster().fit(noisy_series(n_days=400)).predict(365).totals
+    beyond_chance = (distribution.variances - distribution.means) / np.square(distribution.means)
     assert beyond_chance[-7:].mean() > 1.5 * beyond_chance[:7].mean()
 
 
@@ -65,8 +65,8 @@ def test_populations_help_where_noise_hides_places() -> None:
     prior = dict(zip(PLACES, (6e4, 3e4, 1e4), strict=True))
     gaps = []
     for given in (None, prior):
-        law = ShareForecaster(given).fit(series).predict(1).counts
-        gaps.append(np.abs(law.means[0] / law.means[0].sum() - SHARES).sum())
+        distribution = ShareForecaster(given).fit(series).predict(1).counts
+        gaps.append(np.abs(distribution.means[0] / distribution.means[0].sum() - SHARES).sum())
     assert gaps[1] < gaps[0]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from small_series import PLACES, noisy_series, small_series
 from tacit.errors import SettingError
-from tacit.forecast import CountLaw
+from tacit.forecast import CountDistribution
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.forecast import crews_for
 from tacit.forecast.forecaster import DEFAULT, FORECASTERS, entry_named, forecaster_named, settings_for
@@ -55,17 +55,17 @@ def test_another_ending_is_refused(tmp_path):
 
 @pytest.mark.parametrize("per_crew", [1, 2.5, 7])
 def test_crews_are_enough_and_one_fewer_is_not(per_crew):
-    law = CountLaw(np.array([0.3, 4.0, 60.0]), np.array([0.4, 6.0, 100.0]))
-    crews = crews_for(law, quantile=0.9, per_crew=per_crew)
-    assert (law.up_to(np.floor(crews * per_crew)) >= 0.9).all()
-    fewer = law.up_to(np.floor((crews - 1) * per_crew))
+    distribution = CountDistribution(np.array([0.3, 4.0, 60.0]), np.array([0.4, 6.0, 100.0]))
+    crews = crews_for(distribution, quantile=0.9, per_crew=per_crew)
+    assert (distribution.up_to(np.floor(crews * per_crew)) >= 0.9).all()
+    fewer = distribution.up_to(np.floor((crews - 1) * per_crew))
     assert (fewer[crews > 0] < 0.9).all()
 
 
 @pytest.mark.parametrize("settings", [{"quantile": 1.0}, {"quantile": float("nan")}, {"per_crew": 0}])
 def test_crews_need_a_share_and_a_number(settings):
     with pytest.raises(SettingError):
-        crews_for(CountLaw(np.ones(1), np.ones(1)), **settings)
+        crews_for(CountDistribution(np.ones(1), np.ones(1)), **settings)
 
 
 def test_every_forecaster_of_the_table_can_be_made_and_says_its_name():

@@ -24,17 +24,17 @@ def _world(seed: int) -> Ahead:
 
 def _dense(world: Ahead) -> tuple[np.ndarray, np.ndarray]:
     """Means and covariances by moving the state on, bin by bin."""
-    decay = np.diag([1.0, world.memory, 1.0, 1.0])
-    state, spread = world.states[0], world.spreads[0]
+    decay = np.diag([1.0, world.phi, 1.0, 1.0])
+    state, spread = world.states[0], world.covariances[0]
     means, moved = [], [np.eye(4)]
     spreads = [spread]
     for h in range(HORIZON):
         if h:
-            state, spread = decay @ state, decay @ spread @ decay + np.diag(world.steps)
+            state, spread = decay @ state, decay @ spread @ decay + np.diag(world.process_variance)
             spreads.append(spread)
             moved.append(decay @ moved[-1])
-        means.append(np.concatenate([[1, 1], world.basis[0, h]]) @ state)
-    loads = [np.concatenate([[1, 1], row]) for row in world.basis[0]]
+        means.append(np.concatenate([[1, 1], world.regressors[0, h]]) @ state)
+    loads = [np.concatenate([[1, 1], row]) for row in world.regressors[0]]
     covariance = np.empty((HORIZON, HORIZON))
     for h in range(HORIZON):
         for k in range(h, HORIZON):
@@ -55,8 +55,8 @@ def test_means_variances_and_sums_are_those_of_dense_algebra(seed: int) -> None:
 
 def test_leading_axes_broadcast() -> None:
     one, other = _world(1), _world(2)
-    states, spreads = np.stack([one.states, other.states]), np.stack([one.spreads, other.spreads])
-    both = Ahead(states, spreads, one.basis, 0.7, np.stack([one.steps, one.steps])[:, None])
+    states, spreads = np.stack([one.states, other.states]), np.stack([one.covariances, other.covariances])
+    both = Ahead(states, spreads, one.regressors, 0.7, np.stack([one.process_variance, one.process_variance])[:, None])
     np.testing.assert_allclose(both.variances()[0], one.variances())
     weights = np.ones((1, HORIZON))
     np.testing.assert_allclose(both.sum_variances(weights)[0], one.sum_variances(weights))

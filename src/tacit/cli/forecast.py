@@ -116,10 +116,10 @@ def _loaded(
             "a loaded model needs the tables it learned with, of the same columns. Give them again with --covariates."
         )
     word = entry_named(saved.forecaster.name).word
-    seen = (
+    grown = (
         f"the release has {console.counted(newer, 'period')} more than it learned from" if newer else "nothing is newer"
     )
-    console.say(f"{path}: the model {word}, learned before; {seen}.")
+    console.say(f"{path}: the model {word}, learned before; {grown}.")
     return saved.forecaster.updated(known.series, known.covariates), known
 
 

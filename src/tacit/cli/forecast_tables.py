@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
-from tacit.forecast import CountLaw, Forecast
+from tacit.forecast import CountDistribution, Forecast
 from tacit.forecast.forecast import crews_for
 from tacit.pages.figures import short_names
 from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
@@ -40,10 +40,10 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_PLACES]
     shown = np.sort(shown) if n_places <= _MOST_PLACES else shown
     names = short_names(forecast.domain.place.cells)
-    first = _law(forecast.counts, 0)
-    table = [[names[cell], *_cells(_law(first, slice(cell, cell + 1)), levels)] for cell in shown]
-    table.append([f"All {plural(level)}", *_cells(_law(forecast.totals, slice(0, 1)), levels)])
-    last = CountLaw(
+    first = _distribution(forecast.counts, 0)
+    table = [[names[cell], *_cells(_distribution(first, slice(cell, cell + 1)), levels)] for cell in shown]
+    table.append([f"All {plural(level)}", *_cells(_distribution(forecast.totals, slice(0, 1)), levels)])
+    last = CountDistribution(
         np.append(first.means[shown], forecast.totals.means[0]),
         np.append(first.variances[shown], forecast.totals.variances[0]),
     )
@@ -73,8 +73,10 @@ def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str
     rows = []
     for bin, label in enumerate(labels[:_MOST_BINS]):
         words = moment(label) if "T" in label else short_moment(label)
-        rows.append([words, *_cells(_law(forecast.totals, slice(bin, bin + 1)), levels), holidays.get(label[:10], "")])
-    together = CountLaw(np.ravel(forecast.total_sum.means), np.ravel(forecast.total_sum.variances))
+        rows.append(
+            [words, *_cells(_distribution(forecast.totals, slice(bin, bin + 1)), levels), holidays.get(label[:10], "")]
+        )
+    together = CountDistribution(np.ravel(forecast.total_sum.means), np.ravel(forecast.total_sum.variances))
     rows.append([f"{ahead(len(labels), forecast.domain.time.step)}".capitalize(), *_cells(together, levels), ""])
     headings = ["", "Expected", *(percent(level) for level in levels), "Holiday"]
     if not any(row[-1] for row in rows):
@@ -94,11 +96,11 @@ def _odds(quantile: float) -> str:
     return how_often(quantile).replace(" times in ", " in ").replace(" time in ", " in ").replace(" of the time", "")
 
 
-def _cells(law: CountLaw, levels: Sequence[float]) -> list[str]:
-    """What one law says: the mean, and an interval for every level."""
-    spans = [law.intervals(level) for level in levels]
-    return [expected(float(law.means[0])), *(f"{whole(lower[0])}–{whole(upper[0])}" for lower, upper in spans)]
+def _cells(distribution: CountDistribution, levels: Sequence[float]) -> list[str]:
+    """What one distribution says: the mean, and an interval for every level."""
+    spans = [distribution.intervals(level) for level in levels]
+    return [expected(float(distribution.means[0])), *(f"{whole(lower[0])}–{whole(upper[0])}" for lower, upper in spans)]
 
 
-def _law(law: CountLaw, part: int | slice) -> CountLaw:
-    return CountLaw(law.means[part], law.variances[part])
+def _distribution(distribution: CountDistribution, part: int | slice) -> CountDistribution:
+    return CountDistribution(distribution.means[part], distribution.variances[part])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.counts.count_law import CountLaw
+    from tacit.counts.count_distribution import CountDistribution
     from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
     from tacit.forecast.boosting import BoostingForecaster, PaperForecaster
     from tacit.forecast.forecast import Forecast, Forecasts, crews_for
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORECASTERS",
     "BoostingForecaster",
-    "CountLaw",
+    "CountDistribution",
     "Covariates",
     "Forecast",
     "Forecaster",
@@ -43,7 +43,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "FORECASTERS": "tacit.forecast.forecaster",
         "BoostingForecaster": "tacit.forecast.boosting",
-        "CountLaw": "tacit.counts.count_law",
+        "CountDistribution": "tacit.counts.count_distribution",
         "Covariates": "tacit.statespace.covariates",
         "Forecast": "tacit.forecast.forecast",
         "Forecaster": "tacit.forecast.forecaster",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray
 from tacit._base.files import write_whole
 from tacit._base.validation import check_at_least
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
@@ -151,7 +151,7 @@ def backtest(
     at = _origins(origins, horizon, horizon if every is None else every, len(series))
     groups = [at] if refit_every is None else [at[i : i + refit_every] for i in range(0, len(at), refit_every)]
     counts, totals = _held(series, truth, at, horizon)
-    made: dict[str, tuple[CountLaw, CountLaw]] = {}
+    made: dict[str, tuple[CountDistribution, CountDistribution]] = {}
     n_done, n_all = 0, len(named) * len(groups)
     for name, forecaster in named.items():
         parts = []
@@ -196,8 +196,11 @@ def _rolled(
     return fitted.predict_from(series.until(int(origins[-1]) + horizon), origins, horizon)
 
 
-def _joined(laws: Sequence[CountLaw]) -> CountLaw:
-    return CountLaw(np.concatenate([law.means for law in laws]), np.concatenate([law.variances for law in laws]))
+def _joined(distributions: Sequence[CountDistribution]) -> CountDistribution:
+    return CountDistribution(
+        np.concatenate([distribution.means for distribution in distributions]),
+        np.concatenate([distribution.variances for distribution in distributions]),
+    )
 
 
 def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
@@ -219,7 +222,7 @@ def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horiz
 
 
 def _leaderboard(
-    made: Mapping[str, tuple[CountLaw, CountLaw]],
+    made: Mapping[str, tuple[CountDistribution, CountDistribution]],
     counts: Held,
     totals: Held,
     at: NDArray[np.int64],
@@ -228,9 +231,12 @@ def _leaderboard(
     *,
     is_laboratory: bool,
 ) -> Leaderboard:
-    squares = {name: squared_errors(law, counts) for name, (law, _) in made.items()}
+    squares = {name: squared_errors(distribution, counts) for name, (distribution, _) in made.items()}
     best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
-    scores = [_score(name, *laws, counts, totals, squares[name], squares[best]) for name, laws in made.items()]
+    scores = [
+        _score(name, *distributions, counts, totals, squares[name], squares[best])
+        for name, distributions in made.items()
+    ]
     scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
     raw = Mean.of(squares[best] + counts.variances, counts.counted).value
     noise = Mean.of(counts.variances, counts.counted).value
@@ -249,7 +255,13 @@ def _leaderboard(
 
 
 def _score(
-    name: str, each: CountLaw, total: CountLaw, counts: Held, totals: Held, own: FloatArray, best: FloatArray
+    name: str,
+    each: CountDistribution,
+    total: CountDistribution,
+    counts: Held,
+    totals: Held,
+    own: FloatArray,
+    best: FloatArray,
 ) -> Score:
     in_all = squared_errors(total, totals)
     return Score(
@@ -266,13 +278,13 @@ def _score(
     )
 
 
-def _coverages(law: CountLaw, held: Held) -> tuple[Mean, Mean]:
-    first, second = (Mean.of(covered(law, held, level), held.counted) for level in LEVELS)
+def _coverages(distribution: CountDistribution, held: Held) -> tuple[Mean, Mean]:
+    first, second = (Mean.of(covered(distribution, held, level), held.counted) for level in LEVELS)
     return first, second
 
 
-def _widths(law: CountLaw, held: Held) -> tuple[float, float]:
-    limits = [law.intervals(level) for level in LEVELS]
+def _widths(distribution: CountDistribution, held: Held) -> tuple[float, float]:
+    limits = [distribution.intervals(level) for level in LEVELS]
     first, second = (Mean.of(upper - lower, held.counted).value for lower, upper in limits)
     return first, second
 

@@ -39,7 +39,7 @@ class WeekdayMean(ResidualForecaster):
 
     On an axis of hours it is the mean of the same hour of the same weekday, on one of months that of the same month. A
     count whose noise is larger than usual for its size enters with less weight. Means are those of the fit: between
-    fits nothing is learned, and the law widens as they grow old.
+    fits nothing is learned, and the distribution widens as they grow old.
     """
 
     name = "weekday mean"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
@@ -204,7 +204,7 @@ class BoostingForecaster(Learner):
         factor = np.concatenate(factors)
         return Forecasts(origins, _scaled(made.counts, factor[..., :-1]), _scaled(made.totals, factor[..., -1]))
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]:
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
         base = self._base.predict(made.totals.means.shape[1])
         sums, total = made.counts.means[0].sum(axis=0), made.totals.means.sum(axis=1)
         return (
@@ -428,11 +428,11 @@ def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, Float
     return weights * (means - rows.get_label()), weights * means
 
 
-def _scaled(law: CountLaw, factors: FloatArray) -> CountLaw:
+def _scaled(distribution: CountDistribution, factors: FloatArray) -> CountDistribution:
     """Return counts whose means are multiplied, with the same relative variance beyond chance."""
-    beyond = np.maximum(law.variances - law.means, 0.0)
-    means = law.means * factors
-    return CountLaw(means, means + beyond * np.square(factors))
+    beyond = np.maximum(distribution.variances - distribution.means, 0.0)
+    means = distribution.means * factors
+    return CountDistribution(means, means + beyond * np.square(factors))
 
 
 def _raw(booster: Any) -> NDArray[np.uint8]:

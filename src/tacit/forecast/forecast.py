@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._base.arrays import IntArray
 from tacit._base.validation import check_positive, check_share
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.domain import Domain
 
 DEFAULT_QUANTILE: Final = 0.9
@@ -24,8 +24,8 @@ class Forecasts:
     """
 
     origins: IntArray
-    counts: CountLaw
-    totals: CountLaw
+    counts: CountDistribution
+    totals: CountDistribution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,25 +37,27 @@ class Forecast:
     """
 
     domain: Domain
-    counts: CountLaw
-    totals: CountLaw
-    sums: CountLaw
-    total_sum: CountLaw
+    counts: CountDistribution
+    totals: CountDistribution
+    sums: CountDistribution
+    total_sum: CountDistribution
     forecaster: str
     origin: str = ""
     is_simulation: bool = False
     notes: tuple[str, ...] = ()
 
 
-def crews_for(law: CountLaw, *, quantile: float = DEFAULT_QUANTILE, per_crew: float = 1.0) -> IntArray:
+def crews_for(
+    distribution: CountDistribution, *, quantile: float = DEFAULT_QUANTILE, per_crew: float = 1.0
+) -> IntArray:
     """Return the least crews that are enough with probability ``quantile``, if one handles ``per_crew`` events a bin.
 
     Crews that may help each other need fewer: the crews for a sum are at most the sum of the crews, as a rule.
 
-    >>> law = CountLaw(np.array([0.0, 4.0, 24.0]), np.array([0.0, 4.0, 24.0]))
-    >>> crews_for(law, quantile=0.9, per_crew=4).tolist()
+    >>> distribution = CountDistribution(np.array([0.0, 4.0, 24.0]), np.array([0.0, 4.0, 24.0]))
+    >>> crews_for(distribution, quantile=0.9, per_crew=4).tolist()
     [0, 2, 8]
     """
     check_share(quantile=quantile)
     check_positive(per_crew=per_crew)
-    return np.ceil(law.quantiles(quantile) / per_crew - _SLACK).astype(np.int64)
+    return np.ceil(distribution.quantiles(quantile) / per_crew - _SLACK).astype(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit._base.arrays import IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import PlanMismatch, SettingError
@@ -117,8 +117,8 @@ class Learner(Settings, ABC):
         sums, total_sum = self._sums(series, found)
         return Forecast(
             domain=coming(series.domain, horizon),
-            counts=CountLaw(found.counts.means[0], found.counts.variances[0]),
-            totals=CountLaw(found.totals.means[0], found.totals.variances[0]),
+            counts=CountDistribution(found.counts.means[0], found.counts.variances[0]),
+            totals=CountDistribution(found.totals.means[0], found.totals.variances[0]),
             sums=sums,
             total_sum=total_sum,
             forecaster=self.name,
@@ -183,7 +183,7 @@ class Learner(Settings, ABC):
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts: ...
 
     @abstractmethod
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]: ...
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]: ...
 
     @abstractmethod
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]: ...

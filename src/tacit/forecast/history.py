@@ -77,9 +77,10 @@ class History:
 
 
 def positive_means(means: FloatArray, variances: FloatArray) -> FloatArray:
-    """What numbers that cannot be negative are to be taken for, estimated with normal errors of these variances.
+    """Return the posterior means of numbers that cannot be negative, from estimates with normal errors.
 
-    The mean of the normal law cut off at 0: an estimate well above stays as it is, one below 0 becomes small, not none.
+    It is the mean of the normal distribution truncated at 0: an estimate well above stays as it is, one below 0 becomes
+    small, not none.
 
     >>> positive_means(np.array([8.0, -1.0, -1.0]), np.array([1.0, 1.0, 0.0])).round(3)
     array([8.   , 0.525, 0.   ])

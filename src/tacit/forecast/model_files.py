@@ -23,7 +23,7 @@ from tacit._base.fields import text, texts, whole
 from tacit._base.files import write_whole
 from tacit._base.packing import read_array, read_members
 from tacit._base.reading import parse_json, reading
-from tacit.counts.count_law import LARGEST
+from tacit.counts.count_distribution import LARGEST
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
@@ -62,7 +62,7 @@ class SavedModel:
         return cls(forecaster, plan, series.origin, series.domain.time, series.places, dict(about or {}))
 
     def n_newer(self, series: Series, *, plan: str = "") -> int:
-        """How many bins a series has that this model has not seen; another plan, or an earlier end, is refused."""
+        """Return how many bins a series has beyond those learned from; another plan, or an earlier end, is refused."""
         if plan != self.plan or series.places != self.places:
             raise PlanMismatch(
                 "the model was learned from a release of another plan. Forecast a release of its own plan.",

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
@@ -99,7 +99,7 @@ class Overdispersion:
     yearly: float
     per_year: int
 
-    def counts(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountLaw:
+    def counts(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountDistribution:
         """Return the distributions of single counts.
 
         ``leads`` (origins x horizon) are the bins since the model last learned, ``n_missing`` how many just before each
@@ -107,13 +107,15 @@ class Overdispersion:
         """
         phi = self._at(self.single, leads, n_missing[:, None])
         means = expected.means
-        return CountLaw(means, np.asarray(means + expected.variances() + phi * np.square(means), np.float64))
+        return CountDistribution(means, np.asarray(means + expected.variances() + phi * np.square(means), np.float64))
 
-    def sums(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountLaw:
+    def sums(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountDistribution:
         """Return the distributions of the sums over the whole horizon: origins x (places and all)."""
         means = expected.means.sum(axis=1)
         phi = self._at(self.summed, leads[:, -1], n_missing)
-        return CountLaw(means, np.asarray(means + expected.sum_variances() + phi * np.square(means), np.float64))
+        return CountDistribution(
+            means, np.asarray(means + expected.sum_variances() + phi * np.square(means), np.float64)
+        )
 
     def _at(self, table: FloatArray, leads: FloatArray, n_missing: IntArray) -> FloatArray:
         """Return phi at these leads; after a gap no less than without it, and what the level may have moved since."""
@@ -153,17 +155,17 @@ class ResidualForecaster(Learner):
         found = self._overdispersion.counts(*self._ahead(history, origins, horizon))
         return Forecasts(
             origins,
-            CountLaw(found.means[:, :, :-1], found.variances[:, :, :-1]),
-            CountLaw(found.means[:, :, -1], found.variances[:, :, -1]),
+            CountDistribution(found.means[:, :, :-1], found.variances[:, :, :-1]),
+            CountDistribution(found.means[:, :, -1], found.variances[:, :, -1]),
         )
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]:
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
         horizon = made.totals.means.shape[1]
         found = self._overdispersion.sums(*self._ahead(History.of(series), made.origins, horizon))
         places, total = np.s_[0, :-1], np.s_[0, -1:]
         return (
-            CountLaw(found.means[places], found.variances[places]),
-            CountLaw(found.means[total], found.variances[total]),
+            CountDistribution(found.means[places], found.variances[places]),
+            CountDistribution(found.means[total], found.variances[total]),
         )
 
     def _ahead(self, history: History, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 
 LEVELS: Final = (0.80, 0.95)
@@ -39,7 +39,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over all that was forecast, and its standard error; forecasts of one origin hang together."""
+    """A mean over all that was forecast, and its standard error; forecasts of one origin are correlated."""
 
     value: float
     error: float
@@ -73,21 +73,22 @@ def noise_variances(series: Series) -> FloatArray:
     return np.asarray(variances - np.square(variances) / sums, np.float64)
 
 
-def squared_errors(law: CountLaw, held: Held) -> FloatArray:
+def squared_errors(distribution: CountDistribution, held: Held) -> FloatArray:
     """Squared errors whose mean is the true mean squared error: the noise's variance is taken off."""
-    return np.asarray(np.square(held.counts - law.means) - held.variances, np.float64)
+    return np.asarray(np.square(held.counts - distribution.means) - held.variances, np.float64)
 
 
-def covered(law: CountLaw, held: Held, level: float) -> FloatArray:
+def covered(distribution: CountDistribution, held: Held, level: float) -> FloatArray:
     """Whether each count lies within its interval; a noisy one within an interval widened by its known noise.
 
-    Counts with next to no noise are covered with the probability of :meth:`CountLaw.coverage`, noisy ones with 0 or 1.
+    Counts with next to no noise are covered with the probability of :meth:`CountDistribution.coverage`, noisy ones with
+    0 or 1.
     """
     is_noisy = held.variances > _LITTLE_NOISE
     found = np.zeros(held.counts.shape)
-    quiet = CountLaw(law.means[~is_noisy], law.variances[~is_noisy])
+    quiet = CountDistribution(distribution.means[~is_noisy], distribution.variances[~is_noisy])
     found[~is_noisy] = quiet.coverage(np.maximum(np.round(held.counts[~is_noisy]), 0.0), level)
-    loud = CountLaw(law.means[is_noisy], law.variances[is_noisy])
+    loud = CountDistribution(distribution.means[is_noisy], distribution.variances[is_noisy])
     lower, upper = (
         _noisy_quantiles(loud, held.variances[is_noisy], share) for share in ((1 - level) / 2, (1 + level) / 2)
     )
@@ -96,14 +97,14 @@ def covered(law: CountLaw, held: Held, level: float) -> FloatArray:
     return found
 
 
-def _noisy_quantiles(law: CountLaw, noise: FloatArray, share: float) -> FloatArray:
+def _noisy_quantiles(distribution: CountDistribution, noise: FloatArray, share: float) -> FloatArray:
     r"""Quantiles of a negative binomial count plus normal noise, by the expansion of Cornish and Fisher.
 
     With :math:`d = \sigma^2/\mu` the count's cumulants are :math:`\mu d, \mu d(2d-1), \mu d(6d^2-6d+1)` from the second
     on; the noise adds to the second alone.
     """
-    means = np.maximum(law.means, 1e-9)
-    own = np.maximum(law.variances, means)
+    means = np.maximum(distribution.means, 1e-9)
+    own = np.maximum(distribution.variances, means)
     d = own / means
     spread = np.sqrt(own + noise)
     skew = own * (2 * d - 1) / spread**3

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
@@ -45,28 +45,28 @@ class Disaggregated:
     inflation: FloatArray
     of_places: float
 
-    def distributions(self) -> tuple[CountLaw, CountLaw]:
+    def distributions(self) -> tuple[CountDistribution, CountDistribution]:
         """Return those of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
         variances = self.total.variances()
         means = np.exp(self.total.means() + variances / 2)
         relative = self.inflation * (self.overdispersion + np.expm1(variances))
-        totals = CountLaw(means, means + relative * np.square(means))
+        totals = CountDistribution(means, means + relative * np.square(means))
         if self.shares is None:
-            return CountLaw(totals.means[..., None], totals.variances[..., None]), totals
+            return CountDistribution(totals.means[..., None], totals.variances[..., None]), totals
         share = self.shares.means
         counts = means[..., None] * share
         relative_to_total = (
             relative[..., None] * np.square(share) + self.shares.variances + self.of_places * share * (1 - share)
         )
-        return CountLaw(counts, counts + np.square(means)[..., None] * relative_to_total), totals
+        return CountDistribution(counts, counts + np.square(means)[..., None] * relative_to_total), totals
 
-    def sum_distributions(self) -> tuple[CountLaw, CountLaw]:
+    def sum_distributions(self) -> tuple[CountDistribution, CountDistribution]:
         """Return those of sums over the horizon at a single origin: of places, and of all."""
         counts, totals = self.distributions()
         expected, largest = totals.means, float(self.inflation.max())
         alone = expected + largest * self.overdispersion * np.square(expected)
         all_together = largest * self.total.sum_variances(expected)
-        total = CountLaw(expected.sum(axis=1), alone.sum(axis=1) + all_together)
+        total = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + all_together)
         if self.shares is None:
             return total, total
         share, of_places = self.shares.means[0], counts.means[0].T
@@ -75,7 +75,7 @@ class Disaggregated:
         )
         of_total = largest * self.total.sum_variances(np.ascontiguousarray(of_places))
         of_share = self.shares.sum_variances(expected)[0]
-        return CountLaw(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
+        return CountDistribution(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ class ShareForecaster(Learner):
         counts, totals = (_joined([pair[which] for pair in pairs], back) for which in (0, 1))
         return Forecasts(origins, counts, totals)
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountLaw, CountLaw]:
+    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
         return self._ahead(self._filtered(series, made.origins), made.totals.means.shape[1]).sum_distributions()
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
@@ -204,7 +204,7 @@ class ShareForecaster(Learner):
         return tuple(notes)
 
 
-def _joined(parts: Sequence[CountLaw], order: IntArray) -> CountLaw:
+def _joined(parts: Sequence[CountDistribution], order: IntArray) -> CountDistribution:
     """Return the distributions of all blocks, in this order."""
     means, variances = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "variances"))
-    return CountLaw(means[order], variances[order])
+    return CountDistribution(means[order], variances[order])

@@ -21,7 +21,7 @@ from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.files import harmless, write_whole
 from tacit._base.validation import check_one_of
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.measured import Measured
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -50,18 +50,18 @@ def table_columns(
 ) -> dict[str, NDArray[Any]]:
     """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile."""
     n_times, n_places = forecast.domain.shape
-    law = _with_all(forecast)
+    distribution = _with_all(forecast)
     columns: dict[str, NDArray[Any]] = {
         "period": np.repeat(np.array(forecast.domain.time.labels(), object), n_places + 1),
         "place": np.tile(np.array([*forecast.domain.place.cells, ALL_PLACES], object), n_times),
-        "expected": np.round(law.means, 3).ravel(),
+        "expected": np.round(distribution.means, 3).ravel(),
     }
     for level in levels:
-        for end, limit in zip(("lower", "upper"), law.intervals(level), strict=True):
+        for end, limit in zip(("lower", "upper"), distribution.intervals(level), strict=True):
             columns[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64)
-    columns[f"at_most_{100 * quantile:g}"] = law.quantiles(quantile).ravel().astype(np.int64)
+    columns[f"at_most_{100 * quantile:g}"] = distribution.quantiles(quantile).ravel().astype(np.int64)
     if per_crew is not None:
-        columns["crews"] = crews_for(law, quantile=quantile, per_crew=per_crew).ravel()
+        columns["crews"] = crews_for(distribution, quantile=quantile, per_crew=per_crew).ravel()
     return columns
 
 
@@ -187,9 +187,9 @@ def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
     return tuple(float(level) / 100 for level in sorted(levels))
 
 
-def _with_all(forecast: Forecast) -> CountLaw:
+def _with_all(forecast: Forecast) -> CountDistribution:
     """Return the distributions of places and, last, of all together."""
-    return CountLaw(
+    return CountDistribution(
         np.column_stack([forecast.counts.means, forecast.totals.means]),
         np.column_stack([forecast.counts.variances, forecast.totals.variances]),
     )
@@ -245,9 +245,9 @@ def _axis(when: NDArray[np.datetime64], step: str, zone: str) -> TimeAxis:
 
 
 def _check_once(where: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int], step: str) -> None:
-    seen = np.zeros(shape, np.int64)
-    np.add.at(seen, where, 1)
-    if n_twice := int((seen > 1).sum()):
+    n_rows = np.zeros(shape, np.int64)
+    np.add.at(n_rows, where, 1)
+    if n_twice := int((n_rows > 1).sum()):
         raise DataError(
             f"{n_twice} pairs of unique_id and {step} have more than one row. Add them up, or name a finer step."
         )

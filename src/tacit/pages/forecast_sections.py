@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import PlaceAxis
 from tacit.forecast.forecast import Forecast, crews_for
@@ -100,30 +100,32 @@ def headline(shown: Coming) -> list[dict[str, str]]:
     """The numbers to know first, each with a sentence."""
     forecast, labels = shown.forecast, shown.labels
     place = forecast.domain.place
-    first = CountLaw(forecast.totals.means[:1], forecast.totals.variances[:1])
+    first = CountDistribution(forecast.totals.means[:1], forecast.totals.variances[:1])
     items = [_figure(f"events expected {_on(labels[0])}", first, shown, f"All {plural(place.level)} together.")]
     if shown.n_bins > 1:
-        whole = CountLaw(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
+        whole = CountDistribution(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
         items.append(_figure(f"in {shown.reach}", whole, shown, f"All {plural(place.level)} together."))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
-            law = CountLaw(forecast.totals.means[[top]], forecast.totals.variances[[top]])
-            items.append(_figure(f"{_on(labels[top])}", law, shown, f"The busiest {step_noun(shown.step)}."))
+            distribution = CountDistribution(forecast.totals.means[[top]], forecast.totals.variances[[top]])
+            items.append(_figure(f"{_on(labels[top])}", distribution, shown, f"The busiest {step_noun(shown.step)}."))
     if place.n_cells > 1:
         busiest = int(np.argmax(forecast.counts.means[0]))
-        law = CountLaw(forecast.counts.means[0, [busiest]], forecast.counts.variances[0, [busiest]])
-        items.append(_figure(f"in {place.cells[busiest]} {_on(labels[0])}", law, shown, f"The busiest {place.level}."))
+        distribution = CountDistribution(forecast.counts.means[0, [busiest]], forecast.counts.variances[0, [busiest]])
+        items.append(
+            _figure(f"in {place.cells[busiest]} {_on(labels[0])}", distribution, shown, f"The busiest {place.level}.")
+        )
     return items
 
 
-def _figure(name: str, law: CountLaw, shown: Coming, remark: str) -> dict[str, str]:
+def _figure(name: str, distribution: CountDistribution, shown: Coming, remark: str) -> dict[str, str]:
     spans = [
         f"{sentence_case(how_often(level)) if number_of == 0 else how_often(level)} between {number(lower[0])} and "
         f"{number(upper[0])}"
         for number_of, level in enumerate(shown.levels)
-        for lower, upper in (law.intervals(level),)
+        for lower, upper in (distribution.intervals(level),)
     ]
-    return {"value": expected(float(law.means[0])), "name": name, "note": f"{remark} {', '.join(spans)}."}
+    return {"value": expected(float(distribution.means[0])), "name": name, "note": f"{remark} {', '.join(spans)}."}
 
 
 def _on(label: str) -> str:
@@ -202,17 +204,17 @@ def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | N
 def fan(shown: Coming) -> dict[str, Any]:
     """What is expected, as columns: all together first, then each place. Limits go from the outermost level in."""
     counts, totals, n_bins = shown.forecast.counts, shown.forecast.totals, shown.n_in_fan
-    law = CountLaw(
+    distribution = CountDistribution(
         np.column_stack([totals.means, counts.means[:, shown.kept]])[:n_bins],
         np.column_stack([totals.variances, counts.variances[:, shown.kept]])[:n_bins],
     )
     content: dict[str, Any] = {
         "start": list(starts_of(shown.forecast)[:n_bins]),
         "label": [moment(label) for label in shown.labels[:n_bins]],
-        "expected": rounded(law.means.T, _DIGITS).tolist(),
+        "expected": rounded(distribution.means.T, _DIGITS).tolist(),
     }
     for number_of, level in enumerate(reversed(shown.levels)):
-        lower, upper = law.intervals(level)
+        lower, upper = distribution.intervals(level)
         content |= {f"lower{number_of}": lower.T.tolist(), f"upper{number_of}": upper.T.tolist()}
     return content
 
@@ -231,8 +233,8 @@ def crews(shown: Coming) -> dict[str, Any]:
     """Counts that are not exceeded with each probability on offer, and the crews for the one that was asked for."""
     n_bins = min(shown.n_bins, 24 if shown.step == "hour" else TABLE_BINS)
     forecast, kept = shown.forecast, shown.kept
-    each = CountLaw(forecast.counts.means[:n_bins], forecast.counts.variances[:n_bins])
-    total = CountLaw(forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins])
+    each = CountDistribution(forecast.counts.means[:n_bins], forecast.counts.variances[:n_bins])
+    total = CountDistribution(forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins])
     shares = sorted({*QUANTILES, shown.quantile})
     asked = {"quantile": shown.quantile, "per_crew": shown.per_crew}
     needed = crews_for(each, **asked)
@@ -281,16 +283,18 @@ def matrix(shown: Coming) -> dict[str, Any]:
     rows.append((all_places, forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins]))
     return {
         "heads": [short_moment(label) for label in shown.labels[:n_bins]],
-        "rows": [{"place": place, "cells": _cells(CountLaw(*law), level)} for place, *law in rows],
+        "rows": [
+            {"place": place, "cells": _cells(CountDistribution(*distribution), level)} for place, *distribution in rows
+        ],
         "is_cut": n_bins < shown.n_bins,
     }
 
 
-def _cells(law: CountLaw, level: float) -> list[dict[str, str]]:
-    lower, upper = law.intervals(level)
+def _cells(distribution: CountDistribution, level: float) -> list[dict[str, str]]:
+    lower, upper = distribution.intervals(level)
     return [
         {"value": expected(mean), "span": f"{number(low)}–{number(high)}"}
-        for mean, low, high in zip(law.means.tolist(), lower.tolist(), upper.tolist(), strict=True)
+        for mean, low, high in zip(distribution.means.tolist(), lower.tolist(), upper.tolist(), strict=True)
     ]
 
 

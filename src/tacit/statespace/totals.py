@@ -21,7 +21,7 @@ import numpy as np
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
@@ -402,4 +402,4 @@ def _covered(
     """Return how much of each count an interval holds; noisy totals may be negative, and have normal ones."""
     if is_noisy:
         return np.asarray(np.abs(counts - means) <= normal_quantile(level) * np.sqrt(variances), np.float64)
-    return CountLaw(means, variances).coverage(counts, level)
+    return CountDistribution(means, variances).coverage(counts, level)

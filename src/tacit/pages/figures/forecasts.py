@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.extras import require
-from tacit.counts.count_law import CountLaw
+from tacit.counts.count_distribution import CountDistribution
 from tacit.forecast.backtest import Leaderboard, Score
 from tacit.forecast.forecast import Forecast
 from tacit.pages.figures.charts import finished, watermark
@@ -48,9 +48,9 @@ def expected_in_all(forecast: Forecast, level: float) -> Counts:
     axis = forecast.domain.time
     n_times = forecast.domain.shape[0]
     period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
-    law = CountLaw(forecast.sums.means[None, :], forecast.sums.variances[None, :])
+    distribution = CountDistribution(forecast.sums.means[None, :], forecast.sums.variances[None, :])
     return _counts(
-        law,
+        distribution,
         level,
         step="all",
         periods=(period,),
@@ -68,9 +68,11 @@ def starts_of(forecast: Forecast) -> tuple[str, ...]:
 def fan_rows(forecast: Forecast, levels: Sequence[float], place: int | None) -> list[dict[str, Any]]:
     """What is expected of one place, or of all together: a row for each bin, limits from the outermost level in."""
     part = slice(None) if place is None else place
-    law = forecast.totals if place is None else forecast.counts
-    means, variances = (values if place is None else values[:, part] for values in (law.means, law.variances))
-    one = CountLaw(means, variances)
+    distribution = forecast.totals if place is None else forecast.counts
+    means, variances = (
+        values if place is None else values[:, part] for values in (distribution.means, distribution.variances)
+    )
+    one = CountDistribution(means, variances)
     columns: dict[str, list[Any]] = {"start": list(starts_of(forecast)), "expected": rounded(means, 2).tolist()}
     for number, level in enumerate(sorted(levels, reverse=True)):
         lower, upper = one.intervals(level)
@@ -194,7 +196,7 @@ def _error_limits(score: Score) -> dict[str, float]:
 
 
 def _counts(
-    law: CountLaw,
+    distribution: CountDistribution,
     level: float,
     *,
     step: str,
@@ -202,19 +204,19 @@ def _counts(
     starts: tuple[str, ...],
     places: tuple[str, ...],
 ) -> Counts:
-    lower, upper = law.intervals(level)
+    lower, upper = distribution.intervals(level)
     return Counts(
         step=step,
         periods=periods,
         starts=starts,
         is_partial=(False,) * len(periods),
         places=places,
-        values=law.means,
-        lower=np.minimum(lower, law.means),
-        upper=np.maximum(upper, law.means),
-        standard_errors=np.sqrt(law.variances),
-        reliable=np.ones(law.means.shape, bool),
-        status=np.full(law.means.shape, SHOWN, object),
+        values=distribution.means,
+        lower=np.minimum(lower, distribution.means),
+        upper=np.maximum(upper, distribution.means),
+        standard_errors=np.sqrt(distribution.variances),
+        reliable=np.ones(distribution.means.shape, bool),
+        status=np.full(distribution.means.shape, SHOWN, object),
         level=level,
     )
 

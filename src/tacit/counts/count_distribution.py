@@ -1,4 +1,4 @@
-"""The law of a count that has not happened yet."""
+"""The distribution of a count that has not happened yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit._base.validation import check_share
 from tacit.errors import SettingError
 
 LARGEST: Final = 2.0**52
-"""Counts that a law may reach: whole numbers up to twice this are floats, so that their middle is one too."""
+"""Counts that a distribution may reach: whole numbers up to twice this are floats, so that their middle is one too."""
 
 _LEAST_MEAN: Final = 1e-12
 _LEAST_EXTRA: Final = 1e-9
@@ -21,7 +21,7 @@ _LEAST_EXTRA: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountLaw:
+class CountDistribution:
     """Negative binomial counts with these means and variances, all at once; Poisson where no more is known to vary.
 
     A variance below the mean is raised to it: whole numbers of events that come by chance vary at least as much.
@@ -72,7 +72,7 @@ class CountLaw:
         """With which probability a randomized interval of just this ``level`` covers each count.
 
         Counts are whole numbers, so no interval has just the level; one whose ends are tossed for has. Averaged over
-        counts that follow the law it is the level itself.
+        counts that follow the distribution it is the level itself.
         """
         low, high = self.below(counts), self.up_to(counts)
         left, right = (1 - level) / 2, (1 + level) / 2
