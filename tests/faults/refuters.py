@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import sqlite3
+import stat
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, localcontext
@@ -19,6 +23,7 @@ from driven_reports import driven_row, listed_row, made
 from faults.planting import Refuter, Setting, checked
 from reference_samplers import reports_of
 from small_worlds import days_and_places
+from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.audit import Audit, audit_counter, audit_plan, audit_repeated_reports
 from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
@@ -429,6 +434,62 @@ def _check_key(setting: Setting) -> None:
 key = checked("noise is drawn for one input, until it is written", _check_key)
 
 
+def _check_heads(setting: Setting) -> None:
+    """A head stays with what it was published on, and a ledger that does not hold it is refused."""
+    ledger, other = _ledger(setting), _ledger(setting)
+    _spend(ledger)
+    _spend(other)
+    label = Provenance("plan", ledger_heads=ledger.heads)
+    assert Provenance.from_dict(label.to_dict()).ledger_heads == ledger.heads != (), "a label loses its head"
+    assert {*ledger.heads, *other.heads} == {*(label + Provenance("plan", ledger_heads=other.heads)).ledger_heads}, (
+        "a sum loses a head"
+    )
+    ledger.verify(ledger.heads)
+    _refused(lambda: other.verify(ledger.heads), "another ledger passes for the one that paid")
+
+
+heads = checked("heads of ledgers in what is published", _check_heads)
+
+
+def _check_chain(setting: Setting) -> None:
+    ledger = _ledger(setting)
+    _spend(ledger)
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        connection.execute("UPDATE spend SET epsilon = 0.01")
+    _refused(lambda: Ledger(ledger.path).history(), "an edited epsilon is believed")
+
+
+chain = checked("an edited ledger is refused", _check_chain)
+
+
+def _check_zones(setting: Setting) -> None:
+    """An event at 20:00 in London is on the next day in Tokyo: releases of the two days may both hold it."""
+    ledger = _ledger(setting)
+    ledger.set_budget("fires", epsilon=9.0)
+    _spend(ledger, days={"2025-01-01": b""}, zone="UTC")
+    tokyo = {"release": "second", "days": {"2025-01-02": b""}, "zone": "Asia/Tokyo"}
+    _refused(lambda: _spend(ledger, **tokyo), "days of two time zones are taken for different events")
+
+
+zones = checked("the ledger keeps time zones apart", _check_zones)
+
+
+def _check_issued_again(setting: Setting) -> None:
+    """What is said of a release, and of what was issued again of it, counts all entries about its events."""
+    ledger = _ledger(setting)
+    ledger.set_budget("fires", epsilon=9.0)
+    _spend(ledger).draw("first", b"counts")
+    own = ledger.heads
+    _spend(ledger, 2.0, release="second")
+    _spend(ledger, data_set="other", days=_OTHER_DAYS).draw("first", b"counts")
+    for shown in (own, (*own, *ledger.heads)):
+        assert ledger.others("first", heads=shown).presence == Cost.pure(2.0), "a later release is forgotten"
+        _refused(lambda shown=shown: ledger.others("first", "other", heads=shown), "a release is taken for another's")  # type: ignore[misc]
+
+
+issued_again = checked("statements that are issued again", _check_issued_again)
+
+
 # ---- what is promised after several entries
 
 _ROWS = tuple(itertools.product((0, 1), (0, 1)))  # of whom, and where
@@ -573,6 +634,60 @@ def _check_other_words(setting: Setting) -> None:
 
 
 other_words = checked("reports of neighbouring counts", _check_other_words)
+
+
+def _check_silent(setting: Setting) -> None:
+    """A file without a report on a day shows that there was no event: no release of that day hides one."""
+    table = pa.table({"day": ["2018-01-01", "2018-01-03"], "place": ["place 1"] * 2})
+    options = ReadOptions(date_format="year-first")
+    events = open_events(table, columns=EventColumns("day", "place"), domain=_PLAN.domain, options=options)
+    ledger, path = _ledger(setting), setting.folder / "silent.reports"
+    randomize_events(events, _PLAN, path, ledger=ledger, data_set="fires", overwrite=True)
+    paid = _spend(ledger, days={"2018-01-02": b""})
+    assert paid.guarantee.presence is None, "an empty day of reports is taken for one without reports"
+
+
+silent = checked("days without a report", _check_silent)
+
+
+def _check_formulas(setting: Setting) -> None:
+    """No text in the CSV file of a release begins as a formula does, and names read back as they were."""
+    names = ("=1+1", "+2", "-3", "@SUM(A1)")
+    plan = plan_for(Domain(_PLAN.domain.time, PlaceAxis.of(names)), f=0.5)
+    tally = Tally(Provenance(plan.fingerprint), np.ones((20, 4), np.int64), np.full(20, 4))
+    path = setting.folder / "formulas.csv"
+    path.unlink(missing_ok=True)
+    Release.of(plan, estimate_tally(tally, plan), refine="raw").write(path)
+    text = path.read_text(encoding="utf-8")
+    assert not any(f",{name}," in text for name in names), "a spreadsheet would run a name"
+    assert Release.read(path).domain.place.cells == names
+
+
+formulas = checked("names that look like formulas", _check_formulas)
+
+
+def _check_elsewhere(setting: Setting) -> None:
+    """With a cell for it, an event whose place is unknown, outside or blank is counted like any other."""
+    table = pa.table({"day": ["2018-01-01"] * 3, "place": ["place 1", "Atlantis", ""]})
+    domain = Domain(_PLAN.domain.time, _PLAN.domain.place.with_elsewhere())
+    options = ReadOptions(date_format="year-first")
+    counted = open_events(table, columns=EventColumns("day", "place"), domain=domain, options=options).count()
+    assert counted.counts[0].tolist() == [0, 1, 0, 2], "an event is told by its missing report"
+
+
+elsewhere = checked("events that lie elsewhere", _check_elsewhere)
+
+
+def _check_durable(setting: Setting) -> None:
+    """A file and the folder that names it are on the disk before anybody is told that it is written."""
+    synced: list[bool] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda number: synced.append(stat.S_ISDIR(os.fstat(number).st_mode)))
+        write_whole(setting.folder / "durable", b"content")
+    assert synced == [False, True], "a power failure takes back what was written"
+
+
+durable = checked("files are seen on the disk", _check_durable)
 
 
 def _check_label(setting: Setting) -> None:

@@ -21,6 +21,7 @@ from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLapl
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.privacy.cost import Cost
+from tacit.privacy.guarantee import Guarantee
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
 
@@ -762,6 +763,62 @@ FAULTS: tuple[Fault, ...] = (
         by.key,
         "tests/privacy/test_spending.py",
     ),
+    Fault(
+        "an edited ledger is believed",
+        "tacit.privacy.ledger.chain._digest",
+        result_of(lambda digest: bytes(32)),
+        by.chain,
+        "tests/privacy/test_ledger_chain.py",
+    ),
+    Fault(
+        "what is published carries no head",
+        "tacit.counts.provenance.heads_to_dict",
+        result_of(lambda content: {}),
+        by.heads,
+        "tests/privacy/test_ledger_heads.py",
+    ),
+    Fault(
+        "a sum keeps the head of one part",
+        "tacit.counts.provenance.Provenance.__add__",
+        lambda right: lambda self, other: replace(right(self, other), ledger_heads=self.ledger_heads),
+        by.heads,
+        "tests/privacy/test_ledger_heads.py",
+    ),
+    Fault(
+        "any ledger passes for the one that paid",
+        "tacit.privacy.ledger.file.LedgerFile._missing",
+        lambda right: lambda self, heads: [],
+        by.heads,
+        "tests/privacy/test_ledger_heads.py",
+    ),
+    Fault(
+        "days of two time zones never add up",
+        "tacit.privacy.ledger.past.zones_of",
+        result_of(lambda zones: set()),
+        by.zones,
+        "tests/privacy/test_spending.py",
+    ),
+    Fault(
+        "a statement that is issued again forgets other entries",
+        "tacit.privacy.ledger.ledger.others_than",
+        lambda right: lambda connection, entry: Guarantee(),
+        by.issued_again,
+        "tests/end_to_end/test_promises_agree.py",
+    ),
+    Fault(
+        "a statement is issued again for another data set",
+        "tacit.privacy.ledger.ledger.entries_at",
+        result_of(lambda shown: {entry: -number for entry, number in shown.items()}),
+        by.issued_again,
+        "tests/end_to_end/test_promises_agree.py",
+    ),
+    Fault(
+        "presence is promised on days that reports show to be empty",
+        "tacit.collection.randomizing._silent",
+        lambda right: lambda plan, days, only: iter(()),
+        by.silent,
+        "tests/collection/test_randomizing.py",
+    ),
     # what is promised after several entries
     Fault(
         "a release counts once where an event is replaced",
@@ -877,6 +934,27 @@ FAULTS: tuple[Fault, ...] = (
         "tests/collection/test_randomizing.py",
     ),
     Fault(
+        "names are written as formulas",
+        "tacit.release.files.harmless",
+        lambda right: lambda cell: cell,
+        by.formulas,
+        "tests/release/test_formulas.py",
+    ),
+    Fault(
+        "files are not seen on the disk",
+        "tacit._base.files._sync",
+        nothing,
+        by.durable,
+        "tests/_base/test_durable_files.py",
+    ),
+    Fault(
+        "folders are not seen on the disk",
+        "tacit._base.files.sync_folder",
+        nothing,
+        by.durable,
+        "tests/_base/test_durable_files.py",
+    ),
+    Fault(
         "a suppressed value stays in the file",
         "tacit.release.release.without_cells",
         lambda right: lambda estimate, cells: estimate,
@@ -911,6 +989,13 @@ FAULTS: tuple[Fault, ...] = (
         _counted_once,
         by.rows,
         "tests/events/test_counts.py",
+    ),
+    Fault(
+        "an event elsewhere sends no report",
+        "tacit.domain.place.PlaceAxis.elsewhere",
+        property_of(lambda self, cell: None),
+        by.elsewhere,
+        "tests/domain/test_place.py",
     ),
     # shuffling
     Fault(
