@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -385,3 +386,9 @@ def test_an_axis_without_end_is_silent_up_to_now(tmp_path, ledger):
     randomized(frame(), tmp_path / "a", ledger, plan=plan)
     assert ledger.remaining("events", {"2019-07-01": b""}).guarantee.has_reports
     assert ledger.remaining("events", {"2017-07-01": b""}).guarantee.is_of_nothing
+
+
+def test_the_drawing_key_depends_on_all_that_it_is_made_of():
+    secrets, plans, digests = (b"a" * 32, b"b" * 32), ("00" * 16, "ff" * 16), (b"a" * 32, b"b" * 32)
+    keys = {drawing_key(*parts) for parts in itertools.product(secrets, plans, digests)}
+    assert len(keys) == 8
