@@ -33,7 +33,7 @@ from tacit.statespace.covariates import Covariates
 
 Report = Callable[[int, int | None], None]
 
-FEWEST_TO_LEARN: Final = 14
+FEWEST_TO_LEARN: Final = 14  # two weeks of days: every weekday twice
 LABORATORY: Final = "LABORATORY – not for publication"
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.series import Series
-from tacit.forecast.history import History, positive_means
+from tacit.forecast.past import History, positive_means
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.statespace.calendar import n_slots, season_length, slots
 
-_HORIZONS: Final = (1, 7, 28, 91, 182, 364)
-_FEWEST_BINS: Final = 7
+_HORIZONS: Final = (1, 7, 28, 91, 182, 364)  # bins: a day, a week, a month, a quarter, half a year and a year
+_FEWEST_BINS: Final = 7  # a week of days
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
 _ARRAYS: Final = ("means", "variances", "shared")
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count

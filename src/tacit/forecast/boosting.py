@@ -29,7 +29,7 @@ from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Learner, forecaster_from_dict, forecaster_named
-from tacit.forecast.history import History, long_run_shares
+from tacit.forecast.past import History, long_run_shares
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups
 from tacit.statespace.calendar import calendar_columns, season_length

@@ -32,7 +32,7 @@ from tacit.statespace.covariates import Covariates
 _NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")
 _AROUND: Final = 10  # days of the year on either side: half of them leave a daily mean of few years ragged
-_DAYS: Final = 366
+_DAYS: Final = 366  # of a year
 _MOST_PHI: Final = 0.98  # of an anomaly left after a bin: half of it is gone in five weeks of days
 
 

@@ -12,7 +12,7 @@ from tacit._base.validation import check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.domain import Domain
 
-DEFAULT_QUANTILE: Final = 0.9
+DEFAULT_QUANTILE: Final = 0.9  # crews are enough on nine days in ten
 _SLACK: Final = 1e-9  # a quotient that is whole but for its last digits needs no crew more
 
 

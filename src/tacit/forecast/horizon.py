@@ -10,7 +10,7 @@ import numpy as np
 from tacit.domain import TimeAxis
 from tacit.errors import Remedy, SettingError
 
-MOST_BINS: Final = 9_000
+MOST_BINS: Final = 9_000  # 24 years of days, a year of hours: tables and pages stay within memory
 _PERIOD: Final = re.compile(r"(?:(\d+)\s+)?(hour|day|week|month|year)s?")
 
 

@@ -10,17 +10,17 @@ import numpy as np
 
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast
-from tacit.statespace.calendar import weekdays
+from tacit.statespace.calendar import season_length, weekdays
 
 UNUSUAL: Final = 0.15
-"""How far from its usual number a bin must be expected, in parts of it."""
+"""How far from its usual number a bin must be expected, in parts of it: the usual difference of weekdays."""
 BUSY_SHARE: Final = 0.05
 """A busy bin is one of the busiest so many of the last year."""
 BUSY_CHANCE: Final = 0.15
+"""The chance of a busy bin from which it is worth a word: three times the usual one."""
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_RECENT_WEEKS: Final = 8
-_PER_YEAR: Final = {"hour": 8766, "day": 365, "week": 52, "month": 12, "year": 1}
-_FEWEST_BINS: Final = 60
+_RECENT_WEEKS: Final = 8  # two months: the season is about the same
+_FEWEST_BINS: Final = 60  # of which the busiest twentieth is three
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
 def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
     """Bins with a fair chance of a total that only few bins of the last year had."""
     step = series.domain.time.step
-    recent = np.flatnonzero(~series.missing)[-_PER_YEAR.get(step, 365) :]
+    recent = np.flatnonzero(~series.missing)[-season_length(step, "year") :]
     if len(recent) < _FEWEST_BINS:
         return {}
     limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))

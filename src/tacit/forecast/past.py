@@ -1,4 +1,4 @@
-"""The past that a release tells of, and what models of totals and shares observe of it."""
+"""The past that a release tells of: as a series, as models of totals and shares observe it, and as baselines do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.arrays import BoolArray, FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.extras import require
 from tacit.counts.measured import Measured
 from tacit.counts.series import Series
-from tacit.errors import SettingError
+from tacit.domain import TimeAxis
+from tacit.errors import DataError, SettingError
 from tacit.release import Release
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
@@ -21,6 +23,7 @@ _SHORTEST: Final = 3  # zeros in a row that may be a gap; two happen to quiet se
 _SEASONS: Final = 8  # before a bin, whose median says what was to be expected of it
 _LEAST_EXPECTED: Final = 20.0  # events: none of them is chance once in five hundred million times (e^-20)
 _EXCESS_SD: Final = 2.0  # from which a total has an excess; without the rule forecasts of storms are up to 3.5 % worse
+_FAR: Final = 30.0  # standard deviations from 0 beyond which a normal tail is none
 _LEAST_PART: Final = 0.1  # of the expected total a noisy one is taken for at least: shares are divided by it
 
 
@@ -102,6 +105,92 @@ class Past:
         beyond = np.maximum(exposures - expected - _EXCESS_SD * np.sqrt(own), 0.0)
         excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
         return replace(known, exposures=exposures, counts=np.where(is_observed[:, None], known.counts, 0.0)), excess
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """Unbiased counts and the variance of their noise: bins x (places and, last, all together).
+
+    Bins that are missing or counted in part are not ``counted``. ``units`` is the variance of the noise as it would be
+    in a bin of average size: noise may grow with the count, and weights that did so too would favour quiet days.
+    """
+
+    series: Series
+    values: FloatArray
+    variances: FloatArray
+    units: FloatArray
+    counted: BoolArray
+
+    @classmethod
+    def of(cls, series: Series, shares: FloatArray | None = None) -> History:
+        """Return the history of a series; ``shares`` of places settle its noise, its own without any."""
+        shares = long_run_shares(series) if shares is None else shares
+        variances = series.measured.errors(np.broadcast_to(shares, series.values.shape))
+        exposures = series.measured.exposures
+        is_part = np.array([series.domain.time.is_partial(bin) for bin in (0, len(series) - 1)])
+        counted = ~series.missing
+        counted[[0, -1]] &= ~is_part
+        all_variances = np.column_stack([variances, series.total_variances])
+        average = exposures[counted].mean() if counted.any() else 1.0
+        scale = np.divide(average, exposures, out=np.ones(len(exposures)), where=exposures > 0)
+        values = np.column_stack([series.values, series.totals])
+        return cls(series, values, all_variances, all_variances * scale[:, None], counted)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def time(self) -> TimeAxis:
+        return self.series.domain.time
+
+    def since_counted(self, origins: IntArray) -> IntArray:
+        """Return how many bins just before each origin were not counted."""
+        last = np.maximum.accumulate(np.where(self.counted, np.arange(len(self)), -1))
+        return np.asarray(origins - 1 - np.concatenate([[-1], last])[origins], np.int64)
+
+    def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
+        """Refuse a series with fewer than ``n_bins`` bins counted."""
+        if (n_counted := int(self.counted.sum())) < n_bins:
+            raise DataError(
+                f"{forecaster} needs a series of at least {n_bins} bins that were counted; got {n_counted}, each a "
+                f"{self.time.step}. Wait for more, or count by a finer step."
+            )
+
+    @property
+    def floor(self) -> FloatArray:
+        """The least rate a place is taken to have: half an event in all that was counted."""
+        return np.full(self.values.shape[1], 0.5 / max(int(self.counted.sum()), 1))
+
+    def levels(self, first: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of each column over these bins, positive whatever the noise, and its noise variance."""
+        counted = self.counted[first:stop]
+        n_counted = max(int(counted.sum()), 1)
+        means = self.values[first:stop][counted].sum(axis=0) / n_counted
+        noise = self.variances[first:stop][counted].sum(axis=0) / n_counted**2
+        return np.asarray(np.maximum(positive_means(means, noise), self.floor), np.float64), noise
+
+
+def positive_means(means: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return the posterior means of numbers that cannot be negative, from estimates with normal errors.
+
+    It is the mean of the normal distribution truncated at 0: an estimate well above stays as it is, one below 0 becomes
+    small, not none.
+
+    >>> positive_means(np.array([8.0, -1.0, -1.0]), np.array([1.0, 1.0, 0.0])).round(3)
+    array([8.   , 0.525, 0.   ])
+    """
+    special = require("scipy.special", extra="forecast")
+    sd = np.sqrt(variances)
+    at = np.divide(means, sd, out=np.zeros(np.shape(means)), where=sd > 0)
+    at = np.clip(at, -_FAR, _FAR)
+    ratio = np.exp(-np.square(at) / 2 - special.log_ndtr(at)) / np.sqrt(2 * np.pi)
+    return np.asarray(np.where(sd > 0, np.maximum(means + sd * ratio, 0.0), np.maximum(means, 0.0)), np.float64)
+
+
+def long_run_shares(series: Series) -> FloatArray:
+    """Return the share of each place in all exposures, never below 0."""
+    total = max(float(series.measured.exposures.sum()), 1.0)
+    return np.asarray(np.maximum(series.values.sum(axis=0) / total, 0.0), np.float64)
 
 
 def gaps(totals: FloatArray, observed: BoolArray, season: int, *, shortest: int = _SHORTEST) -> BoolArray:

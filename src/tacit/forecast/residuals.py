@@ -25,7 +25,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
-from tacit.forecast.history import History, long_run_shares
+from tacit.forecast.past import History, long_run_shares
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.history import History
+from tacit.forecast.past import History
 from tacit.statespace.calendar import bins_per_day, calendar_columns, season_length
 from tacit.statespace.covariates import Covariates
 

@@ -21,7 +21,7 @@ from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.series import Series
 from tacit.errors import DataError
 from tacit.forecast.boosting import BoostingForecaster, fewest_losses, ranks
-from tacit.forecast.history import History, long_run_shares
+from tacit.forecast.past import History, long_run_shares
 from tacit.forecast.tree_cases import Cases, Told, feature_groups
 from tacit.randomness import SeededRandomness
 from tacit.statespace.calendar import season_length
