@@ -36,7 +36,7 @@ class Rule:
     is_of_fit: bool = True
 
 
-FIT: Final = "tacit.statespace.fitted.fitted"
+FIT: Final = "tacit.statespace.fit.fitted"
 """The fit of the time-series model. A rule that does not touch it takes the fit of the full model again."""
 
 
@@ -47,7 +47,7 @@ def _forecast(name: str, targets: Mapping[str, Instead]) -> Rule:
 
 def _with(**changes: float) -> Instead:
     """The method with other hyperparameters, which are its first argument."""
-    return lambda method: lambda self, variability, *more: method(self, replace(variability, **changes), *more)
+    return lambda method: lambda self, found, *more: method(self, replace(found, **changes), *more)
 
 
 def _with_hyperparameters(**changes: float) -> Instead:
@@ -76,11 +76,11 @@ def _without_terms(kind: str) -> Instead:
 
 def _flat_moments(_: Any) -> Any:
     """Of each share only its own counts speak."""
-    return lambda raw, errors, middle: (np.maximum(raw, 0.0), errors, np.zeros(len(raw)))
+    return lambda self, levels, variances: (np.maximum(levels, 0.0), variances, np.zeros(len(levels)))
 
 
 def _without_third(moments: Any) -> Any:
-    return lambda *words: (*moments(*words)[:2], np.zeros(len(words[0])))
+    return lambda *words: (*moments(*words)[:2], np.zeros(len(words[1])))
 
 
 def _own_levels(_: Any) -> Any:
@@ -112,44 +112,50 @@ def _nothing(value: Any) -> Instead:
 
 _STATES: Final = "tacit.statespace"
 _TOTALS: Final = f"{_STATES}.totals"
-_FIXED: Final = f"{_STATES}.model.Fixed"
+_MODEL: Final = f"{_STATES}.model.Model"
+_SETTINGS: Final = f"{_STATES}.settings.SETTINGS"
+_SIZES: Final = f"{_STATES}.size_prior.SizePrior"
 
 RULES: Final = (
     # the time-series model, of smoothing and of forecasting
-    Rule("level shifts", ALL, {f"{_STATES}.breaks.found_breaks": _nothing(np.zeros((1, 1)))}),
-    Rule("overdispersion of places", ALL, {f"{_FIXED}._times": _with(overdispersion=0.0)}),
-    Rule("counts by timetable", ALL, {f"{_FIXED}._times": _with(chance=1.0)}),
-    Rule("random-walk level", ALL, {f"{_FIXED}.model": _with(drift=1e-6)}),
-    Rule("AR(1) component", ALL, {f"{_FIXED}.model": _with(wander=1e-6)}),
+    Rule("level shifts", ALL, {f"{_STATES}.fit.level_shifts": _nothing(np.zeros((1, 1)))}),
+    Rule("overdispersion of places", ALL, {f"{_MODEL}._dispersion": _with(overdispersion=0.0)}),
+    Rule("counts by timetable", ALL, {f"{_MODEL}._dispersion": _with(chance=1.0)}),
+    Rule("random-walk level", ALL, {f"{_MODEL}.state_space": _with(level_sd=1e-6)}),
+    Rule("AR(1) component", ALL, {f"{_MODEL}.state_space": _with(ar_sd=1e-6)}),
     Rule("weekdays of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("weekday")}),
     Rule("seasons of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("season")}),
-    Rule("fit of hyperparameters", ALL, {f"{_STATES}.fitting.fit": lambda _: lambda setting, start, **_more: start}),
+    Rule(
+        "fit of hyperparameters",
+        ALL,
+        {f"{_STATES}.fit.fit_hyperparameters": lambda _: lambda model, start, **_more: start},
+    ),
     Rule(
         "means over hyperparameters",
         ALL,
-        {f"{_STATES}.fitting._with_means": lambda _: lambda loss, best: _variability().from_logs(best)},
+        {f"{_STATES}.fit._averaged": lambda _: lambda loss, best: _hyperparameters().from_logs(best)},
     ),
-    Rule("second revision", ALL, {f"{_STATES}.fitted._REVISIONS": _value(1)}),
-    Rule("size prior (smoothing)", SMOOTHING, {f"{_STATES}.long_run._moments": _flat_moments}),
-    Rule("skew of shares", SMOOTHING, {f"{_STATES}.long_run._moments": _without_third}),
+    Rule("second revision", ALL, {f"{_SETTINGS}.revisions": _value(1)}),
+    Rule("size prior (smoothing)", SMOOTHING, {f"{_SIZES}.moments": _flat_moments}),
+    Rule("skew of shares", SMOOTHING, {f"{_SIZES}.moments": _without_third}),
     # smoothing
     Rule(
         "additive outliers",
         ("local",),
-        {f"{_STATES}.storms.with_storms": lambda _: lambda model, *more: model},
+        {f"{_STATES}.fit.with_outliers": lambda _: lambda states, *more: states},
         is_of_fit=False,
     ),
     Rule(
         "excess of public totals (smoothing)",
         ("local",),
-        {f"{_STATES}.model.bursts": lambda _: lambda totals, **_more: np.zeros(len(totals))},
+        {f"{_STATES}.model.total_excess": lambda _: lambda totals, **_more: np.zeros(len(totals))},
     ),
     Rule("skew of local noise", ("local",), {"tacit.counts.measured._skew": _nothing(0.0)}),
-    Rule("skew of mixed shares", SMOOTHING, {f"{_STATES}.smoothed_noise.MIXED": _value(0.0)}, is_of_fit=False),
+    Rule("skew of mixed shares", SMOOTHING, {f"{_SETTINGS}.poisson_third": _value(0.0)}, is_of_fit=False),
     Rule(
         "heavier tails of days",
         SMOOTHING,
-        {f"{_STATES}.smoothed_noise.HEAVIER": _value(0.0)},
+        {f"{_SETTINGS}.excess_kurtosis": _value(0.0)},
         is_of_fit=False,
     ),
     Rule(
@@ -158,7 +164,7 @@ RULES: Final = (
         {f"{_STATES}.posterior_noise.Moments.given": lambda _: lambda self, centre: self.of_shares + self.of_counts},
         is_of_fit=False,
     ),
-    Rule("inflation", SMOOTHING, {"tacit.postprocess.smoothing.steps._INFLATION": _value(1.0)}, is_of_fit=False),
+    Rule("inflation", SMOOTHING, {f"{_SETTINGS}.inflation": _value(1.0)}, is_of_fit=False),
     Rule(
         "non-negative by periods",
         SMOOTHING,
@@ -169,13 +175,13 @@ RULES: Final = (
         is_of_fit=False,
     ),
     # forecasting: shares
-    _forecast("size prior (forecast)", {f"{_STATES}.sizes.Sizes.middles": _own_levels}),
-    _forecast("level shifts at a known time", {f"{_STATES}.share_model._timed": lambda _: lambda shocks: shocks}),
+    _forecast("size prior (forecast)", {f"{_SIZES}.medians": _own_levels}),
+    _forecast("level shifts at a known time", {f"{_STATES}.shares._timed": lambda _: lambda shifts: shifts}),
     _forecast(
         "positive medians",
-        {f"{_STATES}.share_model._positive": lambda _: lambda means, variances: (means, variances)},
+        {f"{_STATES}.shares._positive": lambda _: lambda means, variances: (means, variances)},
     ),
-    _forecast("least share", {f"{_STATES}.share_model._LEAST_SHARE": _value(1e-6)}),
+    _forecast("least share", {f"{_SETTINGS}.least_share": _value(1e-6)}),
     _forecast("excess of public totals (forecast)", {"tacit.forecast.past.Past.of_shares": _without_outliers}),
     # forecasting: totals
     _forecast("limit on surprise", {f"{_TOTALS}.SETTINGS.largest_innovation": _value(1e6)}),
@@ -201,8 +207,8 @@ RULES: Final = (
 )
 
 
-def _variability() -> Any:
-    return import_module(f"{_STATES}.model").Variability
+def _hyperparameters() -> Any:
+    return import_module(f"{_STATES}.settings").Hyperparameters
 
 
 def _no_overdispersion(fit: Any) -> Any:

@@ -25,7 +25,7 @@ from tacit.errors import SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.pages.evaluate import error_rates
 from tacit.postprocess import clip, clip_and_rescale, filtered, smooth
-from tacit.postprocess.smoothing import Variability
+from tacit.postprocess.smoothing import Hyperparameters
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
@@ -294,12 +294,12 @@ def test_what_all_places_add_up_to_is_known() -> None:
 def test_the_variance_of_a_model_is_that_of_its_own_worlds() -> None:
     """Exact in expectation; with 120 worlds the mean square is within a third but for a probability of about 1e-5."""
     counts = drifting(np.random.default_rng(1), 40, 4)
-    known = Variability(drift=0.5, wander=0.1, memory=5.0)
+    known = Hyperparameters(level_sd=0.5, ar_sd=0.1, timescale_days=5.0)
     squares = []
     for seed in range(120):
         rng = np.random.default_rng(seed)
         world = rng.multinomial(counts.sum(axis=1), [0.4, 0.3, 0.2, 0.1])
-        found = smooth(oracle_estimate(world, 2.0, seed), variability=known, non_negative=False)
+        found = smooth(oracle_estimate(world, 2.0, seed), hyperparameters=known, non_negative=False)
         month = found.coarsen(time="month")
         error = month.values[0] - sum_groups(world, (np.arange(40) > 30).astype(np.int64), n_groups=2)[0]
         squares.append(np.square(error / month.noise.standard_errors()[0]))

@@ -19,7 +19,7 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
-from tacit.postprocess.smoothing import Variability
+from tacit.postprocess.smoothing import Hyperparameters
 from tacit.postprocess.smoothing.trees import measured_with_sums
 from tacit.privacy.spend import Spend
 from tacit.release.hiding import without_cells
@@ -27,11 +27,11 @@ from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import Release
 from tacit.release.rules import Rules
 from tacit.statespace.fused_noise import FusedNoise
-from tacit.statespace.long_run import long_run_shares
+from tacit.statespace.size_prior import long_run_shares
 from tacit.statespace.smoothed_noise import SmoothedNoise
 
 Counts = NDArray[np.int64]
-USUAL = Variability(drift=0.15, overdispersion=0.01)
+USUAL = Hyperparameters(level_sd=0.15, overdispersion=0.01)
 
 
 def drifting(seed: int, n_days: int = 400, n_places: int = 5) -> Counts:
@@ -119,7 +119,7 @@ def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> Non
     assert isinstance(estimate.noise, TreeNoise)
     known = replace(estimate.noise, known=(1,))
     leaves = known.fusion.fuse(known.hierarchy.sum_leaves(counts.astype(np.float64)) + 0.0)
-    smoothed = smooth(replace(estimate, noise=known, values=leaves), variability=USUAL)
+    smoothed = smooth(replace(estimate, noise=known, values=leaves), hyperparameters=USUAL)
     groups = np.repeat(np.arange(12), 30)
     np.testing.assert_allclose(sums(smoothed.values, groups), sums(counts, groups), atol=1e-3)
     image = Grouping(groups, np.arange(5), (12, 5))
@@ -128,7 +128,7 @@ def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> Non
 
 def test_what_is_shown_is_not_negative_and_years_keep_their_sums() -> None:
     _, estimate = counted(appearing(3), 3, epsilon=4.0)
-    plain, shown = (smooth(estimate, variability=USUAL, non_negative=chosen) for chosen in (False, True))
+    plain, shown = (smooth(estimate, hyperparameters=USUAL, non_negative=chosen) for chosen in (False, True))
     assert plain.values.min() < 0 <= shown.values.min()
     years = by(estimate, "year")
     is_kept = (sums(plain.values, years) > 0).all(axis=0)
@@ -183,7 +183,7 @@ def test_a_release_that_lacks_days_does_not_invent_them() -> None:
 
 def test_removed_counts_are_forgotten_by_the_noise_too() -> None:
     _, estimate = counted(drifting(7), 7)
-    smoothed = smooth(estimate, variability=USUAL)
+    smoothed = smooth(estimate, hyperparameters=USUAL)
     cells = np.zeros(smoothed.values.shape, np.bool_)
     cells[:30, 2] = True
     noise = without_cells(smoothed, cells).noise
@@ -213,5 +213,5 @@ def test_a_tree_of_places_is_left_as_it_was() -> None:
     assert isinstance(flat.noise, TreeNoise)
     distribution = flat.noise.distributions[-1]
     noise = TreeNoise(tree, (None, distribution, distribution), domain.shape, "place", np.arange(6))
-    smoothed = smooth(replace(flat, noise=noise), variability=USUAL)
+    smoothed = smooth(replace(flat, noise=noise), hyperparameters=USUAL)
     assert not isinstance(smoothed.noise, FusedNoise)

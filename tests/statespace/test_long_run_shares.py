@@ -7,7 +7,8 @@ import pytest
 
 from tacit.counts.measured import Measured
 from tacit.counts.noise.quantiles import limits_of
-from tacit.statespace.long_run import _laws, long_run_shares
+from tacit.statespace.settings import SETTINGS
+from tacit.statespace.size_prior import _family, long_run_shares
 
 
 def pooled(raw: np.ndarray, error: float) -> Measured:
@@ -22,8 +23,8 @@ def test_the_prior_and_the_counts_give_the_share_again() -> None:
     shares = rng.dirichlet(np.full(20, 1.0))
     raw, error = shares + rng.normal(0, 0.02, 20), 0.02
     found = long_run_shares(pooled(raw, error), np.zeros(1))
-    precisions = 1 / found.start_variances + 1 / error**2
-    again = (found.start / found.start_variances + raw / error**2) / precisions
+    precisions = 1 / found.start_variance + 1 / error**2
+    again = (found.start / found.start_variance + raw / error**2) / precisions
     np.testing.assert_allclose(again, found.shares, atol=1e-4)
 
 
@@ -45,7 +46,7 @@ def test_shares_err_less_than_their_estimates_and_as_much_as_said(law: str) -> N
         error = 0.8 / len(shares)
         raw = shares + rng.normal(0, error, len(shares))
         found = long_run_shares(pooled(raw, error), np.zeros(1))
-        variances = 1 / (1 / found.start_variances + 1 / error**2)
+        variances = 1 / (1 / found.start_variance + 1 / error**2)
         squares.append(np.square(found.shares - shares) / variances)
         gains.append(np.abs(found.shares - shares).mean() / np.abs(raw - shares).mean())
     least = 0.5 if law == "all alike in size" else 0.7
@@ -63,7 +64,9 @@ def test_where_noise_is_small_each_place_stands_for_itself() -> None:
 def test_levels_that_drift_say_less_of_the_first_one() -> None:
     rng = np.random.default_rng(3)
     raw = rng.dirichlet(np.full(12, 2.0)) + rng.normal(0, 0.01, 12)
-    still, moving = (long_run_shares(pooled(raw, 0.01), np.zeros(1), drift=drift) for drift in (0.0, 1.0))
+    still, moving = (
+        long_run_shares(pooled(raw, 0.01), np.zeros(1), level_variance=variance) for variance in (0.0, 1.0)
+    )
     assert np.abs(moving.shares - 1 / 12).mean() < np.abs(still.shares - 1 / 12).mean()
 
 
@@ -74,7 +77,7 @@ def test_of_nothing_all_places_are_alike() -> None:
 
 @pytest.mark.parametrize("n_places", [5, 60])
 def test_laws_of_sizes_are_weighed_by_the_mean_they_have(n_places: int) -> None:
-    laws = _laws(n_places)
+    laws = _family(n_places, SETTINGS)
     means = np.array([law.moments(float(n_places))[0] for law in laws])
     best = [law for law in laws if law.log_weight > -1e-6]
     assert len(best) >= len(laws) / 7  # about one in five; where places are few not every spread can have that mean
@@ -92,7 +95,7 @@ def test_a_place_that_holds_nothing_is_not_ruled_out() -> None:
     shares /= shares.sum()
     error = 1 / 50
     found = long_run_shares(pooled(shares + rng.normal(0, error, 50), error), np.zeros(1))
-    variances = 1 / (1 / found.start_variances + 1 / error**2)
+    variances = 1 / (1 / found.start_variance + 1 / error**2)
     lower, upper = limits_of(found.shares, variances, found.skews, np.zeros(50), 0.8, is_whole=False)
     is_covered = (lower <= shares) & (shares <= upper)
     assert is_covered[shares == 0].mean() >= 0.7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from small_series import SHARES, noisy_series, small_counts
-from tacit.statespace.share_model import ShareModel, _positive, _timed
+from tacit.statespace.shares import ShareModel, _positive, _timed
 
 ORIGINS = np.array([300, 730])
 
@@ -21,8 +21,8 @@ def learned() -> ShareModel:
 
 def _shares(model: ShareModel, horizon: int = 5) -> tuple[np.ndarray, np.ndarray]:
     series = noisy_series(unit=4.0)
-    weights = model.follow(series.measured, np.zeros(730), series.domain.time, ORIGINS)
-    found = model.foresee(weights, series.domain.time, horizon)
+    weights = model.filter(series.measured, np.zeros(730), series.domain.time, ORIGINS)
+    found = model.predict(weights, series.domain.time, horizon)
     return found.means, found.variances
 
 
@@ -42,10 +42,10 @@ def test_a_bin_without_events_teaches_nothing(learned: ShareModel) -> None:
     exposures[700:] = 0
     counts[700:] = 1e6
     blind = replace(known, exposures=exposures, counts=counts)
-    after = learned.follow(blind, np.zeros(730), series.domain.time, np.array([730]))
-    before = learned.follow(known, np.zeros(730), series.domain.time, np.array([700]))
+    after = learned.filter(blind, np.zeros(730), series.domain.time, np.array([730]))
+    before = learned.filter(known, np.zeros(730), series.domain.time, np.array([700]))
     np.testing.assert_allclose(after.states[:, 0, 0], before.states[:, 0, 0], atol=1e-12)
-    assert (after.spreads[:, 0, 0, 0] > before.spreads[:, 0, 0, 0]).all()
+    assert (after.covariances[:, 0, 0, 0] > before.covariances[:, 0, 0, 0]).all()
 
 
 def test_sizes_of_places_tell_where_noise_hides_them() -> None:
@@ -56,8 +56,8 @@ def test_sizes_of_places_tell_where_noise_hides_them() -> None:
     found = []
     for given in (None, sizes):
         model = ShareModel.learned(known, series.domain.time, none, given)
-        weights = model.follow(known, none, series.domain.time, np.array([120]))
-        found.append(np.abs(model.foresee(weights, series.domain.time, 1).means[0, 0] - SHARES).sum())
+        weights = model.filter(known, none, series.domain.time, np.array([120]))
+        found.append(np.abs(model.predict(weights, series.domain.time, 1).means[0, 0] - SHARES).sum())
     assert found[1] < found[0]
     assert found[1] < 0.15
 
@@ -80,17 +80,17 @@ def test_the_middle_of_what_can_be_is_that_of_the_distribution_cut_at_0(mean: fl
 
 def test_origins_before_any_event_know_what_sizes_say(learned: ShareModel) -> None:
     series = noisy_series(unit=4.0)
-    weights = learned.follow(series.measured, np.zeros(730), series.domain.time, np.array([0, 1]))
-    found = learned.foresee(weights, series.domain.time, 2)
+    weights = learned.filter(series.measured, np.zeros(730), series.domain.time, np.array([0, 1]))
+    found = learned.predict(weights, series.domain.time, 2)
     np.testing.assert_allclose(found.means.sum(axis=2), 1.0)
     assert (found.means > 0).all()
     assert np.isfinite(found.variances).all()
 
 
 def test_breaks_at_an_unknown_time_are_no_matter_of_forecasts() -> None:
-    shocks = np.zeros((400, 2))
-    shocks[100:104, 0], shocks[:, 1] = 0.1, 0.001
-    kept = _timed(shocks)
-    np.testing.assert_array_equal(kept[:, 0], shocks[:, 0])
+    shifts = np.zeros((400, 2))
+    shifts[100:104, 0], shifts[:, 1] = 0.1, 0.001
+    kept = _timed(shifts)
+    np.testing.assert_array_equal(kept[:, 0], shifts[:, 0])
     assert not kept[:, 1].any()
     assert _timed(np.zeros((1, 1))).shape == (1, 1)

@@ -26,7 +26,7 @@ from tacit.forecast.forecaster import Learner, gap_notes
 from tacit.forecast.past import FEWEST_BINS, Past
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.share_model import ShareModel, Shares, Weights
+from tacit.statespace.shares import ShareModel, Shares, Weights
 from tacit.statespace.totals import SETTINGS, FilteredRates, TotalModel, Totals
 
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
@@ -92,7 +92,7 @@ class ShareForecaster(Learner):
     """What is expected of a place is what is expected of all of them, times its share.
 
     The total is filtered by a model of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
-    (:mod:`tacit.statespace.share_model`). The noise of the mechanism enters as what it is, variance of what is
+    (:mod:`tacit.statespace.shares`). The noise of the mechanism enters as what it is, variance of what is
     measured: a noisy bin counts for less, and no count is ever clipped.
 
     ``prior`` names the population of each place, or anything else public that shares are about in proportion to: it
@@ -142,7 +142,7 @@ class ShareForecaster(Learner):
         rates = self._totals.filter(past.totals, origins)
         weights = None
         if self._shares is not None:
-            weights = self._shares.follow(*past.of_shares(self._totals, rates), series.domain.time, origins)
+            weights = self._shares.filter(*past.of_shares(self._totals, rates), series.domain.time, origins)
         found = _Filtered(origins, past.totals, rates, weights)
         if is_end:
             self._at_end = series, found
@@ -155,8 +155,8 @@ class ShareForecaster(Learner):
         inflation = self._totals.inflation_at(known.totals.time.step, leads)
         if self._shares is None or known.weights is None:
             return Disaggregated(total, None, own, inflation, 0.0)
-        shares = self._shares.foresee(known.weights, known.totals.time, horizon)
-        return Disaggregated(total, shares, own, inflation, self._shares.variability.overdispersion)
+        shares = self._shares.predict(known.weights, known.totals.time, horizon)
+        return Disaggregated(total, shares, own, inflation, self._shares.hyperparameters.overdispersion)
 
     def _learned(self) -> dict[str, Any]:
         return {

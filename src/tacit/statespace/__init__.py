@@ -1,4 +1,43 @@
-"""One time-series model of counts observed through noise."""
+r"""One time-series model of counts observed through noise; smoothing and forecasting are two uses of it.
+
+**Observations.** In bin t place r has the realized count :math:`c_{tr}`. It is observed as :math:`y_{tr} = c_{tr} +
+e_{tr}`, with mechanism noise of known variance v. The exposure :math:`N_t` is the public total of the bin, or 1 where
+none is public. A curator's tree observes sums of successive counts too (``counts.measured``, ``state_space``).
+
+**Model.** A count is chance around a share (or rate) s, which is a random-walk level, an AR(1) component, and
+calendar regressors x:
+
+.. math::
+   c_{tr} &= N_t s_{tr} + d_{tr}, & \operatorname{Var} d &= N_t s \{\kappa + N_t (\omega + \omega_x b_t^2)\}, \\
+   s_{tr} &= \ell_{tr} + a_{tr} + x_t^\top \beta_r, & \beta_r &\sim N(0, m_r^2 \sigma_\beta^2), \\
+   \ell_{t+1} &= \ell_t + \eta_t, & \operatorname{Var} \eta &= m_r^2 \sigma_\ell^2 \Delta + w_{tr}, \\
+   a_{t+1} &= \phi a_t + \alpha_t, & \operatorname{Var} a &= m_r^2 \sigma_a^2, \quad \phi = e^{-\Delta / \tau}.
+
+Here m is the long-run share, :math:`\Delta` the length of a bin, b the excess of the bin's public total
+(``model.total_excess``) and w the variance of level shifts. The hyperparameters are :math:`\sigma_\ell, \sigma_a, \tau,
+\sigma_\beta` (of weekdays and of seasons), the overdispersion :math:`\omega`, that of excesses :math:`\omega_x`, and
+:math:`\kappa`, 1 for Poisson counts and less for counts by timetable (``settings.Hyperparameters``).
+
+**Size prior.** What places say of one another's long-run shares m (``size_prior``): a mixture of log-logistic and
+Weibull distributions, weighed by the other places.
+
+**Filter, smoother, likelihood** (``state_space``). Given the hyperparameters all is normal. One pass forward filters
+counts and regressors together; the innovations give :math:`\beta` by least squares, and the likelihood. One pass
+backward gives the posterior means, the variance of any question, and score and information of a level shift.
+
+**Fit** (``fit``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts one
+after another, where they are more likely than none; additive outliers, counts that no usual bin explains, stand for
+themselves.
+
+**Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
+models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, ``fused_noise`` for trees,
+``filtered_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
+``totals``, ``ahead``); totals have the same model on a log scale.
+
+All numeric settings stand in ``settings``. Compiled passes are in ``tacit._base.kernels.series`` and ``filters``.
+
+Reference: Harvey1990; Durbin2012; DeJong1998; Efron1973.
+"""
 
 from tacit._base.lazy import lazy_names
 

@@ -14,7 +14,8 @@ from tacit.counts.noise.model import Grouping
 from tacit.counts.noise.tree import TreeNoise
 from tacit.domain import sum_groups
 from tacit.statespace.posterior_noise import Moments
-from tacit.statespace.smoothed_noise import HEAVIER, MIXED, SmoothedNoise
+from tacit.statespace.settings import SETTINGS
+from tacit.statespace.smoothed_noise import SmoothedNoise
 from tacit.statespace.state_space import StateSpace, packed, unpacked
 
 
@@ -64,7 +65,7 @@ class FusedNoise(SmoothedNoise):
         parts = noise._parts(asked, groups, 1, known, [part[None] for part in self._tree.fusion.moments(asked)])
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
         if not ((weights == 0) | (weights == 1)).all():  # the answer is then no count, and says nothing of chance
-            third, chance, excess = third - MIXED * of_shares, 0.0, 0.0
+            third, chance, excess = third - SETTINGS.poisson_third * of_shares, 0.0, 0.0
         return Moments(*(np.array(part, np.float64) for part in (of_shares, of_counts, third, fourth, chance, excess)))
 
     def group_moments(self, grouping: Grouping) -> Moments:
@@ -101,13 +102,15 @@ class FusedNoise(SmoothedNoise):
         total = sums(weights)
         rest = np.divide(slopes, total, out=np.zeros_like(slopes), where=total != 0)
         followed = np.divide(whole, tree_variances, out=np.ones_like(whole), where=tree_variances > 0)
-        third = rest**3 * sums(weights**3 * model.process_variance) + MIXED * of_shares
+        third = rest**3 * sums(weights**3 * model.process_variance) + SETTINGS.poisson_third * of_shares
         if self.share_skews is not None:
             third = third + slopes**3 * self.share_skews
         # the process variance is uncertain for each time by itself: in a sum of many times the tails are lighter
         cells = np.square(weights) * model.count_variance
         squares = np.square(sums(cells))
         alike = np.divide(sums(np.square(cells)), squares, out=np.zeros_like(total), where=squares > 0)
-        fourth = rest**4 * sums(weights**4 * model.process_variance) + HEAVIER * alike * np.square(of_counts)
+        fourth = rest**4 * sums(weights**4 * model.process_variance) + SETTINGS.excess_kurtosis * alike * np.square(
+            of_counts
+        )
         fourth = fourth + np.minimum(followed, 1.0) ** 4 * tree_cumulants
         return of_shares, of_counts, third, fourth, *(sums(weights * part) for part in self._chance)

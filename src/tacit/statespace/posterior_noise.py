@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import sum_groups
 from tacit.errors import SettingError
-
-_RATIOS: Final = (0.15, 4.0)  # how far the count that was found may change the variance of chance; from trials
+from tacit.statespace.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Moments:
         """Return the variances once answers are known: in those of chance expected counts become what was found."""
         found = np.maximum(centre, 0.0) + self.excess
         ratios = np.divide(found, self.chance, out=np.ones_like(found), where=self.chance > 0)
-        return np.asarray(self.of_shares + self.of_counts * np.clip(ratios, *_RATIOS), np.float64)
+        return np.asarray(self.of_shares + self.of_counts * np.clip(ratios, *SETTINGS.chance_ratios), np.float64)
 
     def limits(self, centre: FloatArray, level: float, *, is_whole: bool = True) -> tuple[FloatArray, FloatArray]:
         return limits_of(centre, self.given(centre), self.third, self.fourth, level, is_whole=is_whole)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +33,8 @@ from tacit._base.fields import number
 from tacit.counts.noise.model import Grouping, evened
 from tacit.domain import sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise, grouped_sums
+from tacit.statespace.settings import SETTINGS
 from tacit.statespace.state_space import StateSpace, packed, unpacked
-
-MIXED: Final = 3.0  # the third cumulant of a Poisson count with an uncertain mean: 3 times the mean's variance
-HEAVIER: Final = 0.8  # excess kurtosis of counts whose process variance is uncertain; from trials on stormy days
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +130,7 @@ class SmoothedNoise(PosteriorNoise):
         model, rest, skew = self.model, 1 - self.model.gains, self.model.noise_skew
         third = rest**3 * model.process_variance - model.gains**3 * (skew * model.noise_variance)
         fourth = rest**4 * model.process_variance + model.gains**4 * (skew**2 * model.noise_variance)
-        return third, fourth + HEAVIER * np.square(model.count_variance)
+        return third, fourth + SETTINGS.excess_kurtosis * np.square(model.count_variance)
 
     def moments(self, weights: FloatArray) -> Moments:
         model = self.model
@@ -149,7 +147,7 @@ class SmoothedNoise(PosteriorNoise):
         sums = (
             variance,
             (np.square(of_counts) * model.count_variance).sum(),
-            (of_counts**3 * third).sum() + skew + is_count * MIXED * variance,
+            (of_counts**3 * third).sum() + skew + is_count * SETTINGS.poisson_third * variance,
             (of_counts**4 * fourth).sum(),
             *(is_count * (weights * part).sum() for part in self._chance),
         )
@@ -193,7 +191,7 @@ class SmoothedNoise(PosteriorNoise):
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
             signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
         of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
-        third = signed[4] + MIXED * of_shares
+        third = signed[4] + SETTINGS.poisson_third * of_shares
         if self.share_skews is not None:
             third = third + self._skews(self.share_skews, grouping)
         chance = (grouped_sums(part, grouping) for part in self._chance)

@@ -13,19 +13,18 @@ from tacit.counts.measured import Measured, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
 from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.filtered_noise import FilteredNoise
-from tacit.statespace.fitted import fitted
-from tacit.statespace.model import Setting, Variability, bursts
+from tacit.statespace.fit import fitted, with_outliers
+from tacit.statespace.model import Model, total_excess
+from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.smoothed_noise import SmoothedNoise
 from tacit.statespace.state_space import StateSpace, rounded
-from tacit.statespace.storms import with_storms
 
 FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
 
-_FIRST_FIT: Final = 28
-_GROWTH: Final = 0.2
 
-
-def filtered(estimate: Estimate, *, variability: Variability | None = None, non_negative: bool = True) -> Estimate:
+def filtered(
+    estimate: Estimate, *, hyperparameters: Hyperparameters | None = None, non_negative: bool = True
+) -> Estimate:
     """Estimate each time bin from itself and what came before: what could have been published on its day.
 
     The model is that of ``smooth``. How much shares vary is found from the past alone, again whenever the series has
@@ -37,16 +36,16 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
     """
     known = measured(estimate)
     calendar, n_times = seasons(estimate.domain.time), len(known.exposures)
-    extra = bursts(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
+    excess = total_excess(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
     parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
     first = 0
     while first < n_times:
-        stop = min(first + max(int(_GROWTH * first), _FIRST_FIT), n_times)
-        setting, chosen = _learned(known, calendar, extra, first, stop, variability)
-        model = setting.model(chosen)
-        model = with_storms(model, setting, *model.filter(setting.observed))
-        shares, variances = model.filter(setting.observed)
-        parts.append((model, shares + setting.start, variances, slice(first, stop)))
+        stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
+        model, chosen = _learned(known, calendar, excess, first, stop, hyperparameters)
+        states = model.state_space(chosen)
+        states = with_outliers(states, model, *states.filter(model.observed))
+        shares, variances = states.filter(model.observed)
+        parts.append((states, shares + model.start, variances, slice(first, stop)))
         first = stop
     shares, noise = _joined(known, parts)
     values = _counts(known, noise, shares)
@@ -60,28 +59,32 @@ def filtered(estimate: Estimate, *, variability: Variability | None = None, non_
 
 
 def _learned(
-    known: Measured, calendar: Seasons, extra: FloatArray, first: int, stop: int, variability: Variability | None
-) -> tuple[Setting, Variability]:
-    """The setting of all bins before ``stop``, of which only those before ``first`` were looked at."""
+    known: Measured,
+    calendar: Seasons,
+    excess: FloatArray,
+    first: int,
+    stop: int,
+    hyperparameters: Hyperparameters | None,
+) -> tuple[Model, Hyperparameters]:
+    """Return the model of all bins before ``stop``, of which only those before ``first`` were looked at."""
     shown, n_places = known.until(stop), known.counts.shape[1]
     if first > 0:
-        found = fitted(known.until(first), calendar.until(first), extra[:first], variability)
-        whole = found.setting.going_on(shown, calendar.until(stop), extra[:stop])
-        return whole, found.variability
+        found = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
+        return found.model.extended(shown, calendar.until(stop), excess[:stop]), found.hyperparameters
     base = np.full(n_places, 1 / n_places)
     if not known.is_shared:
         base = np.full(n_places, max(float(np.abs(known.counts[0]).mean()), 1.0))
-    setting = Setting(
-        measured=shown,
+    model = Model(
+        observations=shown,
         calendar=calendar.until(stop),
-        bursts=extra[:stop],
+        excess=excess[:stop],
         base=base,
         start=base,
-        start_variances=base * np.maximum(base, 1 - base),
+        start_variance=base * np.maximum(base, 1 - base),
         shares=np.broadcast_to(base, shown.counts.shape),
-        shocks=np.zeros((1, 1)),
+        shift_variance=np.zeros((1, 1)),
     )
-    return setting, variability or Variability()
+    return model, hyperparameters or SETTINGS.shares_prior
 
 
 def _joined(

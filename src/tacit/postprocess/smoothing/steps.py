@@ -14,21 +14,19 @@ from tacit.counts.measured import Measured
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
 from tacit.statespace.calendar import seasons
-from tacit.statespace.fitted import fitted
-from tacit.statespace.model import Variability, bursts
+from tacit.statespace.fit import fitted, with_outliers
+from tacit.statespace.model import total_excess
+from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.smoothed_noise import SmoothedNoise
 from tacit.statespace.state_space import StateSpace, rounded
-from tacit.statespace.storms import with_storms
 
 SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
-
-_INFLATION: Final = 1.06
 
 
 def smooth(
     estimate: Estimate,
     *,
-    variability: Variability | None = None,
+    hyperparameters: Hyperparameters | None = None,
     non_negative: bool = True,
     missing: NDArray[np.bool_] | None = None,
 ) -> Estimate:
@@ -36,7 +34,7 @@ def smooth(
 
     Each place's share of the public totals (or its rate, where there are none) is a level that drifts, a wander around
     it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more where the public total is
-    out of the ordinary. How much is estimated from the private data themselves unless ``variability`` says it. The
+    out of the ordinary. How much is estimated from the private data themselves unless ``hyperparameters`` say it. The
     realized count is the share's expectation and a part of what the day itself says,
 
     .. math:: \hat c = N s + \frac{\sigma^2}{\sigma^2 + v} (y - N s),
@@ -52,9 +50,9 @@ def smooth(
     Reference: Harvey1990; Durbin2012.
     """
     known = measured_with_sums(estimate, missing)
-    extra = bursts(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
-    found = fitted(known, seasons(estimate.domain.time), extra, variability)
-    model = found.setting.model(found.variability)
+    excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
+    found = fitted(known, seasons(estimate.domain.time), excess, hyperparameters)
+    model = found.model.state_space(found.hyperparameters)
     model = replace(
         model, process_variance=rounded(model.process_variance), noise_variance=rounded(model.noise_variance)
     )
@@ -62,14 +60,14 @@ def smooth(
         return smoothed_tree(
             replace(estimate, steps=(*estimate.steps, SMOOTHED)),
             model,
-            found.setting,
-            inflation=_INFLATION,
+            found.model,
+            inflation=SETTINGS.inflation,
             non_negative=non_negative,
         )
-    means, variances = model.smooth(found.setting.observed)[0], model.smoothed_variances()
-    model = with_storms(model, found.setting, means, variances)
-    shares = model.smooth(found.setting.observed)[0] + found.setting.start
-    noise = SmoothedNoise(model, *_weights(known, model), inflation=_INFLATION, share_skews=found.setting.skews)
+    means, variances = model.smooth(found.model.observed)[0], model.smoothed_variances()
+    model = with_outliers(model, found.model, means, variances)
+    shares = model.smooth(found.model.observed)[0] + found.model.start
+    noise = SmoothedNoise(model, *_weights(known, model), inflation=SETTINGS.inflation, share_skews=found.model.skews)
     values = _counts(known, noise, shares)
     steps = (*estimate.steps, SMOOTHED)
     if non_negative:
@@ -82,25 +80,25 @@ def smooth(
 
 
 def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
-    """How what is missing of a total is dealt out: as much as is open, over all time together.
+    """Return how what is missing of a total is disaggregated: by posterior variances over all time together.
 
-    Missing shares go to shares, but a place whose days speak for themselves (gain 1) needs none of them: the deviations
-    of its days would take them back.
+    Missing shares go to shares, but a place whose counts speak for themselves (gain 1) needs none of them: residuals of
+    its counts would take them back.
     """
     if not known.is_shared:
         return None, None
     exposures = np.broadcast_to(known.exposures[:, None], model.shape)
     all_times = np.zeros(len(exposures), np.int64)
     of_shares = model.covariances(exposures[None], all_times, 1)[:, 0, 0, 0]
-    of_days = model.count_variance.sum(axis=0)
-    if not of_days.sum() > 0:
-        of_days = np.ones_like(of_days)
+    of_counts = model.count_variance.sum(axis=0)
+    if not of_counts.sum() > 0:
+        of_counts = np.ones_like(of_counts)
     if not of_shares.sum() > 0:
         of_shares = np.ones_like(of_shares)
-    of_shares, of_days = of_shares / of_shares.sum(), of_days / of_days.sum()
+    of_shares, of_counts = of_shares / of_shares.sum(), of_counts / of_counts.sum()
     total = max(float(known.exposures.sum()), 1.0)
     gains = known.exposures @ model.gains / total
-    return of_shares * (1 - gains) + of_days * (of_shares @ gains), of_days
+    return of_shares * (1 - gains) + of_counts * (of_shares @ gains), of_counts
 
 
 def _counts(known: Measured, noise: SmoothedNoise, shares: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from tacit.counts.tree_least_squares import TreeFusion
 from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
 from tacit.statespace.fused_noise import FusedNoise
-from tacit.statespace.model import Setting
+from tacit.statespace.model import Model
 from tacit.statespace.state_space import StateSpace, measured_levels
 
 
@@ -50,16 +50,16 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
 
 
 def smoothed_tree(
-    estimate: Estimate, model: StateSpace, setting: Setting, *, inflation: float, non_negative: bool
+    estimate: Estimate, states: StateSpace, model: Model, *, inflation: float, non_negative: bool
 ) -> Estimate:
     """The posterior means of the realized counts of a tree, and their noise."""
-    values = model.smooth(setting.observed)[1] + model.exposures[:, None] * setting.start
-    noise = FusedNoise(model, inflation=inflation, share_skews=setting.skews)
+    values = states.smooth(model.observed)[1] + states.exposures[:, None] * model.start
+    noise = FusedNoise(states, inflation=inflation, share_skews=model.skews)
     if not non_negative:
         return replace(estimate, values=values, noise=noise)
     shown = values
     if values.min() < 0:
-        shown = model.exposures[:, None] * handed_down(calendar_tree(estimate.domain.time), values, None)
+        shown = states.exposures[:, None] * handed_down(calendar_tree(estimate.domain.time), values, None)
     offsets = (shown - values).astype(np.float32).astype(np.float64)
     return replace(
         estimate,

@@ -5,60 +5,60 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.statespace.sizes import Sizes
+from tacit.statespace.size_prior import SizePrior
 
 EQUAL = np.full(8, 1 / 8)
 
 
-def _middles(levels: np.ndarray, error: float, units: np.ndarray = EQUAL) -> tuple[np.ndarray, np.ndarray]:
+def _medians(levels: np.ndarray, error: float, units: np.ndarray = EQUAL) -> tuple[np.ndarray, np.ndarray]:
     variances = np.full(len(levels), error**2)
-    middles, squares = Sizes.learned(units, levels, variances).middles(levels[:, None], variances[:, None])
-    return middles[:, 0], np.sqrt(squares[:, 0])
+    medians, squares = SizePrior.learned(units, levels, variances).medians(levels[:, None], variances[:, None])
+    return medians[:, 0], np.sqrt(squares[:, 0])
 
 
 def test_levels_measured_well_stay_where_they_are() -> None:
     levels = np.array([0.4, 0.25, 0.1, 0.1, 0.06, 0.04, 0.03, 0.02])
-    middles, deviations = _middles(levels, 1e-4)
-    np.testing.assert_allclose(middles, levels, atol=1e-4)
+    medians, deviations = _medians(levels, 1e-4)
+    np.testing.assert_allclose(medians, levels, atol=1e-4)
     np.testing.assert_allclose(deviations, 1e-4, rtol=0.05)
 
 
 @pytest.mark.parametrize("error", [0.01, 0.05, 0.3])
-def test_middles_are_positive_add_up_and_keep_their_order(error: float) -> None:
+def test_medians_are_positive_add_up_and_keep_their_order(error: float) -> None:
     levels = np.array([0.5, 0.3, 0.12, 0.08, 0.06, 0.01, -0.02, -0.05])
-    middles, deviations = _middles(levels, error)
-    assert middles.min() > 0
-    assert middles.sum() == pytest.approx(1.0)
-    assert (np.diff(middles) <= 1e-9).all()
+    medians, deviations = _medians(levels, error)
+    assert medians.min() > 0
+    assert medians.sum() == pytest.approx(1.0)
+    assert (np.diff(medians) <= 1e-9).all()
     assert (deviations < 1.5 * error + 0.1).all()
 
 
 def test_noise_that_hides_all_places_rules_none_out() -> None:
     """One place seems to have everything; the error of every share is more than half."""
-    middles, deviations = _middles(np.array([1.26, 0.15, 0.07, -0.01, -0.48]), 0.57, np.full(5, 0.2))
-    assert middles.min() > 0.03
+    medians, deviations = _medians(np.array([1.26, 0.15, 0.07, -0.01, -0.48]), 0.57, np.full(5, 0.2))
+    assert medians.min() > 0.03
     assert deviations.min() > 0.05
-    assert middles.max() < 0.6
+    assert medians.max() < 0.6
 
 
 def test_places_that_are_alike_are_drawn_together() -> None:
     rng = np.random.default_rng(1)
     levels = 1 / 8 + rng.normal(0, 0.02, 8)
     levels += (1 - levels.sum()) / 8
-    middles, _ = _middles(levels, 0.02)
-    assert np.std(middles) < 0.6 * np.std(levels)
+    medians, _ = _medians(levels, 0.02)
+    assert np.std(medians) < 0.6 * np.std(levels)
 
 
 def test_public_sizes_say_which_place_is_large() -> None:
     sizes = np.array([0.5, 0.2, 0.1, 0.1, 0.04, 0.03, 0.02, 0.01])
     levels = sizes + np.random.default_rng(2).normal(0, 0.05, 8)
     levels += (1 - levels.sum()) / 8
-    with_sizes, without = (_middles(levels, 0.05, units)[0] for units in (sizes, EQUAL))
+    with_sizes, without = (_medians(levels, 0.05, units)[0] for units in (sizes, EQUAL))
     assert np.abs(with_sizes - sizes).sum() < 0.6 * np.abs(without - sizes).sum()
 
 
-def test_plain_data_bring_a_law_back() -> None:
+def test_plain_data_bring_a_prior_back() -> None:
     levels, variances = np.array([0.6, 0.3, 0.1]), np.full(3, 0.01)
-    law = Sizes.learned(np.full(3, 1 / 3), levels, variances)
-    np.testing.assert_array_equal(Sizes.from_dict(law.to_dict()).below, law.below)
-    assert (np.diff(law.below, axis=1) >= 0).all()
+    prior = SizePrior.learned(np.full(3, 1 / 3), levels, variances)
+    np.testing.assert_array_equal(SizePrior.from_dict(prior.to_dict()).below, prior.below)
+    assert (np.diff(prior.below, axis=1) >= 0).all()

@@ -11,8 +11,8 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.measured import measured
 from tacit.postprocess import filtered, smooth
 from tacit.statespace.calendar import seasons
-from tacit.statespace.fitted import fitted
-from tacit.statespace.model import bursts
+from tacit.statespace.fit import fitted
+from tacit.statespace.model import total_excess
 
 N_DAYS = 730
 OPENS, CLOSES, DOUBLES = 1, 2, 3
@@ -30,17 +30,17 @@ def counted(seed: int, *, with_breaks: bool) -> NDArray[np.int64]:
     return np.stack([rng.multinomial(n, s) for n, s in zip(rng.poisson(80, N_DAYS), shares, strict=True)])
 
 
-def shocks_of(estimate: Estimate) -> NDArray[np.float64]:
+def shifts_of(estimate: Estimate) -> NDArray[np.float64]:
     known = measured(estimate)
-    found = fitted(known, seasons(estimate.domain.time), bursts(known.exposures), None)
-    return np.broadcast_to(found.setting.shocks, known.counts.shape)
+    found = fitted(known, seasons(estimate.domain.time), total_excess(known.exposures), None)
+    return np.broadcast_to(found.model.shift_variance, known.counts.shape)
 
 
 def test_breaks_are_found_within_days() -> None:
-    shocks = shocks_of(simulated_estimate(counted(1, with_breaks=True), epsilon=3.0, seed=1)[1])
+    shifts = shifts_of(simulated_estimate(counted(1, with_breaks=True), epsilon=3.0, seed=1)[1])
     for place in (OPENS, CLOSES, DOUBLES):
-        assert abs(int(np.argmax(shocks[:, place])) - 400) <= 7
-    assert not shocks[:, [0, 4, 5, 6, 7]].any()
+        assert abs(int(np.argmax(shifts[:, place])) - 400) <= 7
+    assert not shifts[:, [0, 4, 5, 6, 7]].any()
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.7, 4.0])
@@ -49,7 +49,7 @@ def test_where_nothing_breaks_hardly_a_break_is_found(epsilon: float) -> None:
     n_found = 0
     for seed in (1, 2, 3):
         estimate = simulated_estimate(counted(seed, with_breaks=False), epsilon=epsilon, seed=seed)[1]
-        n_found += np.count_nonzero(shocks_of(estimate).any(axis=0))
+        n_found += np.count_nonzero(shifts_of(estimate).any(axis=0))
     assert n_found <= 1
 
 

@@ -1,0 +1,153 @@
+"""The hyperparameters of the time-series model, and all its numeric settings with their origin.
+
+What a setting does when it is halved or doubled is said where it was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Final
+
+import numpy as np
+
+from tacit._base.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """How shares vary; standard deviations are relative to the share.
+
+    ``level_sd`` is that of the random-walk level after a year, ``ar_sd`` of the AR(1) component, whose correlation
+    falls to 1/e in ``timescale_days``; ``weekday_sd`` and ``season_sd`` are of coefficients of calendar regressors.
+    ``overdispersion`` is a time's variance beyond chance, as in Dirichlet-multinomial counts: a share's variance is
+    s (1/N + overdispersion). ``excess_dispersion`` is the same for the excess of a public total. ``chance`` is the
+    variance of a count without these, relative to Poisson's: 1 for independent events, less for those by timetable.
+    """
+
+    level_sd: float = 0.04
+    ar_sd: float = 0.05
+    timescale_days: float = 10.0
+    weekday_sd: float = 0.04
+    season_sd: float = 0.04
+    overdispersion: float = 0.0004
+    excess_dispersion: float = 0.2
+    chance: float = 1.0
+
+    def logs(self) -> FloatArray:
+        return np.asarray(np.log(np.array(astuple(self))), np.float64)
+
+    @classmethod
+    def from_logs(cls, logs: FloatArray) -> Hyperparameters:
+        return cls(*np.exp(logs).tolist())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is assumed of any series, and not estimated from it. Each field says where it comes from."""
+
+    # the prior of hyperparameters: log-normal
+    shares_prior: Hyperparameters = Hyperparameters()
+    """Medians for shares of public totals; from series of calls of fire brigades other than the ones tested."""
+    rates_prior: Hyperparameters = Hyperparameters(
+        level_sd=0.08, ar_sd=0.08, weekday_sd=0.08, season_sd=0.08, overdispersion=0.02
+    )
+    """Medians for rates: where no total is public, what moves all places alike is in their rates too."""
+    prior_sd: Hyperparameters = Hyperparameters(
+        level_sd=2.0,
+        ar_sd=1.0,
+        timescale_days=0.7,
+        weekday_sd=1.0,
+        season_sd=1.0,
+        overdispersion=1.5,
+        excess_dispersion=1.0,
+        chance=0.08,
+    )
+    """Standard deviations of logarithms: a factor of 2 to 7 either way; chance is near Poisson's, with heavy tails."""
+    log_limits: tuple[float, float] = (-9.0, 7.0)
+    """Logarithms of hyperparameters stay within these, far beyond what any series showed: guards overflow."""
+    averaged_shifts: tuple[float, ...] = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
+    """Where two variances are averaged over their posterior, in logarithms: three prior standard deviations wide."""
+
+    # the fit
+    revisions: int = 2
+    """Rounds of level shifts and hyperparameters after the first fit; the second still finds shifts that the first
+    hid."""
+    fitted_places: int = 24
+    """So many places, from the largest to the smallest, are fitted: hyperparameters are the same for all."""
+    first_step: float = 1.2
+    """The first step of the search in logarithms: a factor of 3, about one prior standard deviation."""
+    next_step: float = 0.5
+    """The first step of a search that starts from an earlier fit."""
+    last_step: float = 0.25
+    """The search ends with steps below this: the likelihood is flat within a quarter of a logarithm."""
+    most_sweeps: int = 12
+    """Sweeps over all hyperparameters; searches end after 4 to 8."""
+    least_share: float = 0.1
+    """Smoothed shares below this part of the long-run share do not lower the variance of chance further."""
+    start_width: float = 4.0
+    """The fit takes the variance of the first level for so many squares of the share: nearly nothing is known of it."""
+    least_fraction: float = 0.05
+    """At least this part of a place's variance is left once the sum of all places is known."""
+    fewest_times: int = 28
+    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken."""
+
+    # level shifts and additive outliers
+    shifts_per_year: float = 0.05
+    """The expected level shifts of a place in a year: one place in twenty opens, closes or moves."""
+    shift_variances: tuple[float, ...] = (0.1, 1.0, 10.0)
+    """Prior variances of a shift in squares of the share: a third of the share, all of it, three times it."""
+    most_shifts: int = 8
+    """The most level shifts of a place."""
+    least_shift_part: float = 1e-4
+    """A time with less of a shift's posterior probability gets none of its variance."""
+    outlier_sd: float = 4.5
+    """A count of more posterior standard deviations is an additive outlier: by chance once in 150,000."""
+    excess_window: int = 43
+    """Times around a public total whose median is usual: six weeks of days and one."""
+    excess_sd: float = 2.0
+    """Poisson standard deviations above the usual from which a total has an excess."""
+
+    # the size prior
+    size_spreads: tuple[float, ...] = (0.06, 0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
+    """Spreads of log sizes: from places within a twentieth of each other to a few that hold nearly all."""
+    size_medians: tuple[float, ...] = (0.6, 0.8, 1.0, 1.25, 1.6)
+    """Medians, relative to that at which the distribution has the known mean."""
+    empty_parts: tuple[float, ...] = (0.0, 0.2, 0.4)
+    """Parts of places that may be empty: tables of places name some where nothing happens."""
+    empty_size: float = 0.03
+    """Up to this size, relative to the mean, a place is nearly empty."""
+    mean_doubt: float = 0.05
+    """Standard deviation allowed between a distribution's mean and 1, beside that of so many places."""
+    least_size: float = 1e-3
+    """The least size relative to the mean; smaller ones are not told from it."""
+    least_rate: float = 0.05
+    """The least mean rate of a series without public totals: one event in 20 times."""
+    size_rounds: int = 2
+    """Rounds in which the variance of chance follows the estimated share; a third changes no digit."""
+    widest_start: float = 25.0
+    """The largest variance of the first level in squares of the share, where counts say more than the prior."""
+
+    # intervals
+    inflation: float = 1.06
+    """Factor of the posterior variance of shares, for hyperparameters that were estimated; from simulated worlds."""
+    poisson_third: float = 3.0
+    """The third cumulant of a Poisson count with an uncertain mean, in variances of the mean: exact by algebra."""
+    excess_kurtosis: float = 0.8
+    """Of counts whose process variance is itself uncertain; from simulated worlds with stormy days."""
+    chance_ratios: tuple[float, float] = (0.15, 4.0)
+    """How far the count that was found may change the variance of chance."""
+
+    # filtering
+    first_fit: int = 28
+    """The bins that a filter publishes before its first fit: four weeks of days."""
+    refit_growth: float = 0.2
+    """A filter fits again when the series has grown by this part."""
+
+    # shares in forecasts
+    timed_part: float = 0.05
+    """A level shift whose time is spread over more than this part of the bins is of no use to a forecast."""
+    least_forecast_sd: float = 1e-3
+    """The least standard deviation of a forecast share, relative to it: guards divisions."""
+
+
+SETTINGS: Final = Settings()

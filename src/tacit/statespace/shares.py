@@ -1,0 +1,204 @@
+"""The shares of places in forecasts: filtered together, and predicted.
+
+The model is that of smoothing (:mod:`tacit.statespace.model`). States are weights, whose parts of their sum are the
+shares: a place that is seen to grow makes those smaller of which noise shows nothing. Bins whose total has an excess
+count for less. The filter starts as if nothing were known of the places; the size prior
+(:mod:`tacit.statespace.size_prior`) comes in at the end, when levels are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final, Self
+
+import numpy as np
+
+from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.extras import require
+from tacit._base.kernels import compiled_kernels
+from tacit.counts.measured import Measured
+from tacit.domain import TimeAxis
+from tacit.statespace.ahead import Ahead
+from tacit.statespace.calendar import Seasons, seasons
+from tacit.statespace.fit import fitted
+from tacit.statespace.model import Model
+from tacit.statespace.settings import SETTINGS, Hyperparameters
+from tacit.statespace.size_prior import SizePrior, pooled_shares
+
+_FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
+_MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
+_ARRAYS: Final = ("base", "start", "start_variance", "shares", "shift_variance")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """Filtered weights of places at origins, whose parts of their sum are the shares.
+
+    ``states`` are places x origins x parts of the state, ``steps`` the variances that a bin adds to them.
+    """
+
+    origins: IntArray
+    states: FloatArray
+    covariances: FloatArray
+    phi: float
+    steps: FloatArray
+
+    def given_sizes(self, prior: SizePrior, pooled: FloatArray, variances: FloatArray) -> Weights:
+        """Return the same given the size prior, by what it says of the errors of pooled shares (places x origins).
+
+        A filter's level is a mean of what was measured, with weights that add up to 1. So, whatever the weights, its
+        error has the variance of the pooled share's in common with that, and where that is found to be off, the level
+        is off as much. If the filter knows more of the level than that, by bins since, it is off by less.
+        """
+        medians, squares = prior.medians(pooled, variances)
+        gains = np.minimum(self.covariances[:, :, 0, 0] / variances, 1.0)
+        states, covariances = self.states.copy(), self.covariances.copy()
+        states[:, :, 0] += gains * (medians - pooled)
+        covariances[:, :, 0, 0] -= np.square(gains) * (variances - squares)
+        return replace(self, states=states, covariances=covariances)
+
+    def ahead(self, coming: FloatArray, places: slice = slice(None)) -> Ahead:
+        """Return the predictions of bins with these regressors (origins x horizon x terms), places x origins."""
+        return Ahead(self.states[places], self.covariances[places], coming, self.phi, self.steps[places])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """Predicted shares of the bins after each origin, origins x horizon x places: they add up to 1.
+
+    ``wholes`` (origins x horizon) are the sums of weights, ``coming`` the regressors of the bins.
+    """
+
+    means: FloatArray
+    variances: FloatArray
+    weights: Weights
+    wholes: FloatArray
+    coming: FloatArray
+
+    def sum_variances(self, totals: FloatArray) -> FloatArray:
+        """Return variances of each place's sum over the horizon, given totals (origins x horizon): origins x places."""
+        found = self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
+        return np.asarray(np.maximum(found, 0.0), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShareModel:
+    """How shares vary, once learned; ``shares`` are those around which the variances of counts were taken."""
+
+    hyperparameters: Hyperparameters
+    base: FloatArray
+    start: FloatArray
+    start_variance: FloatArray
+    shares: FloatArray
+    shift_variance: FloatArray
+    sizes: SizePrior
+
+    @classmethod
+    def learned(
+        cls, known: Measured, time: TimeAxis, excess: FloatArray, sizes: FloatArray | None = None
+    ) -> ShareModel:
+        """Learn from all bins. ``sizes`` are known to be about in proportion to shares: populations, say."""
+        calendar = seasons(time.with_end(len(known.exposures)))
+        is_short = np.count_nonzero(known.exposures) < SETTINGS.fewest_times
+        found = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)
+        arrays = {name: np.asarray(getattr(found.model, name), np.float64) for name in _ARRAYS}
+        n_places = known.counts.shape[1]
+        pooled, variances, _ = pooled_shares(known, excess, found.model.shares, np.array([len(known.exposures)]))
+        prior = SizePrior.learned(
+            np.full(n_places, 1 / n_places) if sizes is None else sizes / sizes.sum(), pooled[:, 0], variances[:, 0]
+        )
+        base = prior.medians(pooled, variances)[0][:, 0]
+        # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
+        arrays |= {"base": base, "start": base, "start_variance": np.ones(n_places)}
+        arrays["shift_variance"] = _timed(arrays["shift_variance"])
+        return cls(found.hyperparameters, sizes=prior, **arrays)
+
+    def filter(self, known: Measured, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
+        """Return the filtered weights at origins (ascending)."""
+        model = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), excess)
+        states_of = model.state_space(self.hyperparameters)
+        start, steps = states_of.start_and_steps
+        n_places, size = start.shape
+        states, covariances = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
+        compiled_kernels("filters").share_states(
+            np.ascontiguousarray((model.observed + self.start).T),
+            np.ascontiguousarray(states_of.share_variance.T),
+            states_of.regressors,
+            self.start,
+            start,
+            steps,
+            states_of.phi,
+            states_of.shifts,
+            origins,
+            states,
+            covariances,
+        )
+        wholes = states[:, :, 0].sum(axis=0)[:, None]
+        squares = np.square(wholes)
+        found = Weights(
+            origins, states / wholes, covariances / squares[..., None], states_of.phi, steps[:, None] / squares
+        )
+        return found.given_sizes(self.sizes, *pooled_shares(known, excess, model.shares, origins)[:2])
+
+    def predict(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
+        """Return predicted shares after each origin."""
+        stop = int(weights.origins.max()) + horizon
+        basis = seasons(time.without_end().with_end(stop)).basis
+        coming = basis[weights.origins[:, None] + np.arange(horizon)]
+        n_places = len(self.base)
+        means, variances = np.empty((2, n_places, len(weights.origins), horizon))
+        at_once = max(_MOST_NUMBERS // max(coming.size, 1), 1)
+        for first in range(0, n_places, at_once):
+            some = slice(first, first + at_once)
+            ahead = weights.ahead(coming, some)
+            means[some], variances[some] = ahead.means(), ahead.variances()
+        wholes = means.sum(axis=0)
+        variances = np.maximum(variances, np.square(SETTINGS.least_forecast_sd * self.base)[:, None, None])
+        shares, variances = _positive(means / wholes, variances / np.square(wholes))
+        shares = np.maximum(shares, (SETTINGS.least_share * self.base)[:, None, None])
+        shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
+        return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
+
+    def to_dict(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return arrays | {"hyperparameters": list(astuple(self.hyperparameters)), "sizes": self.sizes.to_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        arrays = {name: np.asarray(content[name], np.float64) for name in _ARRAYS}
+        sizes = SizePrior.from_dict(content["sizes"])
+        return cls(Hyperparameters(*map(float, content["hyperparameters"])), sizes=sizes, **arrays)
+
+    def _model(self, known: Measured, calendar: Seasons, excess: FloatArray) -> Model:
+        """Return the model of all bins, those after what it learned from included."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        learned = Model(observations=known, calendar=calendar, excess=excess, of_weights=True, **arrays)
+        return learned.extended(known, calendar, excess)
+
+
+def _timed(shifts: FloatArray) -> FloatArray:
+    """Return the variances of level shifts of places in which their time is spread over few bins, else 0.
+
+    A shift that may have been at almost any time is one that noise may have made, and of use to no forecast.
+    """
+    if shifts.shape == (1, 1):
+        return shifts
+    n_bins = np.square(shifts.sum(axis=0)) / np.maximum(np.square(shifts).sum(axis=0), 1e-300)
+    return np.where(n_bins <= SETTINGS.timed_part * len(shifts), shifts, 0.0)
+
+
+def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Return medians of normal distributions cut at 0, and the mean squares around them.
+
+    With a = mean / sd the median is :math:`m - \sigma \Phi^{-1}(\Phi(a) / 2)`: between the mean, which makes too much
+    of places of which noise shows nothing, and the mode, which makes nothing of them.
+    """
+    special = require("scipy.special", extra="forecast")
+    sd = np.sqrt(variances)
+    a = np.clip(means / np.maximum(sd, 1e-300), *_FAR)
+    tilt = np.exp(-0.5 * np.square(a)) / (np.sqrt(2 * np.pi) * special.ndtr(a))
+    medians = sd * (a - special.ndtri(0.5 * special.ndtr(a)))
+    squares = variances * np.maximum(1 - a * tilt - np.square(tilt), 0.0) + np.square(sd * (a + tilt) - medians)
+    is_far = a >= _FAR[1]
+    return np.where(is_far, means, medians), np.where(is_far, variances, squares)

@@ -1,0 +1,261 @@
+r"""The size prior: how large places are, told by one another where noise hides them.
+
+Places differ by factors, and most are smaller than the mean. Two families of distributions of sizes are possible: one
+with a heavy tail, where a few places hold most (log-logistic), and one without (Weibull),
+
+.. math:: F(x) = \frac{y}{1 + y} \quad\text{or}\quad 1 - 2^{-y}, \qquad y = (x / c)^{1 / b},
+
+of sizes x relative to an equal share, or to what a public table says of the place, with the median c and the spread b
+of logarithms. The mean of all sizes is known, which leaves little choice of c once b is given. A part of the places may
+be empty: tables of places have names where nothing ever happens. No distribution is chosen. All are weighed by how well
+they explain the pooled shares of the *other* places; the posterior of a place is this mixture times its own likelihood,
+which is exact for independent places.
+
+Reference: Efron1973.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import Any, Final, Self
+
+import numpy as np
+
+from tacit._base.arrays import FloatArray, IntArray
+from tacit.counts.measured import Measured
+from tacit.statespace.settings import SETTINGS, Settings
+
+_STEP: Final = 0.04  # of the grid of log sizes: two thirds of the narrowest spread
+_CELLS: Final = np.linspace(0.0, 1.0, 51)  # edges of cells, 5 to a standard deviation
+_FAR: Final = 5.0  # standard deviations: beyond them lies less than one in a million
+_FINEST: Final = 1e-6  # the least size in integrals
+_STEPS: Final = 600  # of integrals over sizes; more change no digit that is shown
+_HALVINGS: Final = 50  # of an interval: to the last digit
+_ROUNDS: Final = 3  # of Newton's method for the sum of shares; the third moves them by less than 1e-4
+_MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
+_ARRAYS: Final = ("units", "levels", "variances")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizePrior:
+    """A mixture of distributions of the size of each place. ``units`` are what sizes are relative to.
+
+    ``levels`` and ``variances`` are the pooled shares it was learned from, and the variances of their errors; ``below``
+    (places x sizes) is the probability of less than sizes on a grid of equal steps of their logarithm.
+    """
+
+    units: FloatArray
+    levels: FloatArray
+    variances: FloatArray
+    below: FloatArray
+
+    @classmethod
+    def learned(cls, units: FloatArray, levels: FloatArray, variances: FloatArray) -> SizePrior:
+        """Weigh distributions by the levels of places, each a measurement with the variance of its error."""
+        largest = 2 * units.sum() / units.min()
+        sizes = np.exp(np.arange(np.log(SETTINGS.least_size), np.log(largest), _STEP))
+        edges, likelihoods = _cells(levels, variances)
+        family = _family(len(units), SETTINGS)
+        rows = np.array([one.below(sizes) for one in family])
+        logs = np.empty((len(family), len(units)))
+        for row, one in enumerate(family):
+            evidence = (np.diff(one.below(edges / units[:, None]), axis=-1) * likelihoods).sum(axis=-1)
+            logs[row] = np.log(np.maximum(evidence, 1e-300))
+        of_others = logs.sum(axis=1, keepdims=True) - logs + np.array([[one.log_weight] for one in family])
+        weights = np.exp(of_others - of_others.max(axis=0))
+        return cls(units, levels, variances, (weights / weights.sum(axis=0)).T @ rows)
+
+    def moments(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return posterior means, variances and third cumulants of shares, given levels (places)."""
+        edges, chances = self._posterior(levels[:, None], variances[:, None])
+        shares, chances = ((edges[..., 1:] + edges[..., :-1]) / 2)[:, 0], chances[:, 0]
+        means = (chances * shares).sum(axis=1)
+        apart = shares - means[:, None]
+        squares = np.maximum((chances * np.square(apart)).sum(axis=1), 1e-3 * variances)
+        return means, squares, np.asarray((chances * apart**3).sum(axis=1), np.float64)
+
+    def medians(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return posterior medians of shares that add up to 1, given levels (places x origins), and mean squares.
+
+        Independent shares given their sum are, nearly, independent shares whose levels are all moved by the same number
+        of their variances, so that means add up. The median lies between the mean, which makes too much of places of
+        which noise shows nothing, and the mode, which makes nothing of them.
+        """
+        medians, squares = np.empty(levels.shape), np.empty(levels.shape)
+        at_once = max(_MOST_NUMBERS // (len(_CELLS) * len(levels)), 1)
+        for first in range(0, levels.shape[1], at_once):
+            some = np.s_[:, first : first + at_once]
+            medians[some], squares[some] = self._given_sum(levels[some], variances[some])
+        return medians, squares
+
+    def _given_sum(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        moved = levels
+        for _ in range(_ROUNDS):
+            edges, chances = self._posterior(moved, variances)
+            centres = (edges[..., 1:] + edges[..., :-1]) / 2
+            means = (chances * centres).sum(axis=-1)
+            spread = (chances * np.square(centres - means[..., None])).sum(axis=-1).sum(axis=0)
+            moved = moved + (1 - means.sum(axis=0)) / np.maximum(spread, 1e-300) * variances
+        medians, squares = _medians(*self._posterior(moved, variances))
+        return medians / medians.sum(axis=0), squares
+
+    def _posterior(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return edges of cells around levels (places x origins), and the posterior probability of each cell."""
+        edges, likelihoods = _cells(levels, variances)
+        prior = np.diff(_interpolated(self.below, edges / self.units[:, None, None]), axis=-1)
+        parts = prior * likelihoods + 1e-300
+        return edges, parts / parts.sum(axis=-1, keepdims=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        found = SizePrior.learned(*(np.asarray(content[name], np.float64) for name in _ARRAYS))
+        return cls(found.units, found.levels, found.variances, found.below)
+
+
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """For every place its long-run share, the third cumulant of its posterior, and a normal prior of the first level.
+
+    ``start`` and ``start_variance`` give, together with the counts, posterior mean and variance of the share again. So
+    where they say little of a place, the mean may be far from it.
+    """
+
+    shares: FloatArray
+    skews: FloatArray
+    start: FloatArray
+    start_variance: FloatArray
+
+
+def long_run_shares(known: Measured, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
+    """Return what all times together say of shares; times with an excess of their total count less.
+
+    ``level_variance`` is how far the long-run share may be from the first one: a variance, relative to its square.
+    """
+    n_places, everything = known.counts.shape[1], np.array([len(known.exposures)])
+    shares = np.full(n_places, 1 / n_places) if known.is_shared else np.ones(n_places)
+    raw, _, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
+    if not (exposures > 0).all():
+        return LongRun(shares, np.zeros(n_places), shares, np.square(shares))
+    unit = 1 / n_places if known.is_shared else max(float(raw.mean()), SETTINGS.least_rate)
+    shares = np.full(n_places, unit)
+    for _ in range(SETTINGS.size_rounds):
+        chance = pooled_shares(known, excess, shares[None], everything)[1][:, 0]
+        variances = chance + level_variance * np.square(shares)
+        prior = SizePrior.learned(np.full(n_places, unit), raw, variances)
+        means, squares, _ = prior.moments(raw, variances)
+        shares = np.maximum(means, SETTINGS.least_size * unit)
+    skews = prior.moments(raw, chance)[2]
+    widest = SETTINGS.widest_start * np.square(shares) + variances
+    precision = np.maximum(1 / squares - 1 / variances, 1 / widest)
+    return LongRun(shares, skews, shares + (shares - raw) / (variances * precision), 1 / precision)
+
+
+def pooled_shares(
+    known: Measured, excess: FloatArray, shares: FloatArray, origins: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return shares by all times before each origin together (places x origins), variances of errors, and exposures.
+
+    Times with an excess of their total count less. Without any exposure the share is 0 and the variance 1.
+    """
+    weights = np.square(1 - excess)[:, None] * known.seen
+    exposures = known.exposures[:, None]
+    spread = known.errors_of_sums(shares) + exposures * shares
+    total, counts, squares = (
+        np.concatenate([np.zeros((1, part.shape[1])), np.cumsum(part, axis=0)])[origins].T
+        for part in (
+            np.broadcast_to(weights * exposures, known.counts.shape),
+            np.where(exposures > 0, weights * known.counts, 0.0),
+            np.broadcast_to(np.square(weights) * spread, known.counts.shape),
+        )
+    )
+    is_known = (total > 0) & (squares > 0)
+    whole = np.where(total > 0, total, 1.0)
+    return counts / whole, np.where(is_known, squares / np.square(whole), 1.0), total
+
+
+@dataclass(frozen=True, slots=True)
+class _Distribution:
+    """A distribution of sizes relative to their mean, and the log weight of the mean that it has."""
+
+    spread: float
+    median: float
+    is_heavy: bool
+    empty: float
+    log_weight: float = 0.0
+
+    def below(self, sizes: FloatArray) -> FloatArray:
+        """Return the probabilities of less than these sizes."""
+        y = (sizes / self.median) ** (1 / self.spread)
+        below = y / (1 + y) if self.is_heavy else -np.expm1(-np.log(2) * y)
+        return np.asarray(self.empty * np.minimum(sizes / SETTINGS.empty_size, 1.0) + (1 - self.empty) * below)
+
+    def moments(self, most: float) -> tuple[float, float]:
+        """Return the mean and the variance of sizes up to ``most``."""
+        edges = np.concatenate([[0.0], np.geomspace(_FINEST, most, _STEPS)])
+        sizes, chances = (edges[1:] + edges[:-1]) / 2, np.diff(self.below(edges))
+        chances /= chances.sum()
+        mean = float(chances @ sizes)
+        return mean, max(float(chances @ np.square(sizes)) - mean**2, 0.0)
+
+
+@cache
+def _family(n_places: int, settings: Settings) -> tuple[_Distribution, ...]:
+    """Return the possible distributions: no size is more than the sum of all, and all have about the mean 1.
+
+    A distribution of another mean is the less likely the surer it is of the mean of that many places.
+    """
+    most, found = float(max(n_places, 2)), []
+    for spread, is_heavy, empty in product(settings.size_spreads, (True, False), settings.empty_parts):
+        low, high = 1e-8, 3.0
+        for _ in range(_HALVINGS):
+            middle = _Distribution(spread, math.sqrt(low * high), is_heavy, empty)
+            low, high = (middle.median, high) if middle.moments(most)[0] < 1 else (low, middle.median)
+        for part in settings.size_medians:
+            one = replace(middle, median=middle.median * part)
+            mean, variance = one.moments(most)
+            weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + settings.mean_doubt**2)
+            found.append(replace(one, log_weight=weight))
+    return tuple(found)
+
+
+def _cells(levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return edges of cells above 0 around each level, and the likelihood of the level at the centre of each cell.
+
+    Where 0 is near, cells are the smaller the nearer they are to it: places may be much smaller than noise.
+    """
+    sd = np.sqrt(variances)[..., None]
+    low = np.maximum(levels[..., None] - _FAR * sd, 0.0)
+    high = np.maximum(levels, 0.0)[..., None] + _FAR * sd
+    edges = low + (high - low) * np.where(low > 0, _CELLS, np.square(_CELLS))
+    apart = (levels[..., None] - (edges[..., 1:] + edges[..., :-1]) / 2) / sd
+    nearest = np.minimum(levels, 0.0)[..., None] / sd
+    return edges, np.exp(0.5 * (np.square(nearest) - np.square(apart)))
+
+
+def _interpolated(below: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the probabilities of less than any sizes (places x any), from those on the grid (places x grid)."""
+    least = SETTINGS.least_size
+    at = (np.log(np.maximum(sizes, 1e-12 * least)) - np.log(least)) / _STEP
+    left = np.clip(at.astype(np.int64), 0, below.shape[1] - 2)
+    part = np.clip(at - left, 0.0, 1.0)
+    rows = np.arange(len(below)).reshape(-1, *(1,) * (sizes.ndim - 1))
+    found = below[rows, left] * (1 - part) + below[rows, left + 1] * part
+    return np.asarray(found * np.minimum(sizes / least, 1.0), np.float64)
+
+
+def _medians(edges: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the medians of distributions given by the probabilities of cells, and the mean squares around them."""
+    up_to = np.cumsum(chances, axis=-1)
+    cell = np.argmax(up_to >= 0.5, axis=-1)[..., None]
+    low, high = np.take_along_axis(edges, cell, -1), np.take_along_axis(edges, cell + 1, -1)
+    chance = np.take_along_axis(chances, cell, -1)
+    median = low + (high - low) * (0.5 - np.take_along_axis(up_to, cell, -1) + chance) / chance
+    squares = (chances * np.square((edges[..., 1:] + edges[..., :-1]) / 2 - median)).sum(axis=-1)
+    return np.asarray(median[..., 0], np.float64), np.asarray(squares, np.float64)
