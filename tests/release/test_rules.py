@@ -286,7 +286,7 @@ def test_sums_over_what_is_gone_are_suppressed_too(release):
     np.testing.assert_array_equal(months.statuses()[0] == "suppressed", is_gone)
     np.testing.assert_array_equal(np.isnan(months.columns()["refined"]), is_gone)
     # projected days do not add up to months, and months cannot be projected without all places
-    with pytest.raises(SettingError, match="keep-suppressed"):
+    with pytest.raises(SettingError, match="keep_suppressed"):
         release.coarsen(time="month")
     assert release.coarsen(time="day") is release
 

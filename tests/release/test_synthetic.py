@@ -162,5 +162,5 @@ def test_suppressed_counts_share_what_is_left_of_the_public_numbers():
     is_known = ~np.isnan(release.refined.values)
     assert (np.abs(rows.counts - release.refined.values)[is_known] < 1 + 1e-6).all()
     without = replace(release, refined=replace(release.refined, totals=None))
-    with pytest.raises(SettingError, match="keep-suppressed"):
+    with pytest.raises(SettingError, match="keep_suppressed"):
         SyntheticRows.of(without)
