@@ -9,7 +9,7 @@ import pytest
 
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import Covariates
-from tacit.statespace.totals import SETTINGS, TotalModel, Totals
+from tacit.statespace.totals import SETTINGS, TotalModel, Totals, _weights
 
 N_DAYS = 1461
 NONE = np.empty(0, np.int64)
@@ -101,3 +101,43 @@ def test_past_forecasts_never_make_intervals_narrower(learned: tuple[Totals, Tot
     steps = model.inflation_at("day", np.arange(1.0, 366))
     assert steps[0] == pytest.approx(model.inflation[0])
     assert steps[-1] == pytest.approx(model.inflation[-1])
+
+
+def test_a_count_far_off_moves_the_state_as_one_of_two_and_a_half_sd(
+    learned: tuple[Totals, TotalModel],
+) -> None:
+    totals, model = learned
+    origins = np.array([N_DAYS])
+    before = model.filter(totals, NONE)
+    sd = float(np.sqrt(before.total_variances(totals, model.hyperparameters.overdispersion)[-1]))
+    moved = {}
+    for deviations in (2.4, 2.5, 40.0):
+        counts = totals.counts.copy()
+        counts[-1] = np.exp(before.logs[-1]) + deviations * sd
+        moved[deviations] = model.filter(replace(totals, counts=counts), origins).states
+    np.testing.assert_allclose(moved[40.0], moved[2.5], rtol=1e-9)
+    assert abs(moved[2.5] - moved[2.4]).max() > 0
+
+
+def test_a_bin_two_years_ago_counts_half(learned: tuple[Totals, TotalModel]) -> None:
+    totals, _ = learned
+    now, before = _weights(totals, np.array([N_DAYS - 1, N_DAYS - 1 - 730]))
+    assert before / now == pytest.approx(0.5, rel=0.01)
+
+
+def test_four_weeks_are_enough_to_fit_and_less_are_not() -> None:
+    totals = replace(_totals(), covariates=None)
+    assert TotalModel.learned(totals.between(0, 27)).hyperparameters == SETTINGS.prior
+    assert TotalModel.learned(totals.between(0, 28)).hyperparameters != SETTINGS.prior
+
+
+def test_two_years_of_a_special_day_are_too_few(learned: tuple[Totals, TotalModel]) -> None:
+    totals, model = learned
+    plain = replace(model, terms=replace(model.terms, specials=()))
+    assert plain._specials(totals) == ("07-14",)
+    assert plain._specials(totals.between(0, 730)) == ()
+
+
+def test_intervals_of_calm_totals_are_wider_for_years_that_differ_alone(learned: tuple[Totals, TotalModel]) -> None:
+    _, model = learned
+    assert 1.2 <= min(model.inflation) < 1.21
