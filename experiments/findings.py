@@ -26,7 +26,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tacit.pages.figures.palette import ON_PAGE
+from tacit.pages.figures.charts import ON_PAGE
 
 ROOT: Final = Path(__file__).parents[1]
 FILE: Final = "findings.json"

@@ -18,7 +18,7 @@ import numpy as np
 import vl_convert
 
 from tacit.mechanisms.planner import choose
-from tacit.pages.figures.palette import ON_PAPER
+from tacit.pages.figures.charts import ON_PAPER
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDE = DOCS / "guides" / "which-randomizer.md"

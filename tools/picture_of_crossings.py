@@ -26,7 +26,7 @@ from tacit.mechanisms.planner import (
     thesis_error,
     thesis_rule,
 )
-from tacit.pages.figures.palette import ON_PAPER
+from tacit.pages.figures.charts import ON_PAPER
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDE = DOCS / "guides" / "flat-or-tree.md"

@@ -19,7 +19,7 @@ from experiments.worlds import PERIODS, World, doubs_world, real_worlds
 from numpy.typing import NDArray
 
 from tacit.counts.tally import ExactTally
-from tacit.pages.evaluate import error_rates
+from tacit.pages.laboratory import error_rates
 from tacit.postprocess import clip_and_rescale, smooth
 from tacit.randomness import SeededRandomness
 

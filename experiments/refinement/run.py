@@ -31,7 +31,7 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
 from tacit.events.datasets import doubs
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
-from tacit.pages.evaluate import error_rates
+from tacit.pages.laboratory import error_rates
 from tacit.plan import Plan
 from tacit.postprocess import clip_and_rescale, project, smooth
 from tacit.randomness import Randomness, SeededRandomness

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.collection.counting import CountedEvents, count_events
+from tacit.collection.curating import CountedEvents, count_events
 from tacit.collection.randomizing import randomize_events
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import RandomizingWriter, ReportFile, randomizing_writer, spool
-from tacit.collection.wire.cell_counts import CellCounts
-from tacit.collection.wire.drawing import drawing_key
+from tacit.collection.wire.cell_counts import CellCounts, drawing_key
 from tacit.collection.wire.randomizing_writer import write_reports
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, PlaceAxis, TimeAxis

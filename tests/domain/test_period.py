@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from tacit.domain.period import parse_period
+from tacit.domain.step import parse_period
 from tacit.errors import SettingError
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-import tacit.collection.wire.drawing as drawing
+import tacit.collection.wire.cell_counts as drawing
 import tacit.collection.wire.randomizing_writer as randomizing_writer
 import tacit.collection.wire.spool as spool
 from tacit.domain import Domain, PlaceAxis, TimeAxis

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
-from tacit.pages.evaluate import densities, error_rates
+from tacit.pages.laboratory import densities, error_rates
 
 
 @given(arrays(np.int64, (5, 4), elements=st.integers(0, 50)))

@@ -23,7 +23,7 @@ from tacit.domain import Box, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
-from tacit.pages.evaluate import error_rates
+from tacit.pages.laboratory import error_rates
 from tacit.postprocess import clip, clip_and_rescale, filtered, smooth
 from tacit.postprocess.smoothing import Hyperparameters
 from tacit.privacy.cost import Cost

@@ -13,8 +13,7 @@ from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say
 from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
 from tacit.cli.release import say_rules, warn_of_contradictions
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_table_notes
-from tacit.collection.counting import CountedEvents
-from tacit.collection.curating import Curated, curate_events, price_events
+from tacit.collection.curating import CountedEvents, Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.pages import make_statement_page

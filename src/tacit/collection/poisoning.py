@@ -40,7 +40,7 @@ from tacit._base.validation import check_share
 from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
 from tacit.collection.tallying import tallies_of, tally_message
 from tacit.collection.wire import Batch, ReportFile
-from tacit.collection.wire.runs import report_keys, sorting_order
+from tacit.collection.wire.spool import report_keys, sorting_order
 from tacit.counts.oracle_distributions import (
     HadamardDistribution,
     HashingDistribution,

@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from tacit._base.files import check_writable
-from tacit.collection.counting import digest_key
-from tacit.collection.wire.cell_counts import CellCounter, CellCounts
-from tacit.collection.wire.drawing import drawing_key, secret_key
+from tacit.collection.curating import digest_key
+from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
 from tacit.collection.wire.randomizing_writer import write_reports
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.collection.wire import Batch, ReportFile
-from tacit.collection.wire.runs import n_bins_allowed
+from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain.period import When, parse_period
-from tacit.domain.step import EPOCH, Seconds, bins_from, edges_at, floor, seconds_of
+from tacit.domain.step import EPOCH, Seconds, When, bins_from, edges_at, floor, parse_period, seconds_of
 from tacit.domain.zone import ZoneTable
 from tacit.errors import SettingError
 
@@ -67,7 +66,7 @@ class Grid:
         return clock if self.is_elapsed else self._table(clock).to_utc(clock)
 
     def period(self, when: When, *, setting: str) -> tuple[int, int]:
-        """Return where a period starts and ends on the clock, as :mod:`tacit.domain.period` reads it."""
+        """Return where a period starts and ends on the clock, as :mod:`tacit.domain.step` reads it."""
         period = parse_period(when, setting=setting)
         low = self._moment(period.start)
         if period.end is not None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._base.limits import MOST_CELLS
 from tacit.domain.gazetteer import Gazetteer
-from tacit.domain.period import When
 from tacit.domain.place import PlaceAxis
+from tacit.domain.step import When
 from tacit.domain.time import TimeAxis
 from tacit.errors import SettingError
 

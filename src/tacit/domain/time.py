@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import Times
 from tacit._base.validation import check_at_least
 from tacit.domain.grid import Grid
-from tacit.domain.period import When, parse_period
-from tacit.domain.step import EPOCH, STEPS, Seconds, check_coarsens, floor, parse_step, seconds_of
+from tacit.domain.step import EPOCH, STEPS, Seconds, When, check_coarsens, floor, parse_period, parse_step, seconds_of
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError
 

@@ -19,7 +19,7 @@ from tacit.pages.embedding import csv_link
 from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names, tile_map
 from tacit.pages.figures.counts import Counts, rounded
 from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, starts_of
-from tacit.pages.figures.outlines import Outlines
+from tacit.pages.figures.maps import Outlines
 from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
 from tacit.pages.sections import without_rows
 from tacit.pages.words import counted, number, plural, sentence_case, step_noun

@@ -26,10 +26,9 @@ from tacit.pages.figures import (
     tile_map,
 )
 from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
-from tacit.pages.figures.outlines import Outlines
-from tacit.pages.printed import column_width, sheets
+from tacit.pages.figures.maps import Outlines
 from tacit.pages.selection import MOST_CELLS, Selection
-from tacit.pages.words import counted, number, period, plural, sentence_case, span, step_noun
+from tacit.pages.words import column_width, counted, number, period, plural, sentence_case, sheets, span, step_noun
 from tacit.pages.words import percent as percent_of
 from tacit.release import PrivacyStatement, Release
 

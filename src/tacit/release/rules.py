@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.domain import TimeAxis
-from tacit.domain.period import parse_period
+from tacit.domain.step import parse_period
 from tacit.errors import FormatError, SettingError
 
 SHOWN: Final = "shown"

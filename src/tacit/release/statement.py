@@ -14,9 +14,8 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import largest_rho
 from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
 from tacit.privacy.unit import Unit
-from tacit.release.central_words import central_paragraphs
-from tacit.release.local_words import local_paragraphs
 from tacit.release.rules import NO_RULES, Rules
+from tacit.release.trust import central_paragraphs, local_paragraphs
 from tacit.release.versions import FIRST, Version
 
 _SIMULATION: Final = (

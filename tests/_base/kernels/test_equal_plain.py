@@ -171,7 +171,7 @@ def test_the_size_of_a_call_alone_chooses_its_kernels() -> None:
 
 
 def test_a_full_block_of_reports_is_compiled() -> None:
-    from tacit.collection.wire.drawing import BLOCK_REPORTS
+    from tacit.collection.wire.cell_counts import BLOCK_REPORTS
 
     assert _kernels.unary_kernels(16 * BLOCK_REPORTS) is unary
     for choose in (_kernels.response_kernels, _kernels.hadamard_kernels, _kernels.integer_kernels):

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.audit.testing import assert_frequencies
-from tacit.collection.wire import drawing
-from tacit.collection.wire.cell_counts import CellCounts
-from tacit.collection.wire.drawing import block_keys, blocks_of, draw_reports, drawing_key, secret_key
+from tacit.collection.wire import cell_counts
+from tacit.collection.wire.cell_counts import CellCounts, block_keys, blocks_of, draw_reports, drawing_key, secret_key
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import KeyedRandomness, SecureRandomness, SeededRandomness
@@ -28,7 +27,7 @@ BLOCK = 8
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(drawing, "BLOCK_REPORTS", BLOCK)
+    monkeypatch.setattr(cell_counts, "BLOCK_REPORTS", BLOCK)
 
 
 def counts_of(n: int, seed: int = 0) -> CellCounts:
@@ -99,7 +98,7 @@ def test_a_secret_follows_from_a_seed_and_from_nothing_else():
 
 def test_reports_have_the_distribution_of_the_channel(seed, monkeypatch):
     """Whole blocks and short last ones together: the events of one cell follow its row of the channel."""
-    monkeypatch.setattr(drawing, "BLOCK_REPORTS", 1000)
+    monkeypatch.setattr(cell_counts, "BLOCK_REPORTS", 1000)
     n = 30_100
     response = mechanism_of(plan_for(DOMAIN, epsilon=2.0, mechanism="response"))
     counts = CellCounts.of(N_PLACES, np.zeros(n, np.int64), np.full(n, 3))

@@ -17,9 +17,8 @@ from tacit.domain import Gazetteer, PlaceAxis
 from tacit.errors import SettingError
 from tacit.events.datasets import doubs
 from tacit.events.datasets.doubs.calendar import Calendar, easter, public_holidays
-from tacit.events.datasets.doubs.regions import REGIONS
-from tacit.events.datasets.doubs.storms import CLUSTERS
-from tacit.events.datasets.doubs.towns import KM_PER_DEGREE_EAST, KM_PER_DEGREE_NORTH
+from tacit.events.datasets.doubs.regions import KM_PER_DEGREE_EAST, KM_PER_DEGREE_NORTH, REGIONS
+from tacit.events.datasets.doubs.totals import CLUSTERS
 
 # The data set is frozen: figures measured with it are printed. If one of these fails, the generator has changed
 # and must be changed back; new data get a new name.

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.events.datasets._elementary import cos_turns, exp, log, sin_turns
+from tacit.events.datasets._draws import cos_turns, exp, log, sin_turns
 
 ACCURACY = 1e-15
 

@@ -62,7 +62,7 @@ __all__ = [
 WORTH_LOADING: Final = 1 << 20
 """Bits of work in one call from which compiled kernels serve it: plain ones take about 8 ms.
 
-Reports are written in blocks of 2**16 (``tacit.collection.wire.drawing``), so a full block of 16 cells is compiled.
+Reports are written in blocks of 2**16 (``tacit.collection.wire.cell_counts``), so a full block of 16 cells is compiled.
 Double it, and blocks of few cells are written up to 20 times slower; halve it, and jobs of 30,000 reports wait for
 numba to load (0.6 s).
 """

@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.collection.wire.runs import are_runs, n_bins_allowed, sorting_order
+from tacit.collection.wire.spool import are_runs, n_bins_allowed, sorting_order
 from tacit.counts.provenance import MOST_EPSILON, Provenance
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.registry import mechanism_of

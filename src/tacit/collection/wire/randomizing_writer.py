@@ -11,11 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.files import check_writable
-from tacit.collection.wire.cell_counts import CellCounter, CellCounts
-from tacit.collection.wire.drawing import BLOCK_REPORTS, block_keys, blocks_of, draw_reports, drawing_key, secret_key
+from tacit.collection.wire.cell_counts import (
+    BLOCK_REPORTS,
+    CellCounter,
+    CellCounts,
+    block_keys,
+    blocks_of,
+    draw_reports,
+    drawing_key,
+    secret_key,
+)
 from tacit.collection.wire.reports import write_sorted
-from tacit.collection.wire.runs import sorting_order
-from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool
+from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, sorting_order
 from tacit.counts.provenance import Provenance
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.registry import mechanism_of

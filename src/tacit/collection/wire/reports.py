@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from tacit._base.fields import whole
 from tacit._base.files import written_whole
 from tacit._base.reading import check_regular, parse_json, reading
-from tacit.collection.wire.runs import are_runs
-from tacit.collection.wire.spool import Spool
+from tacit.collection.wire.spool import Spool, are_runs
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError, Remedy, SettingError
 

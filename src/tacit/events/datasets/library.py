@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from tacit._base.files import write_whole
 from tacit.errors import SettingError
-from tacit.events.datasets._draws import Draws, Integers
-from tacit.events.datasets._elementary import Floats, cos_turns, exp
+from tacit.events.datasets._draws import Draws, Floats, Integers, cos_turns, exp
 
 DEFAULT_SEED: Final = 7
 DEFAULT_FILE_NAME: Final = "library-synthetic-visits.csv"

@@ -8,11 +8,20 @@
 """
 
 from tacit.pages.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, largest_belief, standard_error_at
-from tacit.pages.figures.charts import LABORATORY, choices_chart, places_chart, series_chart
+from tacit.pages.figures.charts import LABORATORY, ON_PAGE, ON_PAPER, Palette, choices_chart, places_chart, series_chart
 from tacit.pages.figures.counts import Counts, coarser_steps, counts_by, counts_in_all, rows_of, totals_by, truth_by
-from tacit.pages.figures.maps import N_SHADES, UNSURE, TileMap, first_shade, shade_limits, shades, short_names, tile_map
-from tacit.pages.figures.outlines import Outlines, outlines
-from tacit.pages.figures.palette import ON_PAGE, ON_PAPER, Palette
+from tacit.pages.figures.maps import (
+    N_SHADES,
+    UNSURE,
+    Outlines,
+    TileMap,
+    first_shade,
+    outlines,
+    shade_limits,
+    shades,
+    short_names,
+    tile_map,
+)
 
 __all__ = [
     "EPSILONS",

@@ -7,6 +7,7 @@ reader's pointer or cursor, so that a page can exchange them without drawing the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,10 +15,62 @@ import numpy as np
 from tacit._base.extras import require
 from tacit.pages.figures.accuracy import Choice
 from tacit.pages.figures.counts import Counts, rows_of
-from tacit.pages.figures.palette import ON_PAPER, Palette
 
 if TYPE_CHECKING:
     import altair
+
+_FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of a figure."""
+
+    paper: str
+    ink: str
+    muted: str
+    rule: str
+    accent: str
+    band: str
+
+    def config(self) -> dict[str, Any]:
+        """The Vega-Lite configuration of every chart."""
+        return {
+            "background": self.paper,
+            "font": _FONT,
+            "view": {"stroke": None},
+            "axis": {
+                "domainColor": self.muted,
+                "tickColor": self.muted,
+                "gridColor": self.rule,
+                "labelColor": self.ink,
+                "titleColor": self.muted,
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": "normal",
+                "labelPadding": 5,
+                "tickSize": 4,
+            },
+            "axisX": {"grid": False},
+            "axisY": {"domain": False, "ticks": False},
+            "text": {"color": self.ink, "fontSize": 12},
+        }
+
+
+ON_PAPER: Final = Palette(
+    paper="#ffffff", ink="#1b2326", muted="#5b666b", rule="#dfe4e6", accent="#0f5b66", band="#d3e5e7"
+)
+
+# names of the page's style, so that dark screens and print recolour charts without redrawing them
+ON_PAGE: Final = Palette(
+    paper="var(--paper)",
+    ink="var(--ink)",
+    muted="var(--muted)",
+    rule="var(--rule)",
+    accent="var(--accent)",
+    band="var(--band)",
+)
+
 
 MOST_PLACES: Final = 40
 LABORATORY: Final = "LABORATORY – not for publication"

@@ -15,9 +15,8 @@ from tacit._base.extras import require
 from tacit.counts.count_distribution import CountDistribution
 from tacit.forecast.backtest import Leaderboard, Score
 from tacit.forecast.forecast import Forecast
-from tacit.pages.figures.charts import finished, watermark
+from tacit.pages.figures.charts import ON_PAPER, Palette, finished, watermark
 from tacit.pages.figures.counts import Counts, rounded, rows_of
-from tacit.pages.figures.palette import ON_PAPER, Palette
 from tacit.release.rules import SHOWN
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.events.datasets._draws import Draws, Integers
-from tacit.events.datasets._elementary import Floats, cos_turns, sin_turns
+from tacit.events.datasets._draws import Draws, Floats, Integers, cos_turns, sin_turns
 from tacit.events.datasets.doubs.calendar import Booleans, Calendar
-from tacit.events.datasets.doubs.regions import REGIONS, Region
-from tacit.events.datasets.doubs.towns import (
+from tacit.events.datasets.doubs.regions import (
     KM_PER_DEGREE_EAST,
     KM_PER_DEGREE_NORTH,
+    REGIONS,
+    Region,
     Town,
     station_places,
     town_place,

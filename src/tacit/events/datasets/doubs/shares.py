@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.events.datasets._draws import Draws
-from tacit.events.datasets._elementary import Floats, cos_turns, exp, log
+from tacit.events.datasets._draws import Draws, Floats, cos_turns, exp, log
 from tacit.events.datasets.doubs.calendar import Calendar
 from tacit.events.datasets.doubs.regions import N_REGIONS, base_shares, index_of
 
