@@ -133,14 +133,23 @@ def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
 
 @pytest.mark.parametrize("rules", [{}, {"grey": ("relative error > 0.25",)}, {"suppress": ("count < 5",)}])
 @pytest.mark.parametrize("refine", ["smooth", "project"])
-def test_page_and_table_by_month_agree_on_what_is_reliable(tmp_path, refine, rules):
+def test_table_file_and_page_by_month_agree_on_what_is_reliable(tmp_path, refine, rules):
     release = Release.of(PLAN, ESTIMATE, refine=refine, rules=Rules.parse(**rules, keep_suppressed=bool(rules)))
-    release.coarsen(time="month").write(tmp_path / "months.parquet")
-    in_file = Release.read(tmp_path / "months.parquet").columns()["reliable"]
-    on_page = counts_by(release, "month").reliable.ravel()
-    np.testing.assert_array_equal(in_file, on_page)
-    assert on_page.any()
-    assert not on_page.all()
+    months = release.coarsen(time="month")
+    months.write(tmp_path / "months.parquet")
+    in_table, in_file = (one.columns()["reliable"] for one in (months, Release.read(tmp_path / "months.parquet")))
+    drawn = counts_by(release, "month")
+    make_page(release, tmp_path / "page.html")
+    _, tables = tables_of(tmp_path / "page.html")
+    rows = [row.split(",") for table in tables for row in table.splitlines() if not row.startswith("#")]
+    headings = next(row for row in rows if "reliable" in row)
+    on_page = {(row[0], row[1]): row[headings.index("reliable")] for row in rows if row[0] in drawn.periods}
+    np.testing.assert_array_equal(in_table, in_file)
+    np.testing.assert_array_equal(in_file, drawn.reliable.ravel())
+    said = [on_page[period, place] == "yes" for period in drawn.periods for place in drawn.places]
+    np.testing.assert_array_equal(in_file, said)
+    assert in_file.any()
+    assert not in_file.all()
 
 
 def test_a_page_of_a_smoothed_release_says_that_a_model_speaks_and_what_its_own_tables_hold(tmp_path):
