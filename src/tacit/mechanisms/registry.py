@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from tacit.counts.oracle_distributions import mean_variance
 from tacit.domain import Domain
 from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
@@ -168,15 +169,6 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
     return mechanism
 
 
-def mean_variance(oracle: FrequencyOracle) -> float:
-    r"""The variance that one report adds to the count of a cell, on average over all cells, whatever the data.
-
-    .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k\,\frac{1-p-q}{p-q}
-    """
-    p, q = float(oracle.distribution.p), float(oracle.distribution.q)
-    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
-
-
 def oracles_by_error(
     n_cells: int, epsilon: float, *, most_bytes: int | None = None
 ) -> list[tuple[str, FrequencyOracle]]:
@@ -194,7 +186,9 @@ def oracles_by_error(
         if not entry.is_repeated and not entry.is_tree
     ]
     measured = [
-        (mean_variance(one), name, one) for name, one in made if most_bytes is None or one.report_bytes <= most_bytes
+        (mean_variance(one.distribution), name, one)
+        for name, one in made
+        if most_bytes is None or one.report_bytes <= most_bytes
     ]
     # nine digits: two ways to the same distribution differ in the last ones, and the table's order shall decide between
     # them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -105,6 +106,31 @@ class NodeNoise:
         """The fourth moment over the squared variance, minus the normal distribution's 3."""
         # a difference of two geometric variables of variance v / 2, each of excess kurtosis 6 + 1 / (v / 2)
         return 0.0 if self.is_gaussian or not self.variance else 3 + 1 / self.variance
+
+
+class OneNodeNoise:
+    """What trees share whose nodes all have the same noise. A tree adds ``cost``, ``most`` and ``levels``."""
+
+    cost: Cost
+    most: int
+
+    @property
+    def levels(self) -> int:
+        """In how many nodes a count stands, at most."""
+        raise NotImplementedError
+
+    @cached_property
+    def node_noise(self) -> NodeNoise:
+        """The noise of each node."""
+        return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        return self.node_noise.excess_kurtosis
+
+    @property
+    def is_grainy(self) -> bool:
+        return self.node_noise.variance < 1
 
 
 def check_horizon(horizon: int) -> None:

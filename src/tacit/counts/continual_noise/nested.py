@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import LONGEST, NodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, check_horizon, check_ranges
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
@@ -28,7 +28,7 @@ _LONGEST_LABEL: Final = 1 << 10
 
 
 @dataclass(frozen=True)
-class NestedTree:
+class NestedTree(OneNodeNoise):
     """What trees of this kind share. ``horizon`` is the number of bins, ``most`` the counts of one unit."""
 
     kind: ClassVar[str]
@@ -38,23 +38,6 @@ class NestedTree:
     horizon: int
     cost: Cost
     most: int = 1
-
-    @property
-    def levels(self) -> int:
-        """In how many nodes a count stands, at most."""
-        raise NotImplementedError
-
-    @cached_property
-    def node_noise(self) -> NodeNoise:
-        return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
-
-    @property
-    def excess_kurtosis(self) -> float:
-        return self.node_noise.excess_kurtosis
-
-    @property
-    def is_grainy(self) -> bool:
-        return self.node_noise.variance < 1
 
     def spans(self, totals: IntArray) -> IntArray:
         """How many bins the node that completes with each of these totals (1, 2, ...) holds."""

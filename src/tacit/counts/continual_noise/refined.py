@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import LONGEST, NodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, check_horizon, check_ranges
 from tacit.counts.continual_noise.nested import digits_of
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
@@ -34,7 +34,7 @@ _SAFE_ERRORS: Final = 1000
 
 
 @dataclass(frozen=True)
-class _MeasuredTree:
+class _MeasuredTree(OneNodeNoise):
     """What both trees share: ``fan_outs`` from the leaves up, and as many nodes on top as the stream needs."""
 
     kind: ClassVar[str]
@@ -76,18 +76,6 @@ class _MeasuredTree:
     @property
     def levels(self) -> int:
         return len(self.fan_outs) + 1
-
-    @cached_property
-    def node_noise(self) -> NodeNoise:
-        return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
-
-    @property
-    def excess_kurtosis(self) -> float:
-        return self.node_noise.excess_kurtosis
-
-    @property
-    def is_grainy(self) -> bool:
-        return self.node_noise.variance < 1
 
     @cached_property
     def node_variances(self) -> tuple[float, ...]:

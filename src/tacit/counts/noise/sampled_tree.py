@@ -34,7 +34,7 @@ from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.linear_map import LinearMap
 from tacit.counts.noise.model import FusedTrees, Grouping, Noise, Orientation, evened
 from tacit.counts.noise.oracle import OracleNoise
-from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict
+from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import sum_groups
 from tacit.domain.hierarchy import Hierarchy
@@ -242,9 +242,8 @@ def level_variances(distributions: Sequence[SupportDistribution], chances: Seque
 
 def error_of_differences(distribution: SupportDistribution) -> float:
     """Half the variance that a report adds to the difference of two cells, on average over cells and truths."""
-    p, q, k = float(distribution.p), float(distribution.q), distribution.n_cells
-    single = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / k
-    return (k * single - float(distribution.variances(np.ones(k)).mean()) / k) / (k - 1)
+    k = distribution.n_cells
+    return (k * mean_variance(distribution) - float(distribution.variances(np.ones(k)).mean()) / k) / (k - 1)
 
 
 def _step(distribution: SupportDistribution, chance: int) -> float:

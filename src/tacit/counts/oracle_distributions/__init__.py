@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tacit.counts.oracle_distributions.distribution import SupportDistribution, TwoCoins
+from tacit.counts.oracle_distributions.distribution import SupportDistribution, TwoCoins, mean_variance
 from tacit.counts.oracle_distributions.hashing import HadamardDistribution, HashingDistribution
 from tacit.counts.oracle_distributions.response import ResponseDistribution, SubsetDistribution
 from tacit.counts.oracle_distributions.unary import LongitudinalDistribution, UnaryDistribution
@@ -33,6 +33,7 @@ __all__ = [
     "TwoCoins",
     "UnaryDistribution",
     "distribution_from_dict",
+    "mean_variance",
 ]
 
 ORACLE_DISTRIBUTIONS: Final[Mapping[str, Callable[..., SupportDistribution]]] = {

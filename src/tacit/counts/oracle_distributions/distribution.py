@@ -76,6 +76,15 @@ def scaled_variance(distribution: SupportDistribution, square: FloatArray, mean:
     return variance / float(distribution.p - distribution.q) ** 2
 
 
+def mean_variance(distribution: SupportDistribution) -> float:
+    r"""Return the variance that one report adds to the count of a cell, on average over all cells, whatever the data.
+
+    .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k\,\frac{1-p-q}{p-q}
+    """
+    p, q = float(distribution.p), float(distribution.q)
+    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / distribution.n_cells
+
+
 def single_cell(distribution: SupportDistribution, n_summed: int) -> TwoCoins | None:
     """The coins of one cell; a sum of several is not a number of coin flips."""
     return TwoCoins(distribution.p, distribution.q, 1) if n_summed == 1 else None

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.oracle_distributions.distribution import OracleDistribution, TwoCoins
+from tacit.counts.oracle_distributions.distribution import OracleDistribution, SupportDistribution, TwoCoins
 from tacit.randomness.bernoulli import COIN
 
 
@@ -33,10 +33,7 @@ class UnaryDistribution(OracleDistribution):
         return self.ones + self.zeros != COIN
 
     def variances(self, weights: FloatArray) -> FloatArray:
-        p, q = float(self.p), float(self.q)
-        squares = weights**2
-        bits: FloatArray = squares.sum() * q * (1 - q) + squares * (p * (1 - p) - q * (1 - q))
-        return bits / float(self.p - self.q) ** 2
+        return _variances_of_bits(self, weights)
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         return TwoCoins(self.p, self.q, n_summed)
@@ -73,10 +70,15 @@ class LongitudinalDistribution(OracleDistribution):
         return self.ones + self.zeros != COIN
 
     def variances(self, weights: FloatArray) -> FloatArray:
-        p, q = float(self.p), float(self.q)
-        squares = weights**2
-        bits: FloatArray = squares.sum() * q * (1 - q) + squares * (p * (1 - p) - q * (1 - q))
-        return bits / float(self.p - self.q) ** 2
+        return _variances_of_bits(self, weights)
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         return TwoCoins(self.p, self.q, n_summed)
+
+
+def _variances_of_bits(distribution: SupportDistribution, weights: FloatArray) -> FloatArray:
+    """Return, for every true cell, the variance that independent bits of one report add to the question."""
+    p, q = float(distribution.p), float(distribution.q)
+    squares = weights**2
+    bits: FloatArray = squares.sum() * q * (1 - q) + squares * (p * (1 - p) - q * (1 - q))
+    return bits / float(distribution.p - distribution.q) ** 2

@@ -26,7 +26,7 @@ from tacit.counts.oracle_distributions import HadamardDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
+from tacit.mechanisms.local.randomizer import check_listed, checked_cells, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness
@@ -117,11 +117,7 @@ class HadamardResponse:
 
     def channel(self) -> list[list[Fraction]]:
         """P(column | cell), row by cell, column by column."""
-        if self.n_cells > LARGEST_LISTED_CHANNEL:
-            raise SettingError(
-                f"n_cells must be at most {LARGEST_LISTED_CHANNEL} to list all reports; "
-                f"got n_cells={self.n_cells}. Ask for epsilon, which is exact for any number of cells."
-            )
+        check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         order = 1 << self.n_bits
         chances = (Fraction(COIN + self.keep, COIN * order), Fraction(COIN - self.keep, COIN * order))
         return [

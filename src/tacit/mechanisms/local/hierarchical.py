@@ -25,9 +25,9 @@ from tacit.counts.norm_sub import norm_sub
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.domain.hierarchy import Hierarchy
-from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.nodes import NodeEstimate
-from tacit.mechanisms.local.randomizer import FrequencyOracle, checked_cells
+from tacit.mechanisms.local.randomizer import FrequencyOracle, check_collected_under, checked_cells
 from tacit.mechanisms.local.tree_design import LevelOracle, best_shares, best_tree, oracle_from_thresholds, short_oracle
 from tacit.plan import Plan
 from tacit.randomness import Randomness
@@ -234,11 +234,7 @@ class HierarchicalHistogram:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate all nodes without bias, and fuse them into leaves that add up to the public number of reports."""
-        if tally.provenance.plan_id != plan.fingerprint:
-            raise PlanMismatch(
-                f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
-                "Use the plan it was collected under."
-            )
+        check_collected_under(plan, tally)
         orientation = Orientation(plan.private, domain.shape)
         totals = plan.totals_by_domain(tally.reports, domain)
         reports = totals.ravel()

@@ -17,7 +17,7 @@ from tacit.counts.oracle_distributions import ResponseDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
+from tacit.mechanisms.local.randomizer import check_listed, checked_cells, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio
 from tacit.randomness import Randomness
@@ -109,11 +109,7 @@ class RandomizedResponse:
 
     def channel(self) -> list[list[Fraction]]:
         """P(report | cell), row by cell, column by the cell named."""
-        if self.n_cells > LARGEST_LISTED_CHANNEL:
-            raise SettingError(
-                f"n_cells must be at most {LARGEST_LISTED_CHANNEL} to list all reports; "
-                f"got n_cells={self.n_cells}. Ask for epsilon, which is exact for any number of cells."
-            )
+        check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         p, q = self.p, self.q
         return [[p if named == cell else q for named in range(self.n_cells)] for cell in range(self.n_cells)]
 

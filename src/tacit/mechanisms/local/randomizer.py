@@ -89,11 +89,7 @@ def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]
 
 def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
     """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
-    if tally.provenance.plan_id != plan.fingerprint:
-        raise PlanMismatch(
-            f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
-            "Use the plan it was collected under."
-        )
+    check_collected_under(plan, tally)
     totals = plan.totals_by_domain(tally.reports, domain)
     supports = plan.by_domain(tally.statistics, domain)
     values = (supports - totals * float(distribution.q)) / float(distribution.p - distribution.q)
@@ -111,3 +107,21 @@ def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Pla
         steps=(),
         provenance=tally.provenance,
     )
+
+
+def check_collected_under(plan: Plan, tally: Tally) -> None:
+    """Refuse a tally of another plan."""
+    if tally.provenance.plan_id != plan.fingerprint:
+        raise PlanMismatch(
+            f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
+            "Use the plan it was collected under."
+        )
+
+
+def check_listed(n_cells: int, most: int) -> None:
+    """Refuse to list the reports of a channel of more cells than ``most``."""
+    if n_cells > most:
+        raise SettingError(
+            f"n_cells must be at most {most} to list all reports; "
+            f"got n_cells={n_cells}. Ask for epsilon, which is exact for any number of cells."
+        )

@@ -18,7 +18,7 @@ from tacit.counts.oracle_distributions import SubsetDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
+from tacit.mechanisms.local.randomizer import check_listed, checked_cells, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio
 from tacit.randomness import Randomness
@@ -136,11 +136,7 @@ class SubsetSelection:
     def channel(self) -> list[list[Fraction]]:
         """P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
         k, w = self.n_cells, self.size
-        if k > LARGEST_LISTED_CHANNEL:
-            raise SettingError(
-                f"n_cells must be at most {LARGEST_LISTED_CHANNEL} to list all reports; "
-                f"got n_cells={k}. Ask for epsilon, which is exact for any number of cells."
-            )
+        check_listed(k, LARGEST_LISTED_CHANNEL)
         chances = (1 - self.p) / math.comb(k - 1, w), self.p / math.comb(k - 1, w - 1)
         return [
             [chances[subset >> cell & 1] if subset.bit_count() == w else Fraction(0) for subset in range(1 << k)]

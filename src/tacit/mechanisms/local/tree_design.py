@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
+from tacit.counts.oracle_distributions import mean_variance
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
@@ -56,9 +57,9 @@ def short_oracle(epsilon: float, n_cells: int) -> FrequencyOracle:
         LocalHashing.from_epsilon(epsilon=epsilon, n_cells=n_cells),
         HadamardResponse.from_epsilon(epsilon=epsilon, n_cells=n_cells),
     ]
-    least = min(map(_variance, made))
-    good = [one for one in made if _variance(one) <= _TOLERANCE * least]
-    return min(good, key=lambda one: (one.report_bytes, _variance(one)))
+    least = min(mean_variance(one.distribution) for one in made)
+    good = [one for one in made if mean_variance(one.distribution) <= _TOLERANCE * least]
+    return min(good, key=lambda one: (one.report_bytes, mean_variance(one.distribution)))
 
 
 def oracle_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> FrequencyOracle:
@@ -71,12 +72,6 @@ def oracle_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> Frequ
     if make is None:
         raise SettingError("the thresholds of a level must be those of a known oracle. Install a newer Tacit.")
     return make(n_cells=n_cells, **thresholds)
-
-
-def _variance(oracle: FrequencyOracle) -> float:
-    """The variance that a report adds to the count of a node, on average over the nodes."""
-    p, q = float(oracle.distribution.p), float(oracle.distribution.q)
-    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / oracle.n_cells
 
 
 _KINDS: Final[Mapping[frozenset[str], Callable[..., FrequencyOracle]]] = {

@@ -31,7 +31,7 @@ from tacit.counts.oracle_distributions import UnaryDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.randomizer import estimate_supports
+from tacit.mechanisms.local.randomizer import check_listed, estimate_supports
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshold
 from tacit.randomness import Randomness
@@ -192,11 +192,7 @@ class UnaryEncoding:
 
     def channel(self) -> list[list[Fraction]]:
         """P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
-        if self.n_cells > LARGEST_LISTED_CHANNEL:
-            raise SettingError(
-                f"n_cells must be at most {LARGEST_LISTED_CHANNEL} to list all reports; "
-                f"got n_cells={self.n_cells}. Ask for epsilon, which is exact for any number of cells."
-            )
+        check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         rows = []
         for cell in range(self.n_cells):
             chances = [self.p if j == cell else self.q for j in range(self.n_cells)]

@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Final
 
 from tacit.counts.noise.sampled_tree import error_of_differences, level_variances
-from tacit.counts.oracle_distributions import SupportDistribution
+from tacit.counts.oracle_distributions import SupportDistribution, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import TacitError
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -45,11 +45,7 @@ def report_error(distribution: SupportDistribution) -> QuadraticError:
     >>> report_error(UnaryDistribution(17, 3 << 62, 1 << 62))
     QuadraticError(single=0.75, shared=0.0)
     """
-    p, q = float(distribution.p), float(distribution.q)
-    one, single = (
-        q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / distribution.n_cells,
-        error_of_differences(distribution),
-    )
+    one, single = mean_variance(distribution), error_of_differences(distribution)
     # what differs by rounding alone does not differ
     return QuadraticError(single, one - single) if abs(one - single) > 1e-12 * one else QuadraticError(one)
 

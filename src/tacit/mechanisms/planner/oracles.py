@@ -16,10 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit._base.validation import check_at_least, check_share
+from tacit.counts.oracle_distributions import mean_variance
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.mechanisms.local.unary import UnaryEncoding
-from tacit.mechanisms.registry import TIE, mean_variance, oracles_by_error
+from tacit.mechanisms.registry import TIE, oracles_by_error
 from tacit.privacy.epsilon import check_epsilon
 
 
@@ -43,7 +44,7 @@ class Candidate:
     @property
     def mean_variance(self) -> float:
         """The variance of a cell's count, on average over all cells: the same for any data."""
-        return self.n_reports * mean_variance(self.randomizer)
+        return self.n_reports * mean_variance(self.randomizer.distribution)
 
     @property
     def largest_cell_variance(self) -> float:
