@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from tacit.errors import SettingError
 
 _FOR_ALL: Final = 0o666  # less what the user's umask takes away
-_FOR_ITS_OWNER: Final = 0o600
+_FOR_ITS_OWNER: Final = 0o600  # read and write, for nobody else
 _ENDING: Final = ".part"
 _NAME_BYTES: Final = 8  # 64 random bits: nobody can lay a file or a link in the way
 

@@ -35,7 +35,7 @@ POLYNOMIALS: Final = (
 
 LARGEST_DEGREE: Final = len(POLYNOMIALS)
 
-_PRODUCTS_AT_ONCE: Final = 1 << 13
+_PRODUCTS_AT_ONCE: Final = 1 << 13  # 64 KiB
 
 _Number = TypeVar("_Number", bound=np.generic)
 

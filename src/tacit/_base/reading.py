@@ -19,7 +19,7 @@ from tacit._base.limits import LARGEST_DOCUMENT, LARGEST_EXPANDED, MOST_DIGITS
 from tacit.errors import FormatError, MissingExtra, PlanError, Remedy, TacitError
 
 _left: ContextVar[int] = ContextVar("bytes that compressed parts of the file being read may still grow to")
-_GIB: Final = 1 << 30
+_GIB: Final = 1 << 30  # bytes
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.randomness import Randomness, SecureRandomness
 from tacit.randomness.integers import integers_below
 
-_REPORTS_AT_ONCE: Final = 1 << 18
+_REPORTS_AT_ONCE: Final = 1 << 18  # bounds memory
 
 
 def averaged(ask: Callable[[], ArrayLike], times: int) -> FloatArray:
@@ -79,7 +79,7 @@ BuildMany = Callable[[IntArray], FloatArray]
 DEFAULT_RUNS: Final = 20_000
 DEFAULT_COUNT: Final = 20
 """What every bin holds before a unit is added: more than a few, lest answers cut off at 0 hide it."""
-_CELLS_AT_ONCE: Final = 1 << 23
+_CELLS_AT_ONCE: Final = 1 << 23  # 64 MiB of counts
 
 
 def audit_answers(

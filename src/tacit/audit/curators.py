@@ -39,7 +39,7 @@ _FEW_DAYS: Final = 8
 _FEW_BINS: Final = 32
 _MOST_ANSWERS: Final = 256
 """Of one release whose noise is looked at for dependence: twice as many take eight times as long."""
-_CELLS_AT_ONCE: Final = 1 << 22
+_CELLS_AT_ONCE: Final = 1 << 22  # 32 MiB of counts
 _MOST_WORLDS: Final = 1 << 12
 _SEED_BITS: Final = np.uint64(2)
 

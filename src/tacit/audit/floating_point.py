@@ -24,7 +24,7 @@ from tacit.audit.games import Progress, View, play_game
 from tacit.audit.views import as_numbers, gap_order, tells_most
 from tacit.randomness import Randomness
 
-_MANTISSA: Final = 53
+_MANTISSA: Final = 53  # bits of a float
 _GRID: Final = 2.0**_MANTISSA
 _SEARCHED: Final = 32
 _ZERO: Final = 4096

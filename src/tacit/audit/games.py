@@ -29,13 +29,13 @@ __all__ = ["BoolArray", "Contest", "FloatArray", "IntArray", "Progress", "View",
 Progress = Callable[[int, int | None], None]
 
 FEWEST_RUNS: Final = 200
-_SCREENED: Final = 0.10
-_LEARNED: Final = 0.05
-_AIMED: Final = 0.10
-_FEW: Final = 3_000
-_MOST_LEARNED: Final = 0.20
-_RUNS_TO_SCREEN: Final = 40
-_FEW_SCREENED: Final = 300
+_SCREENED: Final = 0.10  # the share of runs by which the likeliest contests are chosen
+_LEARNED: Final = 0.05  # the share of runs that views are fitted on
+_AIMED: Final = 0.10  # the share of runs that the rule is chosen by
+_FEW: Final = 3_000  # runs that are enough for either
+_MOST_LEARNED: Final = 0.20  # and for each no more than a fifth: the rest is for the test
+_RUNS_TO_SCREEN: Final = 40  # a contest
+_FEW_SCREENED: Final = 300  # runs that are enough to choose contests
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ _STEPS: Final = 128
 """Into so many steps the score is cut on either side: finer differences do not matter."""
 _MOST_ERRORS: Final = 8.0
 """Gaussian scores are told apart up to so many standard errors from their middle: beyond, less than 1e-15 is left."""
-_MOST_TRIED: Final = 256
-_MOST_CELLS: Final = 1 << 23
-_MOST_COINS: Final = 1_000_000
+_MOST_TRIED: Final = 256  # bins at which a unit is tried
+_MOST_CELLS: Final = 1 << 23  # 64 MiB of counts
+_MOST_COINS: Final = 1_000_000  # that are guessed
 _MOST_TABLES: Final = (5 * _MOST_CELLS, 15 * _MOST_CELLS)
 """Nodes that are drawn in all, of Laplace and of Gaussian noise: a few seconds' worth."""
 _ENOUGH: Final = (50_000, 300_000)

@@ -25,12 +25,12 @@ from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
-MOST_PAIRS: Final = 24
-_MOST_VALUES: Final = 24
-_SHARE: Final = 0.06
-_MOST_EACH: Final = 2_000
-_FEWEST_EACH: Final = 40
-_KEPT: Final = 8
+MOST_PAIRS: Final = 24  # that are screened
+_MOST_VALUES: Final = 24  # that are run on their own: 276 pairs
+_SHARE: Final = 0.06  # of all runs that is spent on choosing pairs
+_MOST_EACH: Final = 2_000  # runs of a value
+_FEWEST_EACH: Final = 40  # runs of a value, below which nothing is chosen
+_KEPT: Final = 8  # of the best pairs
 
 
 def pairs_of(n_values: int) -> list[tuple[int, int]]:

@@ -51,7 +51,7 @@ AUDITS: Final[Mapping[str, str]] = {
 """The audits by name, with what each finds if a claim is wrong."""
 
 DEFAULT_CURATOR_RUNS: Final = 100_000
-_MOST_CELLS: Final = 40_000_000
+_MOST_CELLS: Final = 40_000_000  # counts that all runs of an audit may have together
 _MOST_SHARED: Final = 40_000
 _MOST_SOLVED: Final = 1_000
 

@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 
-LARGEST_LISTED: Final = 256
-_LARGEST_TABLE: Final = 1024
-_LARGEST_NUMBER_TABLE: Final = 1 << 20
+LARGEST_LISTED: Final = 256  # flips or reports, up to which distributions are computed exactly
+_LARGEST_TABLE: Final = 1024  # flips: two tables of 8 MiB each
+_LARGEST_NUMBER_TABLE: Final = 1 << 20  # entries of a table of tails, 8 MiB
 _ROUNDING: Final = 1e-13
 """What a tail from a Fourier transform may be off by; a limit is widened rather than missed by so little."""
 _NORMAL: Final = NormalDist()

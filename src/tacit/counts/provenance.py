@@ -11,7 +11,7 @@ from tacit.errors import PlanMismatch, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee, heads_from_dict, heads_to_dict
 
-MOST_EPSILON: Final = 500.0
+MOST_EPSILON: Final = 500.0  # exp(500) is still a float; nothing is protected long before
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tacit.privacy.epsilon import check_epsilon
 
 TIE: Final = 1e-3
 """Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
-_SLACK: Final = 1e-9
+_SLACK: Final = 1e-9  # relative: what a float's last digits are worth
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from tacit.privacy.epsilon import check_epsilon, epsilon_of_rho
 
 KINDS: Final = ("pure", "zcdp", "discrete laplace", "discrete gaussian")
 _GRID: Final = 1e-4  # of the privacy losses in dp-accounting, which rounds them up
-_STATED_DIGITS: Final = Fraction(1, 10**6)
+_STATED_DIGITS: Final = Fraction(1, 10**6)  # six decimals: more than floats lose
 
 
 @dataclass(frozen=True, slots=True)

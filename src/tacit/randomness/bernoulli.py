@@ -33,7 +33,7 @@ from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.source import Randomness
 
-COIN_BITS: Final = 64
+COIN_BITS: Final = 64  # of a threshold: one word
 COIN: Final = 1 << COIN_BITS
 ROUNDS: Final = (2, 3, 8)
 """How many binary digits a round adds to the coins that the rounds before left undecided."""

@@ -56,11 +56,11 @@ LARGEST_VARIANCE: Final = 1 << 50
 """Here a 64-bit integer is exceeded with probability below exp(-2**34)."""
 
 LARGEST_TABLED_VARIANCE: Final = 1 << 14
-CHUNK: Final = 1 << 16
+CHUNK: Final = 1 << 16  # values whose words fit in half a MiB
 
 _LARGEST_BLOCK_VARIANCE: Final = 1 << 12
 _GROUP_BITS: Final = 10
-_GUARD_BITS: Final = 64
+_GUARD_BITS: Final = 64  # by which enclosures are finer than what is asked for
 
 
 def discrete_gaussian(count: int, variance: Fraction | float, *, randomness: Randomness) -> NDArray[np.int64]:

@@ -26,8 +26,8 @@ from tacit._base.kernels import integer_kernels
 from tacit.errors import SettingError
 from tacit.randomness.source import Randomness
 
-LARGEST_NARROW_LIMIT: Final = 1 << 12
-LARGEST_LIMIT: Final = 1 << 31
+LARGEST_NARROW_LIMIT: Final = 1 << 12  # for lanes of 16 bits: at most 1 in 16 is drawn again
+LARGEST_LIMIT: Final = 1 << 31  # for lanes of 32 bits: at most 1 in 2 is drawn again
 
 _TILE: Final = 256  # limits laid out beside as many lanes, for wide instructions
 _32: Final = np.uint64(32)

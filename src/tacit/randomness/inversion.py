@@ -93,14 +93,14 @@ def exact_positive(**setting: Fraction | float) -> Fraction:
     return Fraction(value)
 
 
-DIGITS: Final = 63
+DIGITS: Final = 63  # of a word; its lowest bit is the sign
 MOST_GUIDE_BITS: Final = 7
 
 Distribution = Callable[[int], Iterator[Enclosure]]
 """Encloses F(0), F(1), ... at so many bits, each below 1; ends before the last value, or never."""
 
 _LAST: Final = (1 << DIGITS) - 1
-_SPARE_BITS: Final = 64
+_SPARE_BITS: Final = 64  # beyond the table: more are needed once in 2**64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

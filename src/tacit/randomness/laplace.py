@@ -40,11 +40,11 @@ from tacit.randomness.source import Randomness
 SMALLEST_RATE: Final = Fraction(1, 1 << 40)
 """At this rate 2**62 is exceeded with probability exp(-2**22): integers of 64 bits suffice."""
 
-CHUNK: Final = 1 << 16
+CHUNK: Final = 1 << 16  # values whose words fit in half a MiB
 
 _SMALLEST_BLOCK_RATE: Final = Fraction(1, 32)
 _GROUP_BITS: Final = 8
-_GUARD_BITS: Final = 64
+_GUARD_BITS: Final = 64  # by which enclosures are finer than what is asked for
 
 
 def discrete_laplace(count: int, rate: Fraction | float, *, randomness: Randomness) -> NDArray[np.int64]:

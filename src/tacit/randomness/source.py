@@ -26,7 +26,7 @@ KEYED_WORDS: Final = 1 << 40
 """Words that one key gives: q blocks of 16 bytes are told from uniform ones with advantage at most q**2 / 2**129
 (Bellare1997), here 2**-51."""
 
-_BLOCK_BYTES: Final = 1 << 20
+_BLOCK_BYTES: Final = 1 << 20  # enciphered at once: 1 MiB
 _ZEROS: Final = memoryview(bytes(_BLOCK_BYTES))  # sliced without a copy
 
 

@@ -174,7 +174,7 @@ def _upper_half(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint
     return upper
 
 
-LOW_BITS = 16
+LOW_BITS = 16  # of a product that is computed in two parts
 
 
 def take_back(

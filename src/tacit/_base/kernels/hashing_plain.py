@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._base import galois
 
-NUMBERS_AT_ONCE: Final = 1 << 20
+NUMBERS_AT_ONCE: Final = 1 << 20  # 8 MiB
 
 
 def write_reports(

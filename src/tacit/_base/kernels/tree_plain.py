@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_RANGES_AT_ONCE = 1 << 16
+_RANGES_AT_ONCE = 1 << 16  # half a MiB for each number of a range
 
 
 def range_moments(

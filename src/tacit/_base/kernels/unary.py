@@ -15,7 +15,7 @@ _NARROW = 57  # bits that 8 bytes hold wherever in a byte they start
 # written out, because a number without a type is signed and turns what it touches into a float
 _1, _3, _6, _7, _8, _63 = (np.uint64(number) for number in (1, 3, 6, 7, 8, 63))
 
-_MOST_IN_A_BYTE = 255
+_MOST_IN_A_BYTE = 255  # counted before a byte would run over
 _BYTE_A_BIT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.uint64)[:, 0]
 
 _VECTOR_BYTES = 32

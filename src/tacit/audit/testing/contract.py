@@ -30,7 +30,7 @@ from tacit.randomness import SeededRandomness
 
 LARGEST_LISTED: Final = 8
 """Cells up to which every report is listed and every distribution compared exactly."""
-_MOST_REFUSED: Final = 1000
+_MOST_REFUSED: Final = 1000  # damaged reports that are tried
 
 
 def check_randomizer(

@@ -30,7 +30,7 @@ from tacit.counts.continual_noise.model import NodeNoise, check_horizon, check_r
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
-_HALVINGS: Final = 64
+_HALVINGS: Final = 64  # of an interval: as many as a float has bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +127,10 @@ def _squares(decays: FloatArray, weights: FloatArray, counts: FloatArray) -> Flo
 DIGITS: Final = 16
 """The binary digits of a decay or weight; with 46 of a buffer, a product fits in two words."""
 
-_LARGEST_SHIFT: Final = 62
-_MOST_BUFFERS: Final = 64
-_MOST_BITS: Final = 20
+_LARGEST_SHIFT: Final = 62  # shifts stay below the 63 bits of a whole number
+_MOST_BUFFERS: Final = 64  # the longest tuned stream needs 11
+_MOST_BITS: Final = 20  # of grid and of guard: a buffer of 2**21 counts still fits in 61 bits
+# more than the floats of the sums may have lost: 2**12 times their last digit
 _MARGIN: Final = 1 + Fraction(1, 1 << 40)
 
 

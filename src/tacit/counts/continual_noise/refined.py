@@ -29,8 +29,8 @@ from tacit.privacy.cost import Cost
 SHARE_BITS: Final = 20
 """The binary digits of the share that a node's own measurement has in its estimate."""
 
-_LARGEST_DENOMINATOR: Final = 1 << 40
-_SAFE_ERRORS: Final = 1000
+_LARGEST_DENOMINATOR: Final = 1 << 40  # leaves 22 of 62 bits for the noise itself
+_SAFE_ERRORS: Final = 1000  # standard deviations of a node: a draw is beyond them with probability below 1e-600
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from tacit.counts.noise.model import Grouping, Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.errors import SettingError
 
-_QUESTIONS_AT_ONCE: Final = 64
+_QUESTIONS_AT_ONCE: Final = 64  # of a million bins: 512 MiB
+# of the bound on the cumulant: the widest margin of these is taken
 _SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 
 

@@ -21,7 +21,7 @@ from tacit.counts.noise.model import Grouping, Noise, Orientation, evened
 from tacit.counts.oracle_distributions import SupportDistribution, TwoCoins, distribution_from_dict
 from tacit.domain import sum_groups
 
-_FEW_REPORTS: Final = 256
+_FEW_REPORTS: Final = 256  # as LARGEST_LISTED in exact_intervals: below, the normal distribution is not trusted
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 
-_NUMBERS_AT_ONCE: Final = 1 << 22
+_NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of weights
 _RANGES_AT_ONCE: Final = 1 << 15  # stay in cache on their way from moments to limits
 
 

@@ -26,7 +26,7 @@ from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import Noise
 
-_N_STEPS: Final = 128
+_N_STEPS: Final = 128  # of the table that quantiles are interpolated in
 _LARGEST_KURTOSIS: Final = 60.0
 """Beyond, almost all mass is at 0 and the quantiles fall again: this one's are wide enough."""
 

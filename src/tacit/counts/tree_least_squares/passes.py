@@ -97,7 +97,7 @@ def inverse(numbers: FloatArray) -> FloatArray:
     return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
 
 
-N_COLUMNS = 11
+N_COLUMNS = 11  # of a row, as kernels.tree_plain lists them
 
 
 def range_tables(

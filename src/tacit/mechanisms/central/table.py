@@ -22,7 +22,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
 
-_SLACK: Final = 1e-9
+_SLACK: Final = 1e-9  # relative: what a float's last digits are worth
 _CALENDAR: Final = ("year", "month", "week", "day")
 
 

@@ -35,11 +35,11 @@ from tacit.privacy.cost import Cost
 PARTS: Final = 1000
 """Shares are whole parts of a thousand: finer ones change no error by a visible amount."""
 
-_SMALLEST_SHARE: Final = 0.005
-_WIDEST: Final = 64
-_N_STARTS: Final = 4
-_MOST_STEPS: Final = 24
-_RANGES_A_LENGTH: Final = 512
+_SMALLEST_SHARE: Final = 0.005  # half a percent of the budget: a level that deserves less is left out
+_WIDEST: Final = 64  # fan-out of the trees that a search starts from
+_N_STARTS: Final = 4  # of the best of them, from which a search descends
+_MOST_STEPS: Final = 24  # of a descent, which ends earlier where no neighbour is better
+_RANGES_A_LENGTH: Final = 512  # positions that stand for all of a length
 
 
 @dataclass(frozen=True, slots=True)

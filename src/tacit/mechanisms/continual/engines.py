@@ -51,7 +51,7 @@ def running(total: IntArray, counts: IntArray) -> IntArray:
     return totals
 
 
-_BINS_A_CHUNK: Final = 4096
+_BINS_A_CHUNK: Final = 4096  # whose spans and ends are computed together and kept
 
 
 class NestedEngine:

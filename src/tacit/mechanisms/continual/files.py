@@ -44,7 +44,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
 from tacit.privacy.unit import Unit
 
-_BINS_A_RECORD: Final = 4096
+_BINS_A_RECORD: Final = 4096  # written to both files at once; as many as the counter counts at once
 
 
 class CounterFiles:

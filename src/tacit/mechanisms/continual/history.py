@@ -166,7 +166,7 @@ class History:
 
 FORMAT: Final = 1
 _MARK: Final = "# tacit: "
-_FEW_LABELS: Final = 64
+_FEW_LABELS: Final = 64  # are named one by one; more are named together
 
 
 @dataclass(frozen=True, slots=True, eq=False)

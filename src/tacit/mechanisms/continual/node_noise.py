@@ -15,9 +15,9 @@ from tacit.randomness import KeyedRandomness
 from tacit.randomness.gaussian import discrete_gaussian
 from tacit.randomness.laplace import discrete_laplace
 
-KEY_BYTES: Final = 32
-_VALUES_A_BLOCK: Final = 1 << 14
-_KEPT_BLOCKS: Final = 4
+KEY_BYTES: Final = 32  # 256 bits, as ChaCha20 takes
+_VALUES_A_BLOCK: Final = 1 << 14  # drawn together: 128 KiB, and enough for compiled kernels
+_KEPT_BLOCKS: Final = 4  # half a MiB together
 
 
 class NodeDraws:

@@ -18,15 +18,15 @@ from tacit.errors import SettingError
 from tacit.mechanisms.continual.tuning import tune
 from tacit.privacy.cost import Cost
 
-FIRST_EPOCH: Final = 64
+FIRST_EPOCH: Final = 64  # bins of the first tree
 USUAL: Final = 2048
 """For how many bins errors are compared where nobody knows the number."""
 
-_MOST_TOTALS: Final = 2048
-_MOST_ZEROS: Final = 8
-_WIDEST: Final = 64
-_MOST_LEVELS: Final = 7
-_LONGEST_LABEL: Final = 512
+_MOST_TOTALS: Final = 2048  # that a mean is taken over
+_MOST_ZEROS: Final = 8  # of labels that are tried
+_WIDEST: Final = 64  # fan-out that is tried
+_MOST_LEVELS: Final = 7  # that are tried
+_LONGEST_LABEL: Final = 512  # digits of a label that is tried
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tacit.mechanisms.continual.stream import Stream
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-_DIGEST_BYTES: Final = 16
+_DIGEST_BYTES: Final = 16  # 128 bits: nobody finds other counts of the same digest
 
 
 def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:

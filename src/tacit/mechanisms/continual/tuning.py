@@ -27,12 +27,12 @@ from tacit.randomness.gaussian import LARGEST_VARIANCE
 ENDLESS: Final = 1 << 30
 """The horizon of a buffered root without end: more bins than hours in a hundred thousand years."""
 
-_ROUNDS: Final = 80
-_STEP: Final = 1e-5
-_MOST_GRID_BITS: Final = 20
-_GUARD_BITS: Final = 20
-_BITS_A_BUFFER: Final = 2.75
-_LONGEST_LISTED: Final = 256
+_ROUNDS: Final = 80  # of the search, which ends earlier where a round gains less than 1e-5
+_STEP: Final = 1e-5  # of a derivative, in logarithms: the root of a float is 1e-8, its cube root 6e-6
+_MOST_GRID_BITS: Final = 20  # the finest grid that a buffered root takes
+_GUARD_BITS: Final = 20  # the most that a buffered root takes: rounding then costs least
+_BITS_A_BUFFER: Final = 2.75  # a buffer for each factor of 6.7 in the number of bins
+_LONGEST_LISTED: Final = 256  # bins; of more, 24 Gauss-Legendre nodes stand for all totals
 
 # tuned once in the same way, for the mean of the logarithm of the error over totals from 1 to ENDLESS, spaced evenly in
 # their logarithm

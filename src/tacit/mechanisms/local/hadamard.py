@@ -32,8 +32,8 @@ from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshol
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
-LARGEST_N_CELLS: Final = (1 << 31) - 1
-LARGEST_LISTED_CHANNEL: Final = 1 << 12
+LARGEST_N_CELLS: Final = (1 << 31) - 1  # cells are 32-bit integers
+LARGEST_LISTED_CHANNEL: Final = 1 << 12  # cells: 2**25 fractions are the most that is listed
 REPORTS_AT_ONCE: Final = 1 << 18
 """Columns drawn and steered while they are in cache. Part of what a seed gives."""
 

@@ -33,7 +33,7 @@ from tacit.plan import Plan
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN
 
-MOST_LEVELS: Final = 255
+MOST_LEVELS: Final = 255  # a level is named by one byte
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, log_of_ratio, 
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
-LARGEST_LISTED_CHANNEL: Final = 12
+LARGEST_LISTED_CHANNEL: Final = 12  # bits: 4,096 reports
 LARGEST_LISTED_REPORTS: Final = 10_000
 BYTES_AT_ONCE: Final = 1 << 20
 

@@ -24,7 +24,7 @@ from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 from tacit.randomness.integers import LARGEST_LIMIT, integers_below
 
-LARGEST_LISTED_CHANNEL: Final = 1024
+LARGEST_LISTED_CHANNEL: Final = 1024  # cells: a million fractions
 
 CHUNK_REPORTS: Final = 1 << 18
 """Reports made at a time: what is drawn for them stays in cache. Part of what a seed gives."""

@@ -25,7 +25,7 @@ from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 from tacit.randomness.integers import LARGEST_LIMIT, integers_below
 
-LARGEST_LISTED_CHANNEL: Final = 12
+LARGEST_LISTED_CHANNEL: Final = 12  # cells: 4,096 reports
 
 CHUNK_DRAWS: Final = 1 << 18
 """Integers drawn at a time: they stay in cache. Part of what a seed gives."""

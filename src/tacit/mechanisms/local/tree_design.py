@@ -35,7 +35,7 @@ LevelOracle = Callable[[float, int], FrequencyOracle]
 
 MOST_NAMED: Final = 128
 """Up to so many nodes subsets are named, a bit for each node."""
-_TOLERANCE: Final = 1.03
+_TOLERANCE: Final = 1.03  # a report may err 3 % more if it is shorter
 
 
 def subset_oracle(epsilon: float, n_cells: int) -> FrequencyOracle:
@@ -85,7 +85,7 @@ _KINDS: Final[Mapping[frozenset[str], Callable[..., FrequencyOracle]]] = {
 DEGREES: Final = (2, 3, 4, 8, 16)
 """The fan-outs that are tried."""
 _STEPS: Final = 100
-_GRID: Final = 1024
+_GRID: Final = 1024  # shares are whole parts of so many
 _LEAST_SHARE: Final = 1e-6
 _TOO_FEW: Final = 8
 """A level that deserves less than 8 of 1024 reports is not worth a level."""

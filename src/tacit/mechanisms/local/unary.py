@@ -37,7 +37,7 @@ from tacit.privacy.epsilon import check_epsilon, log_of_ratio, logistic_threshol
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_rows
 
-LARGEST_LISTED_CHANNEL: Final = 12
+LARGEST_LISTED_CHANNEL: Final = 12  # cells: 4,096 reports
 
 
 @dataclass(frozen=True, slots=True)

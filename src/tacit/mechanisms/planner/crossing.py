@@ -20,9 +20,9 @@ from tacit.mechanisms.planner.contender import RangeError
 from tacit.mechanisms.planner.situation import Question, Situation, positions
 from tacit.randomness.laplace import laplace_variance
 
-MOST_POSITIONS: Final = 1 << 15
-_STEP: Final = 1.25
-_ROUNDING: Final = 1e-9
+MOST_POSITIONS: Final = 1 << 15  # of a length that stand for all
+_STEP: Final = 1.25  # lengths grow by a quarter until the tree errs less
+_ROUNDING: Final = 1e-9  # relative: what differs by a float's last digits does not differ
 
 
 def thesis_rule(n_bins: int, degree: int) -> int:

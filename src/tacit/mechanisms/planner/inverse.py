@@ -14,8 +14,8 @@ from tacit.mechanisms.planner.situation import Question, Situation
 from tacit.privacy.epsilon import LARGEST_EPSILON
 
 SMALLEST_EPSILON: Final = 0.001
-_CLOSE: Final = 5e-4
-_MOST_STEPS: Final = 60
+_CLOSE: Final = 5e-4  # relative: where a search stops
+_MOST_STEPS: Final = 60  # of halving, more than a float has bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tacit.privacy.ledger import chain as chains
 from tacit.privacy.ledger.chain import KEY_BYTES, Broken, Chain
 from tacit.privacy.ledger.tables import CHAINED_SINCE, about, create, has_sound_values, migrate
 
-_PATIENCE_SECONDS: Final = 60.0
+_PATIENCE_SECONDS: Final = 60.0  # for another process to finish its entry
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
 
 
