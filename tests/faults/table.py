@@ -1007,7 +1007,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "all others are taken to send even draws",
-        "tacit.privacy.shuffling._ResponseLaw._ranges",
+        "tacit.privacy.shuffling._ResponseCounts._ranges",
         lambda right: lambda self, n, share: right(self, n, 1 - 1e-12),
         by.shuffling,
         "tests/privacy/test_shuffling.py",
