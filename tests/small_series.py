@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 
@@ -43,6 +43,6 @@ def noisy_series(
     noise = np.random.default_rng(1000 + seed).normal(size=exact.shape) * np.sqrt(unit * totals)[:, None]
     noise -= noise.mean(axis=1, keepdims=True)
     units = np.full((1, n_places), unit * (1 - 1 / n_places))
-    known = Measured(totals, exact + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
+    known = Observations(totals, exact + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
     domain = Domain(TimeAxis("2016-01-01", "day", "Europe/Paris", n_days), PlaceAxis.of(PLACES[:n_places]))
     return Series(domain, known, np.zeros(n_days), np.zeros(n_days, bool), is_simulation=True)

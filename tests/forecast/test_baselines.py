@@ -33,7 +33,7 @@ def test_a_count_with_more_noise_counts_for_less() -> None:
     counts = series.values.copy()
     counts[7:14], units[7:14] = 40.0, 1000.0
     measured = replace(
-        series.measured, counts=counts, exposures=np.ones(28), unit_errors=units, is_shared=False, cancels=False
+        series.measured, counts=counts, exposures=np.ones(28), unit_variance=units, is_shared=False, cancels=False
     )
     noisy = replace(series, measured=measured, total_variances=units.sum(axis=1))
     means = WeekdayMean().fit(noisy).predict(7).counts.means

@@ -254,7 +254,7 @@ def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callabl
         exact.measured,
         exposures=np.ones(730),
         counts=noisy,
-        unit_errors=np.full((730, 3), 16.0),
+        unit_variance=np.full((730, 3), 16.0),
         slopes=np.zeros((1, 3)),
         is_shared=False,
         cancels=False,

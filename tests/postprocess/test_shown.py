@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from small_worlds import simulated_estimate
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.domain import TimeAxis, sum_groups
 from tacit.postprocess import smooth
 from tacit.postprocess.smoothing.shown import shown_alone, shown_in_periods
@@ -17,9 +17,9 @@ from tacit.postprocess.smoothing.shown import shown_alone, shown_in_periods
 FloatArray = NDArray[np.float64]
 
 
-def of_totals(totals: FloatArray, counts: FloatArray) -> Measured:
+def of_totals(totals: FloatArray, counts: FloatArray) -> Observations:
     n_places = counts.shape[1]
-    return Measured(totals, counts, np.ones((1, n_places)), np.zeros((1, n_places)), True, True)
+    return Observations(totals, counts, np.ones((1, n_places)), np.zeros((1, n_places)), True, True)
 
 
 @given(seed=st.integers(0, 10_000), n_places=st.integers(2, 9), size=st.floats(0.1, 30))

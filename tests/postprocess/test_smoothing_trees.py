@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from small_worlds import days_and_places
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import measured
 from tacit.counts.noise import TreeNoise
 from tacit.counts.noise.model import Grouping
+from tacit.counts.observations import measured
 from tacit.counts.tally import ExactTally
 from tacit.domain import sum_groups
 from tacit.domain.hierarchy import Hierarchy

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from small_worlds import simulated_estimate
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import measured
+from tacit.counts.observations import measured
 from tacit.postprocess import filtered, smooth
 from tacit.statespace.calendar import seasons
 from tacit.statespace.fit import fitted

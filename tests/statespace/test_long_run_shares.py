@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.counts.measured import Measured
 from tacit.counts.noise.quantiles import limits_of
+from tacit.counts.observations import Observations
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.size_prior import _family, long_run_shares
 
 
-def pooled(raw: np.ndarray, error: float) -> Measured:
+def pooled(raw: np.ndarray, error: float) -> Observations:
     """One day of a million reports, in which the share of each place errs by this deviation."""
-    return Measured(
+    return Observations(
         np.array([1e6]), 1e6 * raw[None], np.full((1, len(raw)), 1e6 * error**2), np.zeros((1, len(raw))), True, False
     )
 
@@ -71,7 +71,7 @@ def test_levels_that_drift_say_less_of_the_first_one() -> None:
 
 
 def test_of_nothing_all_places_are_alike() -> None:
-    nothing = Measured(np.zeros(3), np.zeros((3, 4)), np.ones((1, 4)), np.zeros((1, 4)), True, False)
+    nothing = Observations(np.zeros(3), np.zeros((3, 4)), np.ones((1, 4)), np.zeros((1, 4)), True, False)
     assert long_run_shares(nothing, np.zeros(3)).shares.tolist() == [0.25] * 4
 
 

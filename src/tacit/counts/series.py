@@ -18,7 +18,7 @@ from tacit._base.fields import damaged, number, text, truth
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import Measured, measured
+from tacit.counts.observations import Observations, measured
 from tacit.domain import Domain
 from tacit.errors import SettingError
 
@@ -33,7 +33,7 @@ class Series:
     """
 
     domain: Domain
-    measured: Measured
+    measured: Observations
     total_variances: FloatArray
     missing: NDArray[np.bool_]
     is_simulation: bool = False
@@ -58,7 +58,7 @@ class Series:
         if values.shape != domain.shape:
             raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={values.shape}.")
         none = np.zeros((1, values.shape[1]))
-        known = Measured(values.sum(axis=1), values, none, none, is_shared=True, cancels=True)
+        known = Observations(values.sum(axis=1), values, none, none, is_shared=True, cancels=True)
         is_missing = np.zeros(len(values), bool) if missing is None else np.asarray(missing, bool)
         return cls(domain, known, np.zeros(len(values)), is_missing)
 
@@ -84,7 +84,7 @@ class Series:
         """The variance of the noise of each count, at the long-run share of its place."""
         weights = self.measured.exposures
         share = self.values.sum(axis=0) / max(float(weights.sum()), 1.0)
-        return self.measured.errors(np.broadcast_to(np.maximum(share, 0.0), self.values.shape))
+        return self.measured.noise_variance(np.broadcast_to(np.maximum(share, 0.0), self.values.shape))
 
     @property
     def has_public_totals(self) -> bool:
@@ -113,11 +113,11 @@ class Series:
             "domain": self.domain.to_dict(),
             "exposures": known.exposures,
             "counts": known.counts,
-            "unit_errors": known.unit_errors,
+            "unit_errors": known.unit_variance,
             "slopes": known.slopes,
             "is_shared": known.is_shared,
             "cancels": known.cancels,
-            "error_skew": known.error_skew,
+            "error_skew": known.noise_skew,
             "total_variances": self.total_variances,
             "missing": self.missing,
             "is_simulation": self.is_simulation,
@@ -129,14 +129,14 @@ class Series:
         """Return the series of :meth:`to_dict`; what cannot be one is refused."""
         domain = Domain.from_dict(content["domain"])
         n_times, n_places = domain.shape
-        measured = Measured(
+        measured = Observations(
             _array(content, "exposures", (n_times,), least=0.0),
             _array(content, "counts", (n_times, n_places)),
             _array(content, "unit_errors", (1, n_places), (n_times, n_places), least=0.0),
             _array(content, "slopes", (1, n_places), (n_times, n_places)),
             is_shared=truth(content, "is_shared"),
             cancels=truth(content, "cancels"),
-            error_skew=number(content, "error_skew"),
+            noise_skew=number(content, "error_skew"),
         )
         missing = np.asarray(content["missing"])
         if missing.shape != (n_times,) or missing.dtype != np.bool_:

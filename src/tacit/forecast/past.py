@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.extras import require
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
 from tacit.errors import DataError, SettingError
@@ -85,7 +85,7 @@ class Past:
             is_observed &= ~found
         return cls(series, Totals(time, counts, series.total_variances, is_observed, covariates), found)
 
-    def of_shares(self, model: TotalModel, rates: FilteredRates) -> tuple[Measured, FloatArray]:
+    def of_shares(self, model: TotalModel, rates: FilteredRates) -> tuple[Observations, FloatArray]:
         """Return what is known of shares, and the excess of each total, as a part of it.
 
         Where totals are not public, shares are of the posterior mean of each total: between what was expected and what
@@ -101,7 +101,7 @@ class Past:
             exposures = np.where(is_observed, estimated, 0.0)
             units = self.series.variances / np.where(is_observed, exposures, 1.0)[:, None]
             none = np.zeros((1, units.shape[1]))
-            known = replace(known, unit_errors=units, slopes=none, is_shared=True, cancels=False)
+            known = replace(known, unit_variance=units, slopes=none, is_shared=True, cancels=False)
         beyond = np.maximum(exposures - expected - _EXCESS_SD * np.sqrt(own), 0.0)
         excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
         return replace(known, exposures=exposures, counts=np.where(is_observed[:, None], known.counts, 0.0)), excess
@@ -125,7 +125,7 @@ class History:
     def of(cls, series: Series, shares: FloatArray | None = None) -> History:
         """Return the history of a series; ``shares`` of places settle its noise, its own without any."""
         shares = long_run_shares(series) if shares is None else shares
-        variances = series.measured.errors(np.broadcast_to(shares, series.values.shape))
+        variances = series.measured.noise_variance(np.broadcast_to(shares, series.values.shape))
         exposures = series.measured.exposures
         is_part = np.array([series.domain.time.is_partial(bin) for bin in (0, len(series) - 1)])
         counted = ~series.missing

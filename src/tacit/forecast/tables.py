@@ -22,7 +22,7 @@ from tacit._base.extras import require
 from tacit._base.files import harmless, write_whole
 from tacit._base.validation import check_one_of
 from tacit.counts.count_distribution import CountDistribution
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
@@ -267,5 +267,5 @@ def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact:
     largest = float(np.max(np.abs(values[~is_blank]), initial=1.0))
     counts = np.where(missing[:, None], 0.0, np.where(is_unknown, means, values))
     errors = np.where(is_blank, np.where(is_unknown, _UNKNOWN * largest**2, 0.0), errors)
-    known = Measured(np.ones(len(counts)), counts, errors, np.zeros((1, counts.shape[1])), False, False)
+    known = Observations(np.ones(len(counts)), counts, errors, np.zeros((1, counts.shape[1])), False, False)
     return Series(domain, known, errors.sum(axis=1), missing)

@@ -2,7 +2,7 @@ r"""One time-series model of counts observed through noise; smoothing and foreca
 
 **Observations.** In bin t place r has the realized count :math:`c_{tr}`. It is observed as :math:`y_{tr} = c_{tr} +
 e_{tr}`, with mechanism noise of known variance v. The exposure :math:`N_t` is the public total of the bin, or 1 where
-none is public. A curator's tree observes sums of successive counts too (``counts.measured``, ``state_space``).
+none is public. A curator's tree observes sums of successive counts too (``counts.observations``, ``state_space``).
 
 **Model.** A count is chance around a share (or rate) s, which is a random-walk level, an AR(1) component, and
 calendar regressors x:

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
 from tacit.statespace.model import Model
 from tacit.statespace.settings import SETTINGS, Hyperparameters
@@ -43,7 +43,7 @@ class Fitted:
 
 
 def fitted(
-    observations: Measured, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
+    observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
 ) -> Fitted:
     """Return the model of a series and its hyperparameters, which are estimated if not given."""
     pooled = long_run_shares(observations, excess)
@@ -193,7 +193,7 @@ def with_outliers(state_space: StateSpace, model: Model, shares: FloatArray, var
     if not is_outlier.any():
         return state_space
     own = np.divide(known.counts, exposures, out=np.zeros(squares.shape), where=exposures > 0)
-    noise_variance = known.errors(np.where(is_outlier, own, model.shares))
+    noise_variance = known.noise_variance(np.where(is_outlier, own, model.shares))
     return replace(
         state_space,
         process_variance=rounded(np.where(is_outlier, squares, state_space.process_variance)),

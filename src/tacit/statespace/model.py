@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.state_space import StateSpace
@@ -41,7 +41,7 @@ class Model:
     ``fitted_places`` are some places, as they are once the sum of all is known.
     """
 
-    observations: Measured
+    observations: Observations
     calendar: Seasons
     excess: FloatArray
     base: FloatArray
@@ -61,7 +61,7 @@ class Model:
         squares = np.square(self.base)
         return replace(self, start=self.base, start_variance=SETTINGS.start_width * squares + squares.mean())
 
-    def extended(self, observations: Measured, calendar: Seasons, excess: FloatArray) -> Model:
+    def extended(self, observations: Observations, calendar: Seasons, excess: FloatArray) -> Model:
         """Return the same for more times, or fewer: the last shares stay, and no further level shifts."""
         n_times, n_places = observations.counts.shape
         n_later = max(n_times - len(self.shares), 0)
@@ -105,7 +105,7 @@ class Model:
             phi=float(np.exp(-step_days / hyperparameters.timescale_days)),
             coefficient_variances=scale[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :],
             shift_variance=fixed.shift_variance,
-            noise_skew=self.observations.error_skew,
+            noise_skew=self.observations.noise_skew,
             excess=1 - 1 / self._dispersion(hyperparameters, mean_share)[:, 0],
             tree=self.observations.tree,
         )
@@ -119,7 +119,7 @@ class Model:
     @cached_property
     def _fixed(self) -> _Fixed:
         known, chosen = self.observations, self.fitted_places
-        noise_variance = known.errors(self.shares)
+        noise_variance = known.noise_variance(self.shares)
         chance = known.exposures[:, None] * self.shares
         scale_squared, start_variance = np.square(self.base), self.start_variance
         if self.of_weights:  # of what a weight moves, its share shows a part: the sum of weights moves with it

@@ -17,7 +17,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.calendar import Seasons, seasons
@@ -96,7 +96,7 @@ class ShareModel:
 
     @classmethod
     def learned(
-        cls, known: Measured, time: TimeAxis, excess: FloatArray, sizes: FloatArray | None = None
+        cls, known: Observations, time: TimeAxis, excess: FloatArray, sizes: FloatArray | None = None
     ) -> ShareModel:
         """Learn from all bins. ``sizes`` are known to be about in proportion to shares: populations, say."""
         calendar = seasons(time.with_end(len(known.exposures)))
@@ -114,7 +114,7 @@ class ShareModel:
         arrays["shift_variance"] = _timed(arrays["shift_variance"])
         return cls(found.hyperparameters, sizes=prior, **arrays)
 
-    def filter(self, known: Measured, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
+    def filter(self, known: Observations, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Return the filtered weights at origins (ascending)."""
         model = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), excess)
         states_of = model.state_space(self.hyperparameters)
@@ -170,7 +170,7 @@ class ShareModel:
         sizes = SizePrior.from_dict(content["sizes"])
         return cls(Hyperparameters(*map(float, content["hyperparameters"])), sizes=sizes, **arrays)
 
-    def _model(self, known: Measured, calendar: Seasons, excess: FloatArray) -> Model:
+    def _model(self, known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
         """Return the model of all bins, those after what it learned from included."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         learned = Model(observations=known, calendar=calendar, excess=excess, of_weights=True, **arrays)

@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.statespace.settings import SETTINGS, Settings
 
 _STEP: Final = 0.04  # of the grid of log sizes: two thirds of the narrowest spread
@@ -133,7 +133,7 @@ class LongRun:
     start_variance: FloatArray
 
 
-def long_run_shares(known: Measured, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
+def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
     """Return what all times together say of shares; times with an excess of their total count less.
 
     ``level_variance`` is how far the long-run share may be from the first one: a variance, relative to its square.
@@ -141,7 +141,7 @@ def long_run_shares(known: Measured, excess: FloatArray, *, level_variance: floa
     n_places, everything = known.counts.shape[1], np.array([len(known.exposures)])
     shares = np.full(n_places, 1 / n_places) if known.is_shared else np.ones(n_places)
     raw, _, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
-    if not (exposures > 0).all():
+    if not exposures.any():
         return LongRun(shares, np.zeros(n_places), shares, np.square(shares))
     unit = 1 / n_places if known.is_shared else max(float(raw.mean()), SETTINGS.least_rate)
     shares = np.full(n_places, unit)
@@ -158,15 +158,15 @@ def long_run_shares(known: Measured, excess: FloatArray, *, level_variance: floa
 
 
 def pooled_shares(
-    known: Measured, excess: FloatArray, shares: FloatArray, origins: IntArray
+    known: Observations, excess: FloatArray, shares: FloatArray, origins: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return shares by all times before each origin together (places x origins), variances of errors, and exposures.
 
-    Times with an excess of their total count less. Without any exposure the share is 0 and the variance 1.
+    Times with an excess of their total count less. Where nothing was observed the share is 0, with a wide variance.
     """
-    weights = np.square(1 - excess)[:, None] * known.seen
+    weights = np.square(1 - excess)[:, None] * known.observed
     exposures = known.exposures[:, None]
-    spread = known.errors_of_sums(shares) + exposures * shares
+    spread = known.summed_noise_variance(shares) + exposures * shares
     total, counts, squares = (
         np.concatenate([np.zeros((1, part.shape[1])), np.cumsum(part, axis=0)])[origins].T
         for part in (
@@ -177,7 +177,8 @@ def pooled_shares(
     )
     is_known = (total > 0) & (squares > 0)
     whole = np.where(total > 0, total, 1.0)
-    return counts / whole, np.where(is_known, squares / np.square(whole), 1.0), total
+    unknown = 1.0 if known.is_shared else max(4 * float(np.square(shares).max()), 1.0)
+    return counts / whole, np.where(is_known, squares / np.square(whole), unknown), total
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import Measured, measured
+from tacit.counts.observations import Observations, measured
 from tacit.postprocess.smoothing.shown import SHOWN, SHOWN_WITHOUT_TOTAL, shown_alone
 from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.filtered_noise import FilteredNoise
@@ -59,7 +59,7 @@ def filtered(
 
 
 def _learned(
-    known: Measured,
+    known: Observations,
     calendar: Seasons,
     excess: FloatArray,
     first: int,
@@ -88,7 +88,7 @@ def _learned(
 
 
 def _joined(
-    known: Measured, parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]]
+    known: Observations, parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]]
 ) -> tuple[FloatArray, FilteredNoise]:
     def join(arrays: list[FloatArray]) -> FloatArray:
         return np.concatenate([array[part[3]] for array, part in zip(arrays, parts, strict=True)])
@@ -105,7 +105,7 @@ def _joined(
     return join([part[1] for part in parts]), noise
 
 
-def _counts(known: Measured, noise: FilteredNoise, shares: FloatArray) -> FloatArray:
+def _counts(known: Observations, noise: FilteredNoise, shares: FloatArray) -> FloatArray:
     exposures = known.exposures[:, None]
     days = noise.gains * (known.counts - exposures * shares)
     if known.is_shared:

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.measured import Measured
 from tacit.counts.norm_sub import norm_sub
+from tacit.counts.observations import Observations
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
 
@@ -29,14 +29,14 @@ _MOST_ROUNDS: Final = 30
 _SLACK: Final = 1e-4
 
 
-def shown_alone(values: FloatArray, known: Measured) -> FloatArray:
+def shown_alone(values: FloatArray, known: Observations) -> FloatArray:
     """The nearest values that counts can have, each time for itself."""
     if known.is_shared:
         return norm_sub(values, known.exposures.astype(np.int64))
     return np.maximum(values, 0.0)
 
 
-def shown_in_periods(values: FloatArray, known: Measured, time: TimeAxis) -> FloatArray:
+def shown_in_periods(values: FloatArray, known: Observations, time: TimeAxis) -> FloatArray:
     """Values that counts can have, whose years and months are the nearest that those can have."""
     tree = calendar_tree(time)
     if not known.is_shared:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP, SHOWN_IN_PERIODS, shown_in_periods
 from tacit.postprocess.smoothing.trees import measured_with_sums, smoothed_tree
 from tacit.statespace.calendar import seasons
@@ -79,7 +79,7 @@ def smooth(
     return replace(estimate, values=values, noise=noise, steps=steps)
 
 
-def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
+def _weights(known: Observations, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
     """Return how what is missing of a total is disaggregated: by posterior variances over all time together.
 
     Missing shares go to shares, but a place whose counts speak for themselves (gain 1) needs none of them: residuals of
@@ -101,7 +101,7 @@ def _weights(known: Measured, model: StateSpace) -> tuple[FloatArray | None, Flo
     return of_shares * (1 - gains) + of_counts * (of_shares @ gains), of_counts
 
 
-def _counts(known: Measured, noise: SmoothedNoise, shares: FloatArray) -> FloatArray:
+def _counts(known: Observations, noise: SmoothedNoise, shares: FloatArray) -> FloatArray:
     """The posterior means of the realized counts."""
     exposures = known.exposures[:, None]
     days = noise.model.gains * (known.counts - exposures * shares)

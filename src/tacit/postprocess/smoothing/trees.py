@@ -14,8 +14,8 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.measured import Measured, measured
 from tacit.counts.noise.tree import TreeNoise
+from tacit.counts.observations import Observations, measured
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.postprocess.smoothing.shown import SHOWN_ADDING_UP
@@ -24,7 +24,7 @@ from tacit.statespace.model import Model
 from tacit.statespace.state_space import StateSpace, measured_levels
 
 
-def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Measured:
+def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Observations:
     """Read an estimate; of a tree over time, the leaves with the noise that is their own, and the tree beside them.
 
     Times that are ``missing`` count for nothing in a curator's counts; where public totals say how many reports came
@@ -38,10 +38,10 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
         return replace(known, exposures=known.exposures * ~missing, counts=known.counts * ~missing[:, None])
     n_times, n_places = estimate.domain.shape
     gone = np.zeros(n_times, np.bool_) if missing is None else missing
-    return Measured(
+    return Observations(
         exposures=np.where(gone, 0.0, 1.0),
         counts=_given_zeros(tree.fusion, np.asarray(estimate.values, np.float64), gone),
-        unit_errors=np.full((1, n_places), tree.fusion.level_variances[-1]),
+        unit_variance=np.full((1, n_places), tree.fusion.level_variances[-1]),
         slopes=np.zeros((1, n_places)),
         is_shared=False,
         cancels=False,

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
 from tacit.errors import NoInterval, SettingError
@@ -26,58 +25,59 @@ from tacit.errors import NoInterval, SettingError
 _LARGEST_SHARE: Final = 0.9
 _ROUNDS: Final = 12
 _SLACK: Final = 1e-6
-_UNKNOWN: Final = 1e9
+_UNKNOWN: Final = 1e9  # the unit variance of a count that was not observed: far above any mechanism's
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Observations:
     """Unbiased counts (times x places), their exposures, and what of their noise's variance is known.
 
-    ``unit_errors`` and ``slopes`` give the variance of a count: N (unit_errors + slopes * share), places independent.
-    ``is_shared`` says that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise
-    of all places did so from the start, so that its stated variances are those given the sum. ``error_skew`` is the
-    third cumulant of the noise, in parts of its variance. ``seen`` is 1 where a count was taken, next to 0 where it is
-    missing, which is not a count of 0. ``tree`` is the one that counts were fused in, where sums were measured too: the
-    variances are then those of the leaves' own measurements.
+    The noise variance of a count is N (``unit_variance`` + ``slopes`` * share), places independent. ``is_shared`` says
+    that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise of all places did
+    so from the start, so that its stated variances are those given the sum. ``noise_skew`` is the third cumulant of the
+    noise over its variance. ``observed`` is the mask of counts that were taken (times x places, or one for all): one
+    that is missing is not a count of 0. ``tree`` is the one that counts were fused in, where sums were measured too:
+    the variances are then those of the leaves' own measurements.
     """
 
     exposures: FloatArray
     counts: FloatArray
-    unit_errors: FloatArray
+    unit_variance: FloatArray
     slopes: FloatArray
     is_shared: bool
     cancels: bool
-    error_skew: float = 0.0
-    seen: FloatArray = field(default_factory=lambda: np.ones((1, 1)))
+    noise_skew: float = 0.0
+    observed: BoolArray = field(default_factory=lambda: np.ones((1, 1), np.bool_))
     tree: TreeNoise | None = None
 
-    def until(self, n_times: int) -> Measured:
+    def until(self, n_times: int) -> Observations:
         """The same up to a time."""
         return replace(
             self,
             exposures=self.exposures[:n_times],
             counts=self.counts[:n_times],
-            unit_errors=self.unit_errors[:n_times],
+            unit_variance=self.unit_variance[:n_times],
             slopes=self.slopes[:n_times],
-            seen=self.seen[:n_times],
+            observed=self.observed if len(self.observed) == 1 else self.observed[:n_times],
         )
 
-    def errors(self, shares: FloatArray) -> FloatArray:
-        """The variance of the noise of every count."""
-        units = self.unit_errors + self.slopes * np.clip(shares, 0.0, 1.0)
+    def noise_variance(self, shares: FloatArray) -> FloatArray:
+        """Return the noise variance of every count."""
+        units = self.unit_variance + self.slopes * np.clip(shares, 0.0, 1.0)
         if self.cancels:
             units = independent_variances(units)
         return np.asarray(self.exposures[:, None] * units, np.float64)
 
-    def errors_of_sums(self, shares: FloatArray) -> FloatArray:
+    def summed_noise_variance(self, shares: FloatArray) -> FloatArray:
         """The variances of independent noise that sums over all time would err by as much as they do."""
-        errors = self.errors(shares)
+        variances = self.noise_variance(shares)
         if self.tree is None:
-            return errors
-        return np.asarray(errors * (self.tree.fusion.variance(self.exposures) / errors[:, 0].sum()), np.float64)
+            return variances
+        of_sum = self.tree.fusion.variance(self.exposures) / variances[:, 0].sum()
+        return np.asarray(variances * of_sum, np.float64)
 
 
-def measured(estimate: Estimate) -> Measured:
+def measured(estimate: Estimate) -> Observations:
     """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
 
     Values that are not a number are missing: next to nothing is known of them. Variances of other noise than a
@@ -102,7 +102,7 @@ def measured(estimate: Estimate) -> Measured:
         exposures = totals[:, 0].astype(np.float64)
         errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)
         counts = _added_up(values, exposures, 1.0)
-        return Measured(exposures, counts, errors, slopes, True, _adds_up(values, exposures), _skew(p, q, n_places))
+        return Observations(exposures, counts, errors, slopes, True, _adds_up(values, exposures), _skew(p, q, n_places))
     try:
         variances = np.square(noise.standard_errors())
     except NoInterval:
@@ -114,17 +114,16 @@ def measured(estimate: Estimate) -> Measured:
     units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
     counts = _added_up(values, exposures, np.maximum(units, 1e-12)) if is_shared else values
     cancels = is_shared and _adds_up(values, exposures)
-    return Measured(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
+    return Observations(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
 
 
-def _without(known: Measured, is_missing: NDArray[np.bool_]) -> Measured:
+def _without(known: Observations, is_missing: BoolArray) -> Observations:
     """The same where some counts were not taken; what is missing of a total is dealt out among those."""
-    units = np.where(is_missing, _UNKNOWN, known.unit_errors)
+    units = np.where(is_missing, _UNKNOWN, known.unit_variance)
     counts = np.where(is_missing, 0.0, known.counts)
     if known.is_shared:
         counts = _added_up(counts, known.exposures, units)
-    seen = np.where(is_missing, 1 / _UNKNOWN, 1.0)
-    return replace(known, counts=counts, unit_errors=units, cancels=False, seen=seen)
+    return replace(known, counts=counts, unit_variance=units, cancels=False, observed=~is_missing)
 
 
 def independent_variances(variances: FloatArray) -> FloatArray:
