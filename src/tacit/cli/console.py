@@ -21,7 +21,7 @@ from tacit.errors import SettingError
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
-_QUIET_SECONDS: Final = 0.5
+_QUIET_SECONDS: Final = 0.5  # a choice: what is done sooner needs no bar
 _PIPED_WIDTH: Final = 160  # a file has no edge at which to break lines
 Report = Callable[[int, int | None], None]
 

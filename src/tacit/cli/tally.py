@@ -12,7 +12,7 @@ from tacit.cli.options import Force, PlanFile
 from tacit.cli.sources import agreed_plan
 from tacit.collection.poisoning import tally_and_watch
 
-_ALARMS_SHOWN = 5
+_ALARMS_SHOWN = 5  # a choice: of the others the number is said
 
 
 def tally(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import BadRows
 
-FIRST_ROWS_KEPT: Final = 20
+FIRST_ROWS_KEPT: Final = 20  # a choice: enough to find what is wrong, whatever the number of bad rows
 
 
 class Reason(Enum):

@@ -23,7 +23,7 @@ from tacit.events.interpret import EventBatch
 
 Words = NDArray[np.uint64]
 
-_MIN_KEY_BYTES: Final = 16
+_MIN_KEY_BYTES: Final = 16  # 128 bits, which nobody guesses
 
 
 class EventDigest:
