@@ -19,7 +19,6 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.exact_intervals import normal_quantile
@@ -27,6 +26,7 @@ from tacit.domain import TimeAxis
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.calendar import DAYS_A_YEAR, bin_days, season_length
 from tacit.statespace.covariates import Covariates, Terms
+from tacit.statespace.fit import minimize
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class TotalHyperparameters:
 
     @classmethod
     def from_logs(cls, logs: FloatArray) -> TotalHyperparameters:
-        low, high = SETTINGS.log_limits
-        return cls(*np.exp(np.clip(logs, low, high)).tolist())
+        return cls(*np.exp(logs).tolist())
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,6 @@ class TotalSettings:
     prior_sd: TotalHyperparameters = TotalHyperparameters(1.5, 1.0, 0.7, 1.0, 1.0)
     """Standard deviations of logarithms: a factor of 2 to 4.5 either way. Halved, short series keep the medians;
     doubled, hyperparameters of a few weeks follow chance."""
-    log_limits: tuple[float, float] = (-12.0, 8.0)
-    """Logarithms of hyperparameters stay within these, far beyond what any series showed: guards overflow."""
     start_variance: float = 0.25
     """Of the first log level around the median of the first weeks: a factor of 1.6 either way. Forgotten in weeks."""
 
@@ -118,12 +115,9 @@ class TotalSettings:
     of storms up to 2 % better."""
     burn_in_bins: int = 60
     """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level."""
-    fit_steps: tuple[int, int] = (160, 90)
-    """The most evaluations of the likelihood before and after special days are found. They bound the time of a fit."""
     first_step: float = 0.7
-    """The size of the first simplex in logarithms: a factor of 2, about one prior standard deviation."""
-    tolerance: float = 0.05
-    """The search ends when logarithms and losses agree within this: the likelihood is flat there."""
+    """The first step of the search in logarithms: a factor of 2, about one prior standard deviation. The search is that
+    of shares (:func:`tacit.statespace.fit.minimize`)."""
 
     # the inflation of the stated variance
     look_back_years: float = 6.0
@@ -218,11 +212,11 @@ class TotalModel:
         model = cls(terms, SETTINGS.prior, float(np.log(level)), SETTINGS.start_variance + 1 / n_events)
         if len(observed) < SETTINGS.fewest_bins:
             return model
-        model = replace(model, hyperparameters=_fitted(model, totals, n_steps=SETTINGS.fit_steps[0]))
+        model = replace(model, hyperparameters=_fitted(model, totals))
         specials = model._specials(totals) if totals.time.step == "day" else ()
         if specials:
             model = replace(model, terms=replace(model.terms, specials=specials))
-        model = replace(model, hyperparameters=_fitted(model, totals, n_steps=SETTINGS.fit_steps[1]))
+        model = replace(model, hyperparameters=_fitted(model, totals))
         return replace(model, inflation=_inflation(model, totals))
 
     def inflation_at(self, step: str, leads: FloatArray) -> FloatArray:
@@ -310,7 +304,7 @@ class TotalModel:
         return tuple(sorted(best[: SETTINGS.most_specials]))
 
 
-def _fitted(model: TotalModel, totals: Totals, *, n_steps: int) -> TotalHyperparameters:
+def _fitted(model: TotalModel, totals: Totals) -> TotalHyperparameters:
     """Return the hyperparameters of greatest penalized likelihood, with Huber's loss for innovations."""
     n_times, far_off = len(totals.counts), SETTINGS.largest_innovation
     first = max(n_times - SETTINGS.most_bins, 0)
@@ -329,15 +323,7 @@ def _fitted(model: TotalModel, totals: Totals, *, n_steps: int) -> TotalHyperpar
         total = float(weights @ (costs + 0.5 * np.log(rates.total_variances(part, tried.overdispersion))))
         return total + 0.5 * float(np.square((logs - centre) / prior_sd).sum())
 
-    start = model.hyperparameters.logs()
-    options = {
-        "maxfev": n_steps,
-        "xatol": SETTINGS.tolerance,
-        "fatol": SETTINGS.tolerance,
-        "initial_simplex": np.vstack([start, start + SETTINGS.first_step * np.eye(len(start))]),
-    }
-    found = require("scipy.optimize", extra="forecast").minimize(loss, start, method="Nelder-Mead", options=options)
-    return TotalHyperparameters.from_logs(found.x)
+    return TotalHyperparameters.from_logs(minimize(loss, model.hyperparameters.logs(), SETTINGS.first_step))
 
 
 def _weights(totals: Totals, bins: IntArray) -> FloatArray:
