@@ -1,6 +1,6 @@
 """The hyperparameters of the time-series model, and all its numeric settings with their origin.
 
-What a setting does when it is halved or doubled is said where it was measured.
+``experiments/ablations`` measures what the rules gain that these numbers belong to.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Settings:
 
     # the prior of hyperparameters: log-normal
     shares_prior: Hyperparameters = Hyperparameters()
-    """Medians for shares of public totals; from series of calls of fire brigades other than the ones tested."""
+    """Medians for shares of public totals; set by hand for daily counts."""
     rates_prior: Hyperparameters = Hyperparameters(
         level_sd=0.08, ar_sd=0.08, weekday_sd=0.08, season_sd=0.08, overdispersion=0.02
     )
@@ -81,7 +81,7 @@ class Settings:
     last_step: float = 0.25
     """The search ends with steps below this: the likelihood is flat within a quarter of a logarithm."""
     most_sweeps: int = 12
-    """Sweeps over all hyperparameters; searches end after 4 to 8."""
+    """The most sweeps over all hyperparameters: guards against a search without end."""
     least_share: float = 0.1
     """Smoothed shares below this part of the long-run share do not lower the variance of chance further."""
     start_width: float = 4.0
@@ -123,17 +123,17 @@ class Settings:
     least_rate: float = 0.05
     """The least mean rate of a series without public totals: one event in 20 times."""
     size_rounds: int = 2
-    """Rounds in which the variance of chance follows the estimated share; a third changes no digit."""
+    """Rounds in which the variance of chance follows the estimated share."""
     widest_start: float = 25.0
     """The largest variance of the first level in squares of the share, where counts say more than the prior."""
 
     # intervals
     inflation: float = 1.06
-    """Factor of the posterior variance of shares, for hyperparameters that were estimated; from simulated worlds."""
+    """Factor of the posterior variance of shares, for hyperparameters that were estimated; set by hand for coverage."""
     poisson_third: float = 3.0
     """The third cumulant of a Poisson count with an uncertain mean, in variances of the mean: exact by algebra."""
     excess_kurtosis: float = 0.8
-    """Of counts whose process variance is itself uncertain; from simulated worlds with stormy days."""
+    """Of counts whose process variance is itself uncertain; set by hand for coverage."""
     chance_ratios: tuple[float, float] = (0.15, 4.0)
     """How far the count that was found may change the variance of chance."""
 
