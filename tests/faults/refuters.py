@@ -642,6 +642,7 @@ def _check_silent(setting: Setting) -> None:
     options = ReadOptions(date_format="year-first")
     events = open_events(table, columns=EventColumns("day", "place"), domain=_PLAN.domain, options=options)
     ledger, path = _ledger(setting), setting.folder / "silent.reports"
+    ledger.set_budget("fires", epsilon=9.0)
     randomize_events(events, _PLAN, path, ledger=ledger, data_set="fires", overwrite=True)
     paid = _spend(ledger, days={"2018-01-02": b""})
     assert paid.guarantee.presence is None, "an empty day of reports is taken for one without reports"

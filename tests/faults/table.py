@@ -731,7 +731,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "events are not known again",
         "tacit.privacy.ledger.ledger.touched",
-        lambda right: lambda connection, data_set, days: [],
+        lambda right: lambda *settings: [],
         by.randomized_once,
         "tests/privacy/test_ledger.py",
     ),
