@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.series import Series
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
@@ -49,6 +51,17 @@ def test_an_estimate_of_reports_keeps_its_public_totals_and_the_variance_of_its_
     independent = series.variances
     given_sum = independent - np.square(independent) / independent.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(given_sum, stated, rtol=0.15)
+
+
+def test_a_series_read_back_knows_which_counts_were_taken() -> None:
+    series = noisy_series(n_days=60)
+    observed = np.ones(series.values.shape, bool)
+    observed[3, 1] = False
+    series = replace(series, measured=replace(series.measured, observed=observed))
+    again = Series.from_dict(series.to_dict())
+    np.testing.assert_array_equal(again.measured.observed, observed)
+    with pytest.raises(FormatError, match="observed"):
+        Series.from_dict(series.to_dict() | {"observed": np.ones((2, 2), bool)})
 
 
 def test_what_was_known_after_some_bins_is_a_series_of_those() -> None:

@@ -81,7 +81,7 @@ def measured(estimate: Estimate) -> Observations:
     """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
 
     Values that are not a number are missing: next to nothing is known of them. Variances of other noise than a
-    frequency oracle's are taken cell by cell; that cells of a tree hang together is left out.
+    frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out.
     """
     is_missing = np.isnan(estimate.values)
     if is_missing.any():
@@ -92,7 +92,7 @@ def measured(estimate: Estimate) -> Observations:
     if totals is not None and not is_shared:
         raise SettingError(
             "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
-            "and errors of their periods hang together. Use project, or raw."
+            "and errors of their periods are correlated. Use project, or raw."
         )
     noise, reports = estimate.noise, estimate.noise.of_reports()
     if is_shared and reports is not None and reports.private == ("place",):
@@ -118,7 +118,7 @@ def measured(estimate: Estimate) -> Observations:
 
 
 def _without(known: Observations, is_missing: BoolArray) -> Observations:
-    """The same where some counts were not taken; what is missing of a total is dealt out among those."""
+    """The same where some counts were not taken; what is missing of a total is shared out among those."""
     units = np.where(is_missing, _UNKNOWN, known.unit_variance)
     counts = np.where(is_missing, 0.0, known.counts)
     if known.is_shared:
@@ -148,7 +148,7 @@ def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
 
 
 def _added_up(values: FloatArray, totals: FloatArray, units: FloatArray | float) -> FloatArray:
-    """Make each row add up to its total: what is missing is dealt out as the noise is."""
+    """Make each row add up to its total: what is missing is shared out as the noise is."""
     weights = np.broadcast_to(np.asarray(units, np.float64), values.shape)
     weights = weights / weights.sum(axis=1, keepdims=True)
     return np.asarray(values + weights * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)

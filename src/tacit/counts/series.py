@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.fields import damaged, number, text, truth
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.validation import check_at_least
@@ -118,6 +118,7 @@ class Series:
             "is_shared": known.is_shared,
             "cancels": known.cancels,
             "error_skew": known.noise_skew,
+            "observed": known.observed,
             "total_variances": self.total_variances,
             "missing": self.missing,
             "is_simulation": self.is_simulation,
@@ -137,18 +138,24 @@ class Series:
             is_shared=truth(content, "is_shared"),
             cancels=truth(content, "cancels"),
             noise_skew=number(content, "error_skew"),
+            observed=_mask(content, "observed", (1, 1), (n_times, n_places)),
         )
-        missing = np.asarray(content["missing"])
-        if missing.shape != (n_times,) or missing.dtype != np.bool_:
-            raise damaged("missing", "true or false for every period")
         return cls(
             domain,
             measured,
             _array(content, "total_variances", (n_times,), least=0.0),
-            missing,
+            _mask(content, "missing", (n_times,)),
             truth(content, "is_simulation"),
             text(content, "origin"),
         )
+
+
+def _mask(content: Mapping[str, Any], name: str, *shapes: tuple[int, ...]) -> BoolArray:
+    """Return an array of truth values of one of these shapes."""
+    mask = np.asarray(content[name])
+    if mask.shape not in shapes or mask.dtype != np.bool_:
+        raise damaged(name, f"true or false in the shape {shapes[-1]}")
+    return mask
 
 
 def _array(content: Mapping[str, Any], name: str, *shapes: tuple[int, ...], least: float = -MOST_REPORTS) -> FloatArray:

@@ -57,7 +57,8 @@ class TotalSettings:
     """What is assumed of any series of totals, and not estimated from it.
 
     Each field says where it comes from. What halving or doubling does is of forecasts of totals in the worlds of
-    ``experiments/ablations`` where it was measured; elsewhere it is what follows from the formula.
+    ``experiments/ablations`` where it was measured (three
+    worlds of each kind: a first indication); elsewhere it is what follows from the formula.
     """
 
     # the prior of hyperparameters: log-normal
@@ -111,8 +112,8 @@ class TotalSettings:
     most_bins: int = 12_000
     """The last so many bins are fitted: 33 years of days, 16 months of hours. It bounds the time of a fit."""
     half_life_years: float = 2.0
-    """A bin so many years ago counts half in the fit: habits change. Without it totals of feasts are up to 1.8 % worse,
-    of storms up to 2 % better."""
+    """A bin so many years ago counts half in the fit: recent years say more. Without it totals of feasts are up
+    to 1.8 % worse, of storms up to 2 % better."""
     burn_in_bins: int = 60
     """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level."""
     first_step: float = 0.7

@@ -32,20 +32,20 @@ def smooth(
 ) -> Estimate:
     r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
 
-    Each place's share of the public totals (or its rate, where there are none) is a level that drifts, a wander around
-    it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more where the public total is
-    out of the ordinary. How much is estimated from the private data themselves unless ``hyperparameters`` say it. The
-    realized count is the share's expectation and a part of what the day itself says,
+    Each place's share of the public totals (or its rate, where there are none) is a random-walk level, an AR(1)
+    component around it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more
+    where the public total is out of the ordinary. How much is estimated from the private data themselves unless
+    ``hyperparameters`` say it. The realized count is the share's expectation and a part of what the day itself says,
 
     .. math:: \hat c = N s + \frac{\sigma^2}{\sigma^2 + v} (y - N s),
 
     and places add up to the public total. Below an epsilon of about 1.7 that part is so small that a day's answer is
     essentially the smoothed share: it cannot show that day's anomaly, and its interval says so.
 
-    The noise is the model's posterior law, for days, months, years and any other sum. With ``non_negative`` what is
-    shown is moved to where counts can be, longer periods first; intervals stay those of the values before. Where a
-    curator counted sums over time too, in a tree, they are as well known as their own noise lets them be. Of times that
-    are ``missing``, a curator's counts are 0.
+    The noise is the model's posterior distribution, for days, months, years and any other sum. With ``non_negative``
+    what is shown is moved to where counts can be, longer periods first; intervals stay those of the values before.
+    Where a curator counted sums over time too, in a tree, they are as well known as their own noise lets them be. Of
+    times that are ``missing``, a curator's counts are 0.
 
     Reference: Harvey1990; Durbin2012.
     """
