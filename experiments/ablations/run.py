@@ -185,7 +185,8 @@ def uses_of(world: World) -> dict[str, Callable[[], Scores]]:
 def of_smoothed(world: World, smoothed: Estimate) -> Scores:
     """Return errors and coverage of days, months and totals of places.
 
-    Periods with a day on which nothing was counted are left out: smoothing gives an estimate of what was missed there.
+    Periods of which no day was counted are left out: they are known to be 0, and an interval of no width covers no part
+    of a count that is spread over its unit.
     """
     found: Scores = {}
     n_days = len(world.counts)
@@ -197,9 +198,7 @@ def of_smoothed(world: World, smoothed: Estimate) -> Scores:
             estimate = smoothed.coarsen(time="month")
         else:
             estimate, groups = all_time(smoothed), np.zeros(n_days, np.int64)
-        open_rows = np.bincount(groups, weights=world.gaps) == 0
-        if not open_rows.any():
-            continue
+        open_rows = np.bincount(groups, weights=~world.gaps) > 0
         truth = sum_groups(world.counts, groups, n_groups=len(open_rows), axis=0)[open_rows]
         covers = []
         for level in (0.80, 0.95):
