@@ -20,8 +20,8 @@ quick: check
 	$(BIN)/python -m pytest --quick --numprocesses auto --dist worksteal
 
 check: $(VENV)/.test browser
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

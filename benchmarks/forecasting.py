@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from tacit.counts.measured import Measured
+from tacit.counts.observations import Observations
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.share_forecaster import ShareForecaster
@@ -53,7 +53,7 @@ def _series(n_places, n_days):
     noise = rng.normal(size=counts.shape) * np.sqrt(NOISE * totals)[:, None]
     noise -= noise.mean(axis=1, keepdims=True)
     units = np.full((1, n_places), NOISE * (1 - 1 / n_places))
-    known = Measured(totals, counts + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
+    known = Observations(totals, counts + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
     names = [f"place {i}" for i in range(n_places)]
     domain = Domain(TimeAxis("2006-01-01", "day", "Europe/Paris", n_days), PlaceAxis.of(names))
     return Series(domain, known, np.zeros(n_days), np.zeros(n_days, bool), is_simulation=True)
