@@ -26,6 +26,8 @@ GUIDE = ROOT / "docs" / "guides" / "thesis-range-counting.md"
 IMAGES = ROOT / "docs" / "images"
 EXPERIMENTS = ("thesis_flat", "thesis_trees", "thesis_sanity", "thesis_bounds")
 BEGIN, END = "<!-- made by tools/pictures_of_the_thesis.py -->\n", "<!-- end -->\n"
+HOLDING = "| where | claim that holds |\n|---|---|\n"
+OTHERS = "| where | claim | verdict | because |\n|---|---|---|---|\n"
 
 VALUE, EPSILON = 2, 1.0
 FIRST, LAST, N_DAYS = 2, 22, 32
@@ -216,19 +218,25 @@ def first_sentence(text: str) -> str:
 
 
 def with_verdicts(guide: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """The guide with a row for each claim; where figures share claim and verdict, with the reason of the first."""
+    """The guide with a row for each claim: first those that hold, then the others with the reason.
+
+    Where figures share claim and verdict, the reason is that of the first.
+    """
     shared: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in found:
         shared.setdefault((one["claim"], one["verdict"]), []).append(one)
-    rows = []
+    holding, others = "", ""
     for (claim, verdict), alike in shared.items():
         sources = [one["source"].removeprefix("thesis, ") for one in alike]
         where = " and ".join([sources[0], *(source.removeprefix("Figure ") for source in sources[1:])])
         where = where.replace("Figure ", "Figures ") if len(alike) > 1 else where
-        rows.append(f"| {where} | {claim} | **{verdict}** | {first_sentence(alike[0]['because'])} |\n")
+        if verdict == "holds":
+            holding += f"| {where} | {claim} |\n"
+        else:
+            others += f"| {where} | {claim} | **{verdict}** | {first_sentence(alike[0]['because'])} |\n"
     before, _, rest = guide.partition(BEGIN)
-    table = "| where | claim | verdict | because |\n|---|---|---|---|\n" + "".join(rows)
-    return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
+    tables = f"{HOLDING}{holding}\n{OTHERS}{others}"
+    return f"{before}{BEGIN}\n{tables}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ def test_the_illustrations_are_what_the_tool_draws(tool: ModuleType) -> None:
 def rows() -> dict[tuple[str, str], str]:
     """The verdicts of the guide by source and claim; figures that share a row count one by one."""
     found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| \*\*([^|]+)\*\* \| [^|]+ \|$", GUIDE, re.MULTILINE)
+    holding = GUIDE.partition("| claim that holds |\n|---|---|\n")[2].partition("\n\n")[0]
+    found += [(*row, "holds") for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", holding, re.MULTILINE)]
     shared = [(re.fullmatch(r"Figures (\d+) and (\d+)", source), source, *rest) for source, *rest in found]
     return {
         (one, claim): verdict
@@ -75,8 +77,10 @@ def test_a_verdict_is_written_into_its_row(tool: ModuleType) -> None:
         other,
         claim,
     ]
-    assert "| Figure 9 | C. | **holds** | B. |\n" in tool.with_verdicts(GUIDE, [finding])
-    longer = other | {"because": "It is 0.5 as coded. B."}
-    assert "| Figures 10 and 9 | C. | **holds** | It is 0.5 as coded. |\n" in tool.with_verdicts(
-        GUIDE, [longer, finding]
+    assert "| Figure 9 | C. |\n" in tool.with_verdicts(GUIDE, [finding])
+    failing = finding | {"verdict": "fails"}
+    assert "| Figure 9 | C. | **fails** | B. |\n" in tool.with_verdicts(GUIDE, [failing])
+    longer = other | {"verdict": "fails", "because": "It is 0.5 as coded. B."}
+    assert "| Figures 10 and 9 | C. | **fails** | It is 0.5 as coded. |\n" in tool.with_verdicts(
+        GUIDE, [longer, failing]
     )

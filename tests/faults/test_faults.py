@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from tools.table_of_faults import GUIDE, cells
+from tools.table_of_faults import GUIDE, table
 
 from faults.planting import Setting, planted
 from faults.table import FAULTS
@@ -35,6 +33,5 @@ def test_there_are_forty_faults_at_least_and_each_has_a_name_of_its_own():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
 
 
-def test_the_table_of_the_guide_is_current_but_for_its_times():
-    shown = re.findall(r"^\| (.+) \| [\d.]+ \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [tuple(row.split(" | ")) for row in shown] == [cells(fault) for fault in FAULTS]
+def test_the_table_of_the_guide_is_current():
+    assert table() in GUIDE.read_text(encoding="utf-8"), "run: python tools/table_of_faults.py"
