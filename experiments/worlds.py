@@ -20,7 +20,7 @@ from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
-from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events.datasets import doubs
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
@@ -72,8 +72,7 @@ class World:
         """True counts by period."""
         if period == "day":
             return self.counts
-        domain, bins, _ = self.domain.coarsen(time=period)
-        return sum_groups(self.counts, bins, n_groups=domain.shape[0], axis=0)
+        return self.domain.coarsen(time=period)[1].sums(self.counts)
 
     def rates_of_each(
         self, estimate: Estimate, period: str, refine: Callable[[Estimate], Estimate]

@@ -34,7 +34,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.estimate import Estimate
 from tacit.counts.series import Series
 from tacit.counts.tally import ExactTally
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, sum_groups
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.planner import choose
@@ -194,7 +194,7 @@ def of_smoothed(world: World, smoothed: Estimate) -> Scores:
         if period == "day":
             estimate, groups = smoothed, np.arange(n_days)
         elif period == "month":
-            _, groups, _ = smoothed.domain.coarsen(time="month")
+            groups = smoothed.domain.coarsen(time="month")[1].time
             estimate = smoothed.coarsen(time="month")
         else:
             estimate, groups = all_time(smoothed), np.zeros(n_days, np.int64)
@@ -218,7 +218,7 @@ def all_time(estimate: Estimate) -> Estimate:
         estimate,
         domain=replace(estimate.domain, time=estimate.domain.time.with_end(1)),
         values=estimate.values.sum(axis=0, keepdims=True),
-        noise=estimate.noise.coarsen(groups, np.arange(n_places), (1, n_places)),
+        noise=estimate.noise.coarsen(Grouping.of_columns(groups, np.arange(n_places), (1, n_places))),
         totals=None,
     )
 

@@ -27,7 +27,7 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.noise import LinearMap
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
-from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
+from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events.datasets import doubs
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
@@ -207,8 +207,7 @@ def added_up(estimate: Estimate, period: str) -> Estimate:
 def true_sums(counts: NDArray[np.int64], fine: Estimate, period: str) -> NDArray[np.int64]:
     if period == "day":
         return counts
-    domain, bins, _ = fine.domain.coarsen(time=period)
-    return sum_groups(counts, bins, n_groups=domain.shape[0], axis=0)
+    return fine.domain.coarsen(time=period)[1].sums(counts)
 
 
 def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float64]:

@@ -24,18 +24,17 @@ from tacit._base.fields import number, text, texts, whole
 from tacit._base.files import write_whole
 from tacit._base.reading import read_document, reading
 from tacit._base.validation import check_one_of, check_positive, check_share
-from tacit.domain import Domain, Gazetteer
+from tacit.domain import AXES, Domain, Gazetteer, Layout
 from tacit.errors import FormatError, PlanError, Remedy, SettingError, TacitError
 from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
-FORMATS: Final = (1, 2)
-"""2 where the domain has a place elsewhere, which readers of 1 do not know. All other plans stay 1, so that they keep
-their fingerprints."""
+FORMATS: Final = (1, 2, 3)
+"""3 where the domain has kinds, 2 where it has a place elsewhere: readers of 1 do not know them. All other plans stay
+1, so that they keep their fingerprints."""
 LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
-_AXES: Final = ("time", "place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,18 @@ class Plan:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if not self.private or tuple(a for a in _AXES if a in self.private) != self.private:
+        axes = AXES if self.domain.kind is not None else AXES[:2]
+        if not self.private or tuple(axis for axis in axes if axis in self.private) != self.private:
             raise SettingError(
-                f"private must be ('place',), ('time',) or ('time', 'place'); got private={self.private}. "
+                f"private must name one or more of {', '.join(axes)}, in this order; got private={self.private}. "
                 "Name what the device hides."
             )
         check_one_of((LOCAL, CENTRAL), neighbors=self.neighbors)
         if not self.is_central:
             check_one_of(("event",), unit=self.unit)
         Unit(self.unit, self.most)  # refuses a bound that does not fit the unit
-        if self.is_central and self.private != _AXES:
-            raise SettingError("a trusted curator hides time and place alike. Leave private out.")
+        if self.is_central and self.private != axes:
+            raise SettingError(f"a trusted curator hides {' and '.join(axes)} alike. Leave private out.")
         if self.rho or self.delta:
             if not self.is_central:
                 raise SettingError("rho and delta belong to a trusted curator's noise. Give epsilon alone.")
@@ -94,6 +94,8 @@ class Plan:
     @property
     def format(self) -> int:
         """The number of the form in which this plan is written."""
+        if self.domain.kind is not None:
+            return 3
         return 2 if self.domain.place.has_elsewhere else 1
 
     @property
@@ -104,15 +106,12 @@ class Plan:
     @property
     def n_private(self) -> int:
         """The number of values a report may stand for."""
-        sizes = {"time": self.domain.time.n_bins or 1, "place": self.domain.place.n_cells}
-        return int(np.prod([sizes[axis] for axis in self.private]))
+        return self._layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain).n_private
 
     @property
     def n_public(self) -> int | None:
         """The number of public bins a report may stand in; None if the time axis has no end."""
-        if self.private == ("place",):
-            return self.domain.time.n_bins
-        return self.domain.place.n_cells if self.private == ("time",) else 1
+        return None if self.domain.time.n_bins is None else self._layout(self.domain).n_public
 
     @property
     def fingerprint(self) -> str:
@@ -131,39 +130,42 @@ class Plan:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     def split(
-        self, time_bins: NDArray[np.int64], places: NDArray[np.integer]
+        self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Divide events into what everybody may see and what the randomizer must hide: (public, private)."""
-        cells = np.asarray(places, np.int64)
-        if self.private == ("place",):
-            return time_bins, cells
-        if self.private == ("time",):
-            return cells, time_bins
-        return np.zeros_like(cells), time_bins * self.domain.place.n_cells + cells
+        domain = self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain
+        return self._layout(domain).split(time_bins, np.asarray(columns, np.int64))
 
     def bounded_domain(self, n_public: int) -> Domain:
         """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
-        if self.private != ("place",) or self.domain.time.n_bins is not None:
+        if "time" in self.private or self.domain.time.n_bins is not None:
             return self.domain
         if n_public < 1:
             raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
-        return self.domain.with_end(n_public)
+        return self.domain.with_end(-(-n_public // self._layout(self.domain.with_end(1)).n_public))
 
     def by_domain(self, statistics: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
-        """Lay a tally's rows of per-cell statistics out as time x place; bins without reports are zeros."""
-        n_times, n_places = domain.shape
-        if self.private == ("time", "place"):
-            return np.asarray(statistics.sum(axis=0)).reshape(n_times, n_places)
-        n_public = n_places if self.private == ("time",) else n_times
-        rows = np.zeros((n_public, statistics.shape[1]), np.int64)
+        """Lay a tally's rows of per-cell statistics out as time x columns; bins without reports are zeros."""
+        layout = self._layout(domain)
+        if layout.n_public == 1:
+            statistics = statistics.sum(axis=0, keepdims=True)
+        rows = np.zeros((layout.n_public, statistics.shape[1]), np.int64)
         rows[: len(statistics)] = statistics
-        return rows.T.copy() if self.private == ("time",) else rows
+        return layout.cells(rows)
 
     def totals_by_domain(self, reports: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
-        """Lay reports per public bin out so that they broadcast against time x place."""
-        if self.private == ("time", "place"):
-            return np.full((1, 1), reports.sum())
-        return self.by_domain(reports[:, None], domain)
+        """Lay reports per public bin out so that they broadcast against the domain's grid."""
+        layout = self._layout(domain)
+        if layout.n_public == 1:
+            reports = reports.sum(keepdims=True)
+        rows = np.zeros(layout.n_public, np.int64)
+        rows[: len(reports)] = reports
+        return rows.reshape(
+            [1 if axis in self.private else size for axis, size in zip(AXES, domain.grid, strict=False)]
+        )
+
+    def _layout(self, domain: Domain) -> Layout:
+        return Layout(self.private, domain.sizes)
 
     def to_dict(self, *, with_rows: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML; ``with_rows`` of a table of places that does not come with Tacit."""

@@ -29,7 +29,7 @@ from tacit.mechanisms.continual import compare as stream_noise_models_for
 from tacit.mechanisms.continual import pick as pick_noise_model
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.cli.app import COMMANDS, load_command
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, Grouping, Layout, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.events import Reason
 from tacit.mechanisms.local.unary import UnaryEncoding
@@ -279,7 +279,7 @@ def _keys(content: object) -> object:
 
 def test_the_noise_models_and_their_fields_are_listed():
     _, estimate = simulated_estimate(np.full((40, 3), 5))
-    coarser = estimate.noise.coarsen(np.arange(40) // 20, np.zeros(3, np.int64), (2, 1))
+    coarser = estimate.noise.coarsen(Grouping.of_columns(np.arange(40) // 20, np.zeros(3, np.int64), (2, 1)))
     distribution = DiscreteLaplace(Fraction(1))
     histogram = MECHANISMS["hierarchical"].from_epsilon(1.0, 4)
     tree, distributions = histogram.hierarchy, tuple(oracle.distribution for oracle in histogram.oracles)
@@ -290,7 +290,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             estimate.noise,
             coarser,
             noise.SampledTreeNoise(
-                tree, distributions, histogram.chances, np.array([8]), (4, 1), ("time",), np.full((1, 4), 2.0)
+                tree, distributions, histogram.chances, np.array([8]), Layout(("time",), (4, 1, 1)), np.full((1, 4), 2.0)
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),

@@ -7,11 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis, sum_groups
+from tacit.domain import Box, Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis, sum_groups
 from tacit.errors import SettingError
 
 TABLE = Gazetteer.from_text("town,region,department\nA,r1,d1\nB,r2,d2\nC,r3,d1\n")
 DOMAIN = Domain(TimeAxis.between("2018-01-15", "2018-03-20", zone="Europe/Paris"), PlaceAxis.from_gazetteer(TABLE))
+
+
+KINDS = Gazetteer.from_text("kind,group\nfire,danger\nflood,danger\nfall,help\nbirth,help\n", levels=("kind", "group"))
+BY_KIND = Domain(DOMAIN.time, DOMAIN.place, KindAxis.from_gazetteer(KINDS))
 
 
 def test_a_domain_has_every_bin_with_every_place():
@@ -28,24 +32,24 @@ def test_the_shape_needs_an_end():
 
 def test_coarsening_both_axes_keeps_the_total():
     counts = np.arange(195).reshape(DOMAIN.shape)
-    coarse, bins, cells = DOMAIN.coarsen(time="month", place="department")
-    summed = sum_groups(sum_groups(counts, bins), cells, axis=1)
+    coarse, grouping = DOMAIN.coarsen(time="month", place="department")
+    summed = grouping.sums(counts)
     assert coarse.shape == summed.shape == (3, 2)
     assert summed.sum() == counts.sum()
     assert summed[0].tolist() == [counts[:17, [0, 2]].sum(), counts[:17, 1].sum()]
 
 
 def test_an_axis_that_is_not_named_stays_as_it_is():
-    coarse, bins, cells = DOMAIN.coarsen(place="department")
+    coarse, grouping = DOMAIN.coarsen(place="department")
     assert coarse.time == DOMAIN.time
-    assert bins.tolist() == list(range(65))
-    assert cells.tolist() == [0, 1, 0]
+    assert grouping.time.tolist() == list(range(65))
+    assert grouping.columns.tolist() == [0, 1, 0]
 
 
 def test_a_domain_without_end_is_coarsened_for_so_many_bins():
-    coarse, bins, _ = DOMAIN.without_end().coarsen(time="month", n_bins=20)
+    coarse, grouping = DOMAIN.without_end().coarsen(time="month", n_bins=20)
     assert coarse.time.n_bins is None
-    assert np.bincount(bins).tolist() == [17, 3]
+    assert np.bincount(grouping.time).tolist() == [17, 3]
 
 
 @given(
@@ -77,8 +81,8 @@ def test_what_a_box_does_not_name_is_not_restricted():
     assert DOMAIN.box() == Box(range(65), (0, 1, 2))
     assert DOMAIN.box(first="2018-03-20").time == range(64, 65)
     assert DOMAIN.box(last="2018-01-15").time == range(1)
-    assert DOMAIN.box(places="r2").places == (1,)
-    assert DOMAIN.box(places=["d1", "r2"]).places == (0, 1, 2)
+    assert DOMAIN.box(places="r2").columns == (1,)
+    assert DOMAIN.box(places=["d1", "r2"]).columns == (0, 1, 2)
 
 
 def test_the_weights_of_a_box_are_one_inside_and_zero_elsewhere():
@@ -128,7 +132,7 @@ def test_an_empty_reversed_or_repeating_box_is_refused(time, places):
 
 @pytest.mark.parametrize("box", [Box(range(66), (0,)), Box(range(1), (3,))])
 def test_a_box_that_leaves_the_domain_is_refused(box):
-    with pytest.raises(SettingError, match="box must lie within the domain, 65 bins and 3 places"):
+    with pytest.raises(SettingError, match="box must lie within the domain, 65 bins and 3 columns"):
         box.weights(DOMAIN)
 
 
@@ -150,3 +154,67 @@ def test_what_a_fingerprint_covers_has_neither_end_nor_table():
 def test_damaged_values_are_refused(values):
     with pytest.raises(SettingError):
         Domain.from_dict(values)
+
+
+def test_a_domain_with_kinds_has_a_column_for_every_place_and_kind():
+    assert BY_KIND.sizes == BY_KIND.grid == (65, 3, 4)
+    assert BY_KIND.shape == (65, 12)
+    assert BY_KIND.columns[:5] == ("r1, fire", "r1, flood", "r1, fall", "r1, birth", "r2, fire")
+    assert DOMAIN.grid == DOMAIN.shape
+    assert DOMAIN.columns == DOMAIN.place.cells
+
+
+def test_a_box_names_kinds_and_groups_of_them():
+    assert BY_KIND.box(places="r2", kinds="FALL").columns == (6,)
+    assert BY_KIND.box(places=["r1", "r3"], kinds="danger").columns == (0, 1, 8, 9)
+    assert BY_KIND.box(kinds=["help", "fire"]).columns == (0, 2, 3, 4, 6, 7, 8, 10, 11)
+    assert BY_KIND.box() == Box(range(65), tuple(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("domain", "kinds", "message"),
+    [
+        (DOMAIN, "fire", "kinds must be left out: these counts have no kinds"),
+        (BY_KIND, [], "kinds must name at least one kind"),
+        (BY_KIND, ["quake"], "kinds must be cells of the kind axis"),
+        (BY_KIND, ["fire", "danger"], "kinds must name every kind once"),
+    ],
+)
+def test_kinds_that_cannot_be_asked_for_are_refused(domain, kinds, message):
+    with pytest.raises(SettingError, match=message):
+        domain.box(kinds=kinds)
+
+
+@pytest.mark.parametrize(
+    ("levels", "grid"),
+    [
+        ({"kind": "group"}, (65, 3, 2)),
+        ({"kind": "all"}, (65, 3)),
+        ({"place": "all"}, (65, 1, 4)),
+        ({"time": "month", "place": "department", "kind": "group"}, (3, 2, 2)),
+        ({"time": "month", "place": "all", "kind": "all"}, (3, 1)),
+    ],
+)
+def test_kinds_are_coarsened_as_places_are(levels, grid):
+    coarse, grouping = BY_KIND.coarsen(**levels)
+    assert coarse.grid == grid
+    counts = np.arange(780).reshape(BY_KIND.shape)
+    by_axis = counts.reshape(BY_KIND.grid)
+    for axis, groups in enumerate((grouping.time, grouping.place, grouping.kind)):
+        by_axis = sum_groups(by_axis, groups, axis=axis)
+    np.testing.assert_array_equal(grouping.sums(counts).reshape(-1), by_axis.ravel())
+    assert grouping.shape == coarse.shape
+
+
+def test_a_domain_with_kinds_survives_json_and_one_without_has_no_word_of_them():
+    assert Domain.from_dict(json.loads(json.dumps(BY_KIND.to_dict())), gazetteer=TABLE) == BY_KIND
+    assert "kind" not in DOMAIN.to_dict()
+    with pytest.raises(SettingError, match="may have kind"):
+        Domain.from_dict(DOMAIN.to_dict() | {"sort": {}})
+
+
+def test_kinds_that_no_other_names_are_of_another_kind():
+    axis = BY_KIND.kind.with_elsewhere()
+    assert axis.cells[-1] == "other"
+    assert axis.match(["quake", "Fire"]).tolist() == [-1, 0]
+    assert axis.coarsen("group")[0].cells == ("danger", "help", "other")

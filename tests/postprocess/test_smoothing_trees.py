@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from small_worlds import days_and_places
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
-from tacit.counts.noise.model import Grouping
 from tacit.counts.observations import measured
 from tacit.counts.tally import ExactTally
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.plan import Plan
@@ -98,7 +97,7 @@ def test_intervals_of_days_months_and_years_cover_what_they_say(settings: dict[s
             groups = by(smoothed, step)
             truth, found = sums(counts, groups), sums(smoothed.values, groups)
             for part, level in zip(parts, (0.8, 0.95), strict=True):
-                image = Grouping(groups, np.arange(counts.shape[1]), truth.shape)
+                image = Grouping.of_columns(groups, np.arange(counts.shape[1]), truth.shape)
                 lower, upper = smoothed.noise.sum_limits(found, image, level)
                 within = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1)
                 part.append(float(within.mean()))
@@ -122,7 +121,7 @@ def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> Non
     smoothed = smooth(replace(estimate, noise=known, values=leaves), hyperparameters=USUAL)
     groups = np.repeat(np.arange(12), 30)
     np.testing.assert_allclose(sums(smoothed.values, groups), sums(counts, groups), atol=1e-3)
-    image = Grouping(groups, np.arange(5), (12, 5))
+    image = Grouping.of_columns(groups, np.arange(5), (12, 5))
     assert smoothed.noise.sum_errors(image).max() < 1e-3
 
 

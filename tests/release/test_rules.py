@@ -220,7 +220,7 @@ def test_a_number_of_reports_that_is_the_count_is_suppressed_with_it():
     plan, estimate = simulated_estimate(np.hstack([counts, counts]))
     one = replace(estimate.domain, place=estimate.domain.place.of(["all"]))
     alone = replace(
-        estimate, domain=one, values=2.0 * counts, noise=estimate.noise.coarsen(np.arange(3), np.zeros(2, int), (3, 1))
+        estimate, domain=one, values=2.0 * counts, noise=estimate.noise.coarsen(estimate.domain.coarsen(place="all")[1])
     )
     made = Release.of(plan, alone, refine="project", rules=Rules.parse(suppress=("count < 10",)))
     assert made.columns()["status"].tolist() == ["suppressed", "shown", "suppressed"]

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from small_worlds import days_and_places
 from tacit.counts.noise import LinearMap, TreeNoise
-from tacit.counts.noise.model import Grouping
 from tacit.counts.noise.node_distributions import DiscreteLaplace
-from tacit.domain import Box, sum_groups
+from tacit.domain import Box, Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.release.noise_kinds import noise_from_dict
@@ -86,7 +85,7 @@ def test_variances_are_those_of_the_dense_posterior() -> None:
     asked = sum(float(weights[:, place] @ dense[place] @ weights[:, place]) for place in range(N_PLACES))
     assert noise.variance(weights) == pytest.approx(asked, rel=1e-9)
     groups = np.repeat(np.arange(4), [7, 5, 7, 3])
-    image = noise.coarsen(groups, np.zeros(N_PLACES, np.int64), (4, 1))
+    image = noise.coarsen(Grouping.of_columns(groups, np.zeros(N_PLACES, np.int64), (4, 1)))
     whole = sum(dense)
     sums = [whole[np.ix_(groups == group, groups == group)].sum() for group in range(4)]
     np.testing.assert_allclose(image.standard_errors()[:, 0], np.sqrt(sums), rtol=1e-9)
@@ -126,7 +125,7 @@ def test_no_question_is_known_worse_than_by_the_tree_or_by_the_model() -> None:
 def test_a_question_about_cells_is_answered_as_their_image_is() -> None:
     noise = noise_of(inflation=1.3, share_skews=np.array([0.5, 0.1]), offsets=np.full((N_TIMES, N_PLACES), 0.25))
     groups = np.repeat(np.arange(3), [8, 8, 6])
-    image = LinearMap(noise, groups, np.zeros(N_PLACES, np.int64), (3, 1))
+    image = LinearMap(noise, Grouping.of_columns(groups, np.zeros(N_PLACES, np.int64), (3, 1)))
     values = np.full((3, 1), 60.0)
     lower, upper = image.intervals(values, 0.9)
     for group in range(3):
@@ -181,5 +180,5 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_sums_of_times_may_be_known_far_better_than_their_parts() -> None:
     noise = noise_of()
     errors = noise.standard_errors()
-    whole = noise.sum_errors(Grouping(np.zeros(N_TIMES, np.int64), np.arange(N_PLACES), (1, N_PLACES)))
+    whole = noise.sum_errors(Grouping.of_columns(np.zeros(N_TIMES, np.int64), np.arange(N_PLACES), (1, N_PLACES)))
     assert (whole[0] < np.sqrt(sum_groups(errors**2, np.zeros(N_TIMES, np.int64), n_groups=1)[0])).all()

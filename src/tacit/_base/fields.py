@@ -67,6 +67,15 @@ def shape_of(content: Mapping[str, Any], name: str = "shape") -> tuple[int, int]
     return first, second
 
 
+def sizes_of(content: Mapping[str, Any], name: str = "shape") -> tuple[int, int, int]:
+    """Return a field that is the sizes of a domain: bins and places, and kinds where there are any."""
+    value = content[name]
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        raise damaged(name, "two or three whole numbers")
+    first, second, third = (whole({name: part}, name, least=1) for part in (*value, 1)[:3])
+    return first, second, third
+
+
 def whole_numbers(
     content: Mapping[str, Any], name: str, *, shape: tuple[int, ...] | None = None, least: int = 0
 ) -> NDArray[np.int64]:

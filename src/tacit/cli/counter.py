@@ -334,7 +334,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     console.say_estimate(found.value, found.standard_error, when and f" {when}")
     console.say(
         f"{percent(level)} interval: {whole(found.lower)} to {whole(found.upper)} "
-        f"({console.counted(len(box.time), 'period')}, {console.counted(len(box.places), 'place')})"
+        f"({console.counted(len(box.time), 'period')}, {console.counted(len(box.columns), 'place')})"
     )
 
 

@@ -36,7 +36,7 @@ def query(
     """
     asked = Release.read(release)
     found = asked.answer(first=first, last=last, places=place or None, level=level, refined=refined)
-    n_periods, n_places = len(found.box.time), len(found.box.places)
+    n_periods, n_places = len(found.box.time), len(found.box.columns)
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
     lacking = asked.rules.days_missing(asked.domain.time)[found.box.time]

@@ -16,6 +16,7 @@ from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
+from tacit.domain import Layout
 from tacit.errors import FormatError, PlanMismatch, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -127,15 +128,13 @@ def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
         fine = plan.bounded_domain(max(1, histogram.n_bins))
         time, place = estimate.domain.time.step, estimate.domain.place.level
         is_public = {"time": "time" not in plan.private, "place": "place" not in plan.private}
-        domain, times, places = fine.coarsen(
+        domain, grouping = fine.coarsen(
             time=time if is_public["time"] else None, place=place if is_public["place"] else None
         )
-        if plan.private == ("time", "place"):
-            groups, n_bins = np.zeros(max(1, histogram.n_bins), np.int64), 1
-        elif plan.private == ("time",):
-            groups, n_bins = places, domain.shape[1]
-        else:
-            groups, n_bins = times, domain.shape[0]
+        layout = Layout(plan.private, fine.sizes)
+        groups, n_bins = layout.groups(grouping)[0], layout.coarsened(grouping).n_public
+        if n_bins == 1:  # where nothing is public there is one bin, whatever number of rows the histogram has
+            groups = np.zeros(max(1, histogram.n_bins), np.int64)
         coarse = histogram.coarsen(groups, n_bins)
         totals = plan.totals_by_domain(coarse.reports, domain)
         blank = Estimate(domain, np.zeros(domain.shape), estimate.noise, totals, estimate.steps, estimate.provenance)

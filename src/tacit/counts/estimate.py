@@ -13,7 +13,7 @@ from tacit._base.rounding import percent, whole
 from tacit.counts.noise import Noise, TreeNoise
 from tacit.counts.noise.node_distributions import NodeDistribution
 from tacit.counts.provenance import Provenance
-from tacit.domain import Box, Domain, sum_groups
+from tacit.domain import Box, Domain, Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 
@@ -22,8 +22,8 @@ from tacit.errors import SettingError
 class Estimate:
     """Values over time x place plus a noise model. Which mechanism made it can no longer be told.
 
-    ``totals`` is the public number of reports where there is one (it broadcasts against the values), ``steps`` names
-    every post-processing step taken, in order.
+    ``totals`` is the public number of reports where there is one (it broadcasts against the domain's grid), ``steps``
+    names every post-processing step taken, in order.
     """
 
     domain: Domain
@@ -39,11 +39,12 @@ class Estimate:
                 f"values must have the domain's shape {self.domain.shape}; got shape={self.values.shape}."
             )
         if self.totals is not None:
-            fits = self.totals.ndim == 2 and all(
-                n in (1, most) for n, most in zip(self.totals.shape, self.values.shape, strict=True)
+            grid = self.domain.grid
+            fits = self.totals.ndim == len(grid) and all(
+                n in (1, most) for n, most in zip(self.totals.shape, grid, strict=True)
             )
             if not fits:
-                raise SettingError(f"totals must broadcast against the values; got shape={self.totals.shape}.")
+                raise SettingError(f"totals must broadcast against the domain's grid; got shape={self.totals.shape}.")
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -53,34 +54,19 @@ class Estimate:
 
     def coarsen(self, *, time: str | None = None, place: str | None = None) -> Estimate:
         """Add cells up: days to months to years, towns to regions to departments. Exact, noise included."""
-        domain, time_groups, place_groups = self.domain.coarsen(time=time, place=place)
-        totals = self.totals
-        if totals is not None and totals.shape[0] > 1:
-            totals = sum_groups(totals, time_groups, n_groups=domain.shape[0], axis=0)
-        if totals is not None and totals.shape[1] > 1:
-            totals = sum_groups(totals, place_groups, n_groups=domain.shape[1], axis=1)
-        values = sum_groups(self.values, time_groups, n_groups=domain.shape[0], axis=0)
-        return replace(
-            self,
-            domain=domain,
-            values=sum_groups(values, place_groups, n_groups=domain.shape[1], axis=1),
-            noise=self.noise.coarsen(time_groups, place_groups, domain.shape),
-            totals=totals,
-        )
+        domain, grouping = self.domain.coarsen(time=time, place=place)
+        totals = None if self.totals is None else _coarser_totals(self.totals, grouping, len(domain.grid))
+        values, noise = grouping.sums(self.values), self.noise.coarsen(grouping)
+        return replace(self, domain=domain, values=values, noise=noise, totals=totals)
 
     def known_total(self, box: Box) -> int | None:
         """The public number of reports in a box that spans whatever is private, if there is one."""
         if self.totals is None:
             return None
-        box.check_within(self.domain)
-        asked = (range(self.domain.shape[0])[box.time.start : box.time.stop], box.places)
-        chosen: list[list[int]] = []
-        for axis in (0, 1):
-            is_private = self.totals.shape[axis] == 1
-            if is_private and len(asked[axis]) < self.domain.shape[axis]:
-                return None
-            chosen.append([0] if is_private else list(asked[axis]))
-        return int(self.totals[np.ix_(*chosen)].sum())
+        is_asked = box.weights(self.domain).reshape(self.domain.grid) > 0
+        private = tuple(axis for axis, size in enumerate(self.totals.shape) if size == 1)
+        some, all_of_it = is_asked.any(axis=private, keepdims=True), is_asked.all(axis=private, keepdims=True)
+        return int(self.totals[some].sum()) if np.array_equal(some, all_of_it) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +124,11 @@ def fuse(
         steps=() if noise.is_flat else (LEAST_SQUARES,),
         provenance=provenance,
     )
+
+
+def _coarser_totals(totals: NDArray[np.int64], grouping: Grouping, n_axes: int) -> NDArray[np.int64]:
+    """Public numbers of reports of sums of cells; what is private, and stays so, is left as it is."""
+    for axis, groups in enumerate((grouping.time, grouping.place, grouping.kind)[: totals.ndim]):
+        if totals.shape[axis] > 1:
+            totals = sum_groups(totals, groups, n_groups=grouping.sizes[axis], axis=axis)
+    return totals.reshape(totals.shape[:n_axes])

@@ -95,7 +95,7 @@ def measured(estimate: Estimate) -> Observations:
             "and errors of their periods are correlated. Use project, or raw."
         )
     noise, reports = estimate.noise, estimate.noise.of_reports()
-    if is_shared and reports is not None and reports.private == ("place",):
+    if is_shared and reports is not None and reports.layout.private == ("place",):
         assert totals is not None
         p, q = float(reports.distribution.p), float(reports.distribution.q)
         unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2

@@ -73,7 +73,7 @@ def answer_ranges(
             f"ranges must satisfy 0 <= first < stop <= {n_times}, in two lists of one length. "
             "Reversed and empty ranges have no answer."
         )
-    column = place if isinstance(place, int) else estimate.domain.box(places=place).places[0]
+    column = place if isinstance(place, int) else estimate.domain.box(places=place).columns[0]
     if not 0 <= column < n_places:
         raise SettingError(f"place must be a number below {n_places}, or a name; got place={place}.")
     is_simulation = estimate.provenance.is_simulation

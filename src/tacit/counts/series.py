@@ -19,7 +19,7 @@ from tacit._base.limits import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.observations import Observations, measured
-from tacit.domain import Domain
+from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 
 
@@ -43,12 +43,11 @@ class Series:
     def of(cls, estimate: Estimate, *, missing: NDArray[np.bool_] | None = None, origin: str = "") -> Series:
         """The series of an unbiased estimate; ``missing`` marks bins without data."""
         known = measured(estimate)
-        n_times, n_places = estimate.domain.shape
-        variances = np.zeros(n_times)
+        variances = np.zeros(estimate.domain.shape[0])
         if not known.is_shared:
-            groups = np.arange(n_times), np.zeros(n_places, np.int64)
-            variances = np.square(estimate.noise.coarsen(*groups, (n_times, 1)).standard_errors()[:, 0])
-        is_missing = np.zeros(n_times, bool) if missing is None else np.asarray(missing, bool)
+            _, in_all = estimate.domain.coarsen(place=ALL)
+            variances = np.square(estimate.noise.coarsen(in_all).standard_errors()[:, 0])
+        is_missing = np.zeros(len(variances), bool) if missing is None else np.asarray(missing, bool)
         return cls(estimate.domain, known, variances, is_missing, estimate.provenance.is_simulation, origin)
 
     @classmethod

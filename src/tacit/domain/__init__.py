@@ -1,20 +1,23 @@
 """What is counted where: bins of time, places, and their product.
 
 :class:`TimeAxis` cuts time into bins of the local calendar, :class:`PlaceAxis` is an ordered list of places whose
-names it matches as people write them, a :class:`Gazetteer` is the public table behind it. A :class:`Domain` is the
-product of both, a :class:`Box` a part of it to ask about.
+names it matches as people write them, :class:`KindAxis` one of kinds of events, a :class:`Gazetteer` the public table
+behind either. A :class:`Domain` is their product, a :class:`Box` a part of it to ask about.
 """
 
 from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.hierarchy import Hierarchy
+from tacit.domain.layout import AXES, Grouping, Layout, sum_groups
 from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN
 from tacit.domain.names import fold_name
-from tacit.domain.place import PlaceAxis
-from tacit.domain.product import Box, Domain, sum_groups
+from tacit.domain.place import ALL, KindAxis, PlaceAxis
+from tacit.domain.product import Box, Domain
 from tacit.domain.time import STEPS, TimeAxis
 
 __all__ = [
+    "ALL",
     "AMBIGUOUS",
+    "AXES",
     "MISSING",
     "OUTSIDE",
     "STEPS",
@@ -22,7 +25,10 @@ __all__ = [
     "Box",
     "Domain",
     "Gazetteer",
+    "Grouping",
     "Hierarchy",
+    "KindAxis",
+    "Layout",
     "PlaceAxis",
     "TimeAxis",
     "fold_name",

@@ -1,4 +1,4 @@
-"""Places as an ordered list of cells, and the matching of names to them."""
+"""Places and kinds of events as ordered lists of cells, and the matching of names to them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,29 @@ from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, matcher_
 from tacit.domain.names import fold_name
 from tacit.errors import Remedy, SettingError
 
-__all__ = ["AMBIGUOUS", "ELSEWHERE", "MISSING", "OUTSIDE", "UNKNOWN", "PlaceAxis", "TableReference", "fold_name"]
+__all__ = [
+    "ALL",
+    "AMBIGUOUS",
+    "ELSEWHERE",
+    "MISSING",
+    "OTHER",
+    "OUTSIDE",
+    "UNKNOWN",
+    "KindAxis",
+    "NamedAxis",
+    "PlaceAxis",
+    "TableReference",
+    "fold_name",
+]
+
+ALL: Final = "all"
+"""The level above all others, and the name of its one cell."""
 
 ELSEWHERE: Final = "elsewhere"
-"""The name of the cell for events that lie in no other, where an axis has one."""
+"""The name of the cell for events that lie in no other place, where an axis has one."""
+
+OTHER: Final = "other"
+"""The name of the cell for events of no other kind, where an axis has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +97,16 @@ class TableReference:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class PlaceAxis:
-    """Ordered cells of one level. With a gazetteer, the towns of a region are counted in that region.
+class NamedAxis:
+    """Ordered cells of one level, each with a name. With a table, the names of finer levels are counted in them.
 
-    ``has_elsewhere`` says that one of the cells, called :data:`ELSEWHERE`, is for all events without a place among the
-    others; it is a cell like any other, and every event on the time axis then lies in some cell.
-
-    >>> axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
-    >>> axis.n_cells, axis.cells[0]
-    (17, 'CA du Grand Besançon')
-    >>> axis.match(["BESANCON", "St Vit", "Nods", "Bonnal", "Paris", " "])
-    array([ 0,  0,  6, -2, -1, -3], dtype=int32)
+    ``has_elsewhere`` says that one of the cells, called :attr:`rest`, is for all events that lie in none of the others;
+    it is a cell like any other, and every event on the time axis then lies in some cell. ``word`` is what a cell is.
     """
+
+    word: ClassVar[str]
+    rest: ClassVar[str]
+    usual_level: ClassVar[str]
 
     level: str
     cells: tuple[str, ...]
@@ -109,17 +126,17 @@ class PlaceAxis:
         if not isinstance(level, str) or not level.strip():
             raise SettingError(f"level must be a word such as region; got level={level!r}. Name the level.")
         object.__setattr__(self, "level", level)
-        object.__setattr__(self, "cells", _checked(cells))
+        object.__setattr__(self, "cells", _checked(cells, self.word))
         object.__setattr__(self, "gazetteer", gazetteer)
         object.__setattr__(self, "table", table if gazetteer is None else TableReference.to(gazetteer))
         object.__setattr__(self, "has_elsewhere", has_elsewhere)
-        if not isinstance(has_elsewhere, bool) or (has_elsewhere and ELSEWHERE not in self.cells):
+        if not isinstance(has_elsewhere, bool) or (has_elsewhere and self.rest not in self.cells):
             raise SettingError(
-                f"has_elsewhere must be true or false, and one cell be called {ELSEWHERE} where it is true; got "
-                f"has_elsewhere={has_elsewhere}. Use PlaceAxis.with_elsewhere()."
+                f"has_elsewhere must be true or false, and one cell be called {self.rest} where it is true; got "
+                f"has_elsewhere={has_elsewhere}. Use {type(self).__name__}.with_elsewhere()."
             )
         if gazetteer is not None:
-            known = {*gazetteer.names(level), *([ELSEWHERE] if has_elsewhere else [])}
+            known = {*gazetteer.names(level), *([self.rest] if has_elsewhere else [])}
             strange = [cell for cell in self.cells if cell not in known]
             if strange:
                 raise SettingError(
@@ -128,16 +145,17 @@ class PlaceAxis:
                 )
 
     @classmethod
-    def from_gazetteer(cls, gazetteer: Gazetteer, level: str = "region") -> PlaceAxis:
-        """Take all places of a level, in the order of the table."""
+    def from_gazetteer(cls, gazetteer: Gazetteer, level: str = "") -> Self:
+        """Take all names of a level, regions or kinds if left out, in the order of the table."""
+        level = level or cls.usual_level
         return cls(level, gazetteer.names(level), gazetteer)
 
     @classmethod
-    def of(cls, cells: Iterable[str], level: str = "place") -> PlaceAxis:
+    def of(cls, cells: Iterable[str], level: str = "") -> Self:
         """Take a plain list of names, without a table."""
-        return cls(level, cells)
+        return cls(level or cls.word, cells)
 
-    def with_elsewhere(self) -> PlaceAxis:
+    def with_elsewhere(self) -> Self:
         """Return the same axis with one more cell, for events that lie in no other.
 
         >>> axis = PlaceAxis.of(["North", "South"]).with_elsewhere()
@@ -146,13 +164,14 @@ class PlaceAxis:
         """
         if self.has_elsewhere:
             return self
-        return PlaceAxis(self.level, (*self.cells, ELSEWHERE), self.gazetteer, self.table, has_elsewhere=True)
+        cells = (*self.cells, self.rest)
+        return type(self)(self.level, cells, self.gazetteer, self.table, has_elsewhere=True)
 
-    def keep(self, numbers: Iterable[int]) -> PlaceAxis:
+    def keep(self, numbers: Iterable[int]) -> Self:
         """Return an axis of these cells alone, in this order."""
         cells = [self.cells[number] for number in numbers]
-        has_elsewhere = self.has_elsewhere and ELSEWHERE in cells
-        return PlaceAxis(self.level, cells, self.gazetteer, self.table, has_elsewhere=has_elsewhere)
+        has_elsewhere = self.has_elsewhere and self.rest in cells
+        return type(self)(self.level, cells, self.gazetteer, self.table, has_elsewhere=has_elsewhere)
 
     @property
     def elsewhere(self) -> int | None:
@@ -160,7 +179,7 @@ class PlaceAxis:
 
         A device whose name has no match reports this cell.
         """
-        return self.cells.index(ELSEWHERE) if self.has_elsewhere else None
+        return self.cells.index(self.rest) if self.has_elsewhere else None
 
     @property
     def n_cells(self) -> int:
@@ -215,8 +234,10 @@ class PlaceAxis:
             return tuple(sorted(numbers[cell] for cell in cells))
         raise self._not_a_cell(name, meant)
 
-    def coarsen(self, level: str) -> tuple[PlaceAxis, NDArray[np.int64]]:
+    def coarsen(self, level: str) -> tuple[Self, NDArray[np.int64]]:
         """Return the axis of a coarser level and, for every cell of this one, its cell there.
+
+        The level "all" is above all others and has one cell.
 
         >>> departments, groups = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")).coarsen("department")
         >>> departments.cells, int(groups.sum())
@@ -224,13 +245,15 @@ class PlaceAxis:
         """
         if level == self.level:
             return self, np.arange(self.n_cells, dtype=np.int64)
+        if level == ALL:
+            return type(self).of([ALL], ALL), np.zeros(self.n_cells, np.int64)
         if self.elsewhere is not None:
             named = [number for number in range(self.n_cells) if number != self.elsewhere]
             coarser, of_named = self.keep(named).coarsen(level)
             groups = np.full(self.n_cells, coarser.n_cells, np.int64)
             groups[named] = of_named
             return coarser.with_elsewhere(), groups
-        gazetteer = self._table_at_hand("coarsen places")
+        gazetteer = self._table_at_hand(f"coarsen {self.word}s")
         if gazetteer.depth(level) < gazetteer.depth(self.level):
             raise SettingError(
                 f"level must be coarser than {self.level}; got level={level!r}. Start from an axis of {level} cells."
@@ -260,7 +283,7 @@ class PlaceAxis:
                     f"not a cell of this axis. Take all of gazetteer.names({self.level!r})."
                 )
         cells = tuple(name for name in gazetteer.names(level) if name in set(names))
-        return PlaceAxis(level, cells, gazetteer), np.array([cells.index(name) for name in names], np.int64)
+        return type(self)(level, cells, gazetteer), np.array([cells.index(name) for name in names], np.int64)
 
     def to_dict(self, *, with_gazetteer: bool = True, with_rows: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML: level, cells, how to know the table again, and its rows.
@@ -277,7 +300,7 @@ class PlaceAxis:
         return values
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> PlaceAxis:
+    def from_dict(cls, values: Mapping[str, Any], *, gazetteer: Gazetteer | str | Path | None = None) -> Self:
         """Rebuild an axis from the values of :meth:`to_dict`.
 
         The table is the one given (or the file, read by the columns of the one the axis was made with), else the one
@@ -288,7 +311,8 @@ class PlaceAxis:
         known = {"level", "cells", "gazetteer", "elsewhere"}
         if not isinstance(values, Mapping) or not {"level", "cells"} <= values.keys() <= known:
             raise SettingError(
-                "a place axis must have level and cells, and may have gazetteer and elsewhere. Correct these names."
+                f"a {cls.word} axis must have level and cells, and may have gazetteer and elsewhere. Correct these "
+                "names."
             )
         has_elsewhere = values.get("elsewhere", False)
         if "gazetteer" not in values:
@@ -324,7 +348,7 @@ class PlaceAxis:
         if self.table is None:
             raise SettingError(
                 f"gazetteer must be given to {purpose}; this axis is a plain list of names. "
-                "Build it with PlaceAxis.from_gazetteer(table)."
+                f"Build it with {type(self).__name__}.from_gazetteer(table)."
             )
         raise SettingError(
             f"gazetteer must be at hand to {purpose}; the file names the table {self.table.name} without carrying it.",
@@ -332,10 +356,10 @@ class PlaceAxis:
         )
 
     def _not_a_cell(self, name: str, meant: Mapping[int, set[str]] | None = None) -> SettingError:
-        rule = f"places must be cells of the place axis (level {self.level}); got {name!r}"
+        rule = f"{self.word}s must be cells of the {self.word} axis (level {self.level}); got {name!r}"
         if meant and len(meant) > 1 and self.gazetteer is not None:
             kinds = " and a ".join(self.gazetteer.levels[depth] for depth in sorted(meant))
-            return SettingError(f"{rule}, both a {kinds}. Name the cells, or leave places out for all of them.")
+            return SettingError(f"{rule}, both a {kinds}. Name the cells, or leave {self.word}s out for all of them.")
         if meant:
             around = set().union(*meant.values())
             inside = [cell for cell in self.cells if cell in around]
@@ -348,21 +372,52 @@ class PlaceAxis:
         return SettingError(f"{rule}. {hint}")
 
 
+class PlaceAxis(NamedAxis):
+    """Places of one level. With a gazetteer, the towns of a region are counted in that region.
+
+    >>> axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    >>> axis.n_cells, axis.cells[0]
+    (17, 'CA du Grand Besançon')
+    >>> axis.match(["BESANCON", "St Vit", "Nods", "Bonnal", "Paris", " "])
+    array([ 0,  0,  6, -2, -1, -3], dtype=int32)
+    """
+
+    __slots__ = ()
+    word = "place"
+    rest = ELSEWHERE
+    usual_level = "region"
+
+
+class KindAxis(NamedAxis):
+    """Kinds of events. With a table of kinds in groups, a group is counted by its kinds.
+
+    >>> table = Gazetteer.from_text("kind,group\\nfire,danger\\nflood,danger\\nfall,help\\n", levels=("kind", "group"))
+    >>> axis = KindAxis.from_gazetteer(table)
+    >>> axis.cells, axis.find("danger"), axis.coarsen("group")[0].cells
+    (('fire', 'flood', 'fall'), (0, 1), ('danger', 'help'))
+    """
+
+    __slots__ = ()
+    word = "kind"
+    rest = OTHER
+    usual_level = "kind"
+
+
 def _are_texts(values: object) -> bool:
     return isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
 
 
-def _checked(cells: Iterable[str]) -> tuple[str, ...]:
+def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:
     if isinstance(cells, str) or not isinstance(cells, Iterable):
         raise SettingError(f"cells must be a list of names; got cells={cells!r}. Put them in a list.")
     cells = tuple(cells)
     if not cells:
-        raise SettingError("cells must name at least one place; got none. Give the names of the places.")
+        raise SettingError(f"cells must name at least one {word}; got none. Give the names of the {word}s.")
     seen: dict[str, str] = {}
     for cell in cells:
         folded = fold_name(cell) if isinstance(cell, str) else ""
         if not folded:
-            raise SettingError(f"cells must be names; got {cell!r}. Give every place a name.")
+            raise SettingError(f"cells must be names; got {cell!r}. Give every {word} a name.")
         if folded in seen:
             raise SettingError(
                 f"cells must be different names, also without accents and hyphens; got {seen[folded]!r} and {cell!r}. "

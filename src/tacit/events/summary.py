@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import TimeAxis
-from tacit.domain.product import sum_groups
+from tacit.domain import TimeAxis, sum_groups
 from tacit.domain.zone import zone_info
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.counts import EventCounts

@@ -64,7 +64,8 @@ def refined_and_added_up(
     reports = estimate.noise.of_reports()
     if not chosen.needs_cells or reports is None:
         return chosen.refine(unbiased)
-    hides_time, hides_place = "time" in reports.private, "place" in reports.private
+    hidden = reports.layout.private
+    hides_time, hides_place = "time" in hidden, "place" in hidden
     public = estimate.coarsen(time=None if hides_time else time, place=None if hides_place else place)
     return chosen.refine(public).coarsen(time=time if hides_time else None, place=place if hides_place else None)
 

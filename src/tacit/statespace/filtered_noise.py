@@ -18,8 +18,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.fields import numbers, truth
 from tacit._base.packing import pack_array
-from tacit.counts.noise.model import Grouping
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 
 _KEYS = {
@@ -84,7 +83,7 @@ class FilteredNoise(PosteriorNoise):
         return _moments(np.square(np.sqrt(variances).sum()), of_counts.sum(), third.sum())
 
     def group_moments(self, grouping: Grouping) -> Moments:
-        places, times, n_times = grouping.place_groups, grouping.time_groups, grouping.shape[0]
+        places, times, n_times = grouping.columns, grouping.time, grouping.shape[0]
         found = [
             self._of_times(np.broadcast_to(places == group, self.shape) * 1.0) for group in range(grouping.shape[1])
         ]

@@ -10,9 +10,8 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.fields import number
-from tacit.counts.noise.model import Grouping
 from tacit.counts.noise.tree import TreeNoise
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.smoothed_noise import SmoothedNoise
@@ -69,14 +68,14 @@ class FusedNoise(SmoothedNoise):
         return Moments(*(np.array(part, np.float64) for part in (of_shares, of_counts, third, fourth, chance, excess)))
 
     def group_moments(self, grouping: Grouping) -> Moments:
-        times, n_groups = grouping.time_groups, grouping.shape[0]
+        times, n_groups = grouping.time, grouping.shape[0]
         asked = np.ones((1, *self.shape))
         whole = self.model.covariances(asked, times, n_groups)[:, :, 0, 0].T
         of_counts, slopes = self.model.given_rates().covariances_given_terms(asked, times, n_groups)
         known = [whole, of_counts[:, :, 0, 0].T, slopes[:, :, 0, 0].T]
         of_tree = [part[:, None] for part in self._tree.group_moments(times, n_groups)]
         parts = self._parts(asked[0], times, n_groups, known, of_tree)
-        return Moments(*(sum_groups(part, grouping.place_groups, n_groups=grouping.shape[1], axis=1) for part in parts))
+        return Moments(*(sum_groups(part, grouping.columns, n_groups=grouping.shape[1], axis=1) for part in parts))
 
     def _parts(
         self,

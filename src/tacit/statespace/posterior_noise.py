@@ -9,12 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
 from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.noise.model import Noise
 from tacit.counts.noise.quantiles import limits_of, within
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, sum_groups
 from tacit.errors import SettingError
 from tacit.statespace.settings import SETTINGS
 
@@ -78,7 +78,7 @@ class PosteriorNoise(Noise):
     @cached_property
     def cell_moments(self) -> Moments:
         n_times, n_places = self.shape
-        return self.group_moments(Grouping(np.arange(n_times), np.arange(n_places), self.shape))
+        return self.group_moments(Grouping.of_columns(np.arange(n_times), np.arange(n_places), self.shape))
 
     def variance(self, weights: FloatArray) -> float:
         return float(self._asked_moments(weights).variances)
@@ -106,8 +106,8 @@ class PosteriorNoise(Noise):
         check_share(level=level)
         return self.cell_moments.limits(values if self.offsets is None else values - self.offsets, level)
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearMap(self, time_groups, place_groups, shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        return LinearMap(self, grouping)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self.group_moments(grouping).variances)
@@ -115,13 +115,13 @@ class PosteriorNoise(Noise):
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         largest: FloatArray | float = np.inf
         if self.totals is not None:
-            largest = sum_groups(self.totals, grouping.time_groups, n_groups=grouping.shape[0])[:, None]
+            largest = sum_groups(self.totals, grouping.time, n_groups=grouping.shape[0])[:, None]
         return within(*self.sum_limits(values, grouping, level), largest)
 
     def sum_limits(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Return limits for sums of cells, not yet cut to what counts can be."""
         check_share(level=level)
-        centre = values if self.offsets is None else values - grouped_sums(self.offsets, grouping)
+        centre = values if self.offsets is None else values - grouping.sums(self.offsets)
         return self.group_moments(grouping).limits(centre, level)
 
     def _asked_moments(self, weights: FloatArray) -> Moments:
@@ -129,10 +129,3 @@ class PosteriorNoise(Noise):
         if asked.shape != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
         return self.moments(asked)
-
-
-def grouped_sums(cells: FloatArray, grouping: Grouping) -> FloatArray:
-    """Return sums of cells over the groups of a grouping."""
-    by_time = sum_groups(cells, grouping.time_groups, n_groups=grouping.shape[0])
-    sums: FloatArray = sum_groups(by_time, grouping.place_groups, n_groups=grouping.shape[1], axis=1)
-    return sums

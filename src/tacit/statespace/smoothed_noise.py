@@ -30,9 +30,9 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.fields import number
-from tacit.counts.noise.model import Grouping, evened
-from tacit.domain import sum_groups
-from tacit.statespace.posterior_noise import Moments, PosteriorNoise, grouped_sums
+from tacit.counts.noise.model import evened
+from tacit.domain import Grouping, sum_groups
+from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.state_space import StateSpace, packed, unpacked
 
@@ -162,7 +162,7 @@ class SmoothedNoise(PosteriorNoise):
         return [*squares, model.count_variance, *self.cumulants]
 
     def group_moments(self, grouping: Grouping) -> Moments:
-        model, times, n_times = self.model, grouping.time_groups, grouping.shape[0]
+        model, times, n_times = self.model, grouping.time, grouping.shape[0]
         if len(np.unique(times)) == len(times):
             parts = [sum_groups(part, times, n_groups=n_times) for part in self._cell_parts]
         else:
@@ -175,7 +175,7 @@ class SmoothedNoise(PosteriorNoise):
 
     def _of_groups(self, parts: Sequence[FloatArray], grouping: Grouping) -> Moments:
         """Moments of sums of places, from those of each: all places share what is missing of a total."""
-        places, n_places = grouping.place_groups, grouping.shape[1]
+        places, n_places = grouping.columns, grouping.shape[1]
         k = sum_groups(self._k, places, n_groups=n_places)
         m = sum_groups(self._m, places, n_groups=n_places)
         factors = (
@@ -194,17 +194,17 @@ class SmoothedNoise(PosteriorNoise):
         third = signed[4] + SETTINGS.poisson_third * of_shares
         if self.share_skews is not None:
             third = third + self._skews(self.share_skews, grouping)
-        chance = (grouped_sums(part, grouping) for part in self._chance)
+        chance = (grouping.sums(part) for part in self._chance)
         return Moments(of_shares, np.maximum(signed[3], 0.0), third, signed[5], *chance)
 
     def _skews(self, skews: FloatArray, grouping: Grouping) -> FloatArray:
         """The third cumulants by way of shares; what comes from other places by way of the total is left out."""
-        times, n_times = grouping.time_groups, grouping.shape[0]
+        times, n_times = grouping.time, grouping.shape[0]
         exposures = self.model.exposures[:, None]
         whole = sum_groups(exposures, times, n_groups=n_times)
         damped = sum_groups(exposures * self.model.gains, times, n_groups=n_times)
         own = whole * (1 - self._k) - damped * (1 - self._m)
-        thirds: FloatArray = sum_groups(own**3 * skews, grouping.place_groups, n_groups=grouping.shape[1], axis=1)
+        thirds: FloatArray = sum_groups(own**3 * skews, grouping.columns, n_groups=grouping.shape[1], axis=1)
         return thirds
 
 

@@ -10,7 +10,8 @@ import pytest
 from statistical import assert_share
 from stream_matrices import factors
 from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
-from tacit.counts.noise import FactorizationNoise, Grouping, errors_of_questions, intervals_of_questions
+from tacit.counts.noise import FactorizationNoise, errors_of_questions, intervals_of_questions
+from tacit.domain import Grouping
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual.engines import engine_of
 from tacit.mechanisms.continual.node_noise import NodeDraws
@@ -45,13 +46,13 @@ def test_any_question_has_the_variance_of_its_places_together(noise_model):
 @pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
 def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(noise_model):
     noise = FactorizationNoise(noise_model, (N_BINS, 3))
-    fine = Grouping(np.arange(N_BINS), np.arange(3), (N_BINS, 3))
+    fine = Grouping.of_columns(np.arange(N_BINS), np.arange(3), (N_BINS, 3))
     assert np.allclose(noise.standard_errors(), errors_of_questions(noise, fine))
-    weeks = Grouping(np.arange(N_BINS) // 7, np.array([0, 1, 0]), (9, 2))
-    scattered = Grouping(np.arange(N_BINS) % 3, np.array([0, 1, 0]), (3, 2))
+    weeks = Grouping.of_columns(np.arange(N_BINS) // 7, np.array([0, 1, 0]), (9, 2))
+    scattered = Grouping.of_columns(np.arange(N_BINS) % 3, np.array([0, 1, 0]), (3, 2))
     for grouping in (weeks, scattered):
         assert np.allclose(noise.sum_errors(grouping), errors_of_questions(noise, grouping))
-        coarse = noise.coarsen(grouping.time_groups, grouping.place_groups, grouping.shape)
+        coarse = noise.coarsen(grouping)
         assert np.allclose(coarse.standard_errors(), noise.sum_errors(grouping))
     values = np.full(weeks.shape, 500.0)
     lower, upper = noise.sum_intervals(values, weeks, 0.9)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tacit.counts.noise import (
-    Grouping,
     LinearMap,
     NoStatedNoise,
     OracleNoise,
@@ -16,11 +15,12 @@ from tacit.counts.noise import (
     intervals_of_questions,
 )
 from tacit.counts.oracle_distributions import SubsetDistribution, UnaryDistribution
+from tacit.domain import Grouping, Layout
 from tacit.errors import FormatError
 from tacit.randomness.bernoulli import COIN
 from tacit.release.noise_kinds import noise_from_dict
 
-IMAGE = Grouping(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
+IMAGE = Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 
 
 @pytest.mark.parametrize("private", [("place",), ("time",)])
@@ -31,7 +31,10 @@ IMAGE = Grouping(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 def test_the_fast_way_equals_asking_one_question_after_the_other(distribution, private):
     n_public, n_cells = (4, 3) if private == ("place",) else (3, 4)
     base = OracleNoise(
-        distribution(n_cells), np.arange(5, 5 + n_public), (4, 3), private, np.full((n_public, n_cells), 5 / n_cells)
+        distribution(n_cells),
+        np.arange(5, 5 + n_public),
+        Layout(private, (4, 3, 1)),
+        np.full((n_public, n_cells), 5 / n_cells),
     )
     np.testing.assert_allclose(base.sum_errors(IMAGE), errors_of_questions(base, IMAGE))
     values = np.array([[1.0, 6], [9, 4]])
@@ -42,24 +45,28 @@ def test_the_fast_way_equals_asking_one_question_after_the_other(distribution, p
 
 
 def test_a_linear_image_of_a_linear_image_is_one_of_the_finest_cells():
-    base = OracleNoise(UnaryDistribution(3, COIN // 4 * 3, COIN // 4), np.array([5, 6, 7, 8]), (4, 3))
-    half = LinearMap(base, np.arange(4), np.array([0, 1, 1]), (4, 2))
-    nested = LinearMap(half, np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1))
-    flat = LinearMap(base, np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1))
+    base = OracleNoise(
+        UnaryDistribution(3, COIN // 4 * 3, COIN // 4), np.array([5, 6, 7, 8]), Layout(("place",), (4, 3, 1))
+    )
+    half = LinearMap(base, Grouping.of_columns(np.arange(4), np.array([0, 1, 1]), (4, 2)))
+    nested = LinearMap(half, Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1)))
+    flat = LinearMap(base, Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1)))
     np.testing.assert_allclose(nested.standard_errors(), flat.standard_errors())
     again = noise_from_dict(json.loads(json.dumps(nested.to_dict())))
     np.testing.assert_array_equal(again.intervals(np.ones((2, 1)), 0.9), flat.intervals(np.ones((2, 1)), 0.9))
 
 
 def test_a_linear_image_of_any_kind_is_read_back():
-    grouping = LinearMap(NoStatedNoise("clipping is biased"), np.array([0, 0]), np.array([0]), (1, 1))
+    grouping = LinearMap(
+        NoStatedNoise("clipping is biased"), Grouping.of_columns(np.array([0, 0]), np.array([0]), (1, 1))
+    )
     again = noise_from_dict(json.loads(json.dumps(grouping.to_dict())))
     assert isinstance(again, LinearMap)
     assert again.base == grouping.base
 
 
 def test_noise_nested_without_end_is_refused():
-    content = LinearMap(NoStatedNoise("x"), np.array([0]), np.array([0]), (1, 1)).to_dict()
+    content = LinearMap(NoStatedNoise("x"), Grouping.of_columns(np.array([0]), np.array([0]), (1, 1))).to_dict()
     deep = dict(content)
     deep["base"] = deep
     with pytest.raises(FormatError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from tacit.counts.oracle_distributions import ResponseDistribution, UnaryDistrib
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import Tally
+from tacit.domain import Grouping, Layout
 from tacit.errors import FormatError, NoInterval, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.subset import SubsetSelection
@@ -30,9 +31,13 @@ from tacit.release.noise_kinds import noise_from_dict
 QUARTER = COIN // 4
 
 
-def noise_of(reports, shape, private=("place",)):
-    n_cells = {("place",): shape[1], ("time",): shape[0], ("time", "place"): shape[0] * shape[1]}[private]
-    return OracleNoise(UnaryDistribution(n_cells, COIN - QUARTER, QUARTER), np.asarray(reports), shape, private)
+def layout_of(*sizes, private=("place",)):
+    return Layout(private, (*sizes, 1)[:3])
+
+
+def noise_of(reports, sizes, private=("place",)):
+    layout = layout_of(*sizes, private=private)
+    return OracleNoise(UnaryDistribution(layout.n_private, COIN - QUARTER, QUARTER), np.asarray(reports), layout)
 
 
 @given(arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
@@ -44,35 +49,43 @@ def test_the_variance_of_a_question_is_the_sum_over_its_cells(weights):
 
 
 def test_the_true_cells_bit_has_its_own_variance_where_the_coins_are_not_symmetric():
-    noise = OracleNoise(UnaryDistribution(2, COIN // 2, QUARTER), np.array([10]), (1, 2), counts=np.array([[4.0, 6.0]]))
+    noise = OracleNoise(
+        UnaryDistribution(2, COIN // 2, QUARTER), np.array([10]), layout_of(1, 2), counts=np.array([[4.0, 6.0]])
+    )
     p, q = 0.5, 0.25
     expected = [(10 * q * (1 - q) + n * (p * (1 - p) - q * (1 - q))) / (p - q) ** 2 for n in (4, 6)]
     np.testing.assert_allclose(noise.standard_errors()[0] ** 2, expected)
 
 
 @pytest.mark.parametrize(
-    ("reports", "private"), [([10, 3, 7, 5], ("place",)), ([9, 12, 4], ("time",)), ([25], ("time", "place"))]
+    ("private", "n_kinds"),
+    [(("place",), 1), (("time",), 1), (("time", "place"), 1)]
+    + [(private, 2) for n in (1, 2, 3) for private in combinations(("time", "place", "kind"), n)],
 )
 @pytest.mark.parametrize(
     "distribution",
     [lambda k: UnaryDistribution(k, COIN - QUARTER, QUARTER), lambda k: ResponseDistribution(k, COIN // 2)],
 )
-def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, distribution, seed):
-    """Public time, public place, or neither: coarse questions equal the same questions asked of the fine cells."""
-    plain = noise_of(reports, (4, 3), private)
-    made = distribution(plain.distribution.n_cells)
+def test_summing_cells_sums_their_noise_in_every_layout(private, n_kinds, distribution, seed):
+    """Whatever is private: coarse questions equal the same questions asked of the fine cells."""
+    rng, sizes = np.random.default_rng(seed), (4, 3, n_kinds)
+    layout = layout_of(*sizes, private=private)
+    made, reports = distribution(layout.n_private), rng.integers(3, 13, layout.n_public)
     counts = np.outer(reports, np.full(made.n_cells, 1 / made.n_cells)) if made.needs_counts else None
-    fine = OracleNoise(made, plain.reports, plain.shape, private, counts)
-    time_groups, place_groups = np.array([0, 0, 1, 1]), np.array([0, 1, 1])
-    rng = np.random.default_rng(seed)
-    for groups in ((time_groups, np.arange(3)), (np.arange(4), place_groups), (time_groups, place_groups)):
-        shape = (groups[0].max() + 1, groups[1].max() + 1)
-        coarse = fine.coarsen(*groups, shape)
+    fine = OracleNoise(made, reports, layout, counts)
+    time_groups, place_groups, one_kind = np.array([0, 0, 1, 1]), np.array([0, 1, 1]), np.zeros(n_kinds, np.int64)
+    for time, place, kind in (
+        (time_groups, np.arange(3), np.arange(n_kinds)),
+        (np.arange(4), place_groups, np.arange(n_kinds)),
+        (np.arange(4), np.arange(3), one_kind),
+        (time_groups, place_groups, one_kind),
+    ):
+        grouping = Grouping(time, place, (time.max() + 1, place.max() + 1, kind.max() + 1), kind)
+        shape, coarse = grouping.shape, fine.coarsen(grouping)
         weights = rng.normal(size=shape)
-        fine_weights = weights[groups[0]][:, groups[1]]
-        assert coarse.variance(weights) == pytest.approx(fine.variance(fine_weights))
+        assert coarse.variance(weights) == pytest.approx(fine.variance(grouping.fine(weights)))
         box = (rng.random(shape) < 0.5).astype(float)
-        fine_box = box[groups[0]][:, groups[1]]
+        fine_box = grouping.fine(box)
         assert coarse.interval(6.0, box, 0.9) == fine.interval(6.0, fine_box, 0.9)
         values = rng.normal(5, 3, shape)
         lower, upper = coarse.intervals(values, 0.9)
@@ -92,10 +105,10 @@ def test_summing_cells_sums_their_noise_in_every_orientation(reports, private, d
 
 def test_coarsening_twice_is_coarsening_once():
     fine = noise_of([10, 3, 7, 5], (4, 3))
-    half = fine.coarsen(np.arange(4), np.array([0, 1, 1]), (4, 2))
+    half = fine.coarsen(Grouping.of_columns(np.arange(4), np.array([0, 1, 1]), (4, 2)))
     assert isinstance(half, LinearMap)
-    twice = half.coarsen(np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1))
-    once = fine.coarsen(np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1))
+    twice = half.coarsen(Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([0, 0]), (2, 1)))
+    once = fine.coarsen(Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([0, 0, 0]), (2, 1)))
     weights = np.array([[1.0], [-2.0]])
     assert twice.variance(weights) == pytest.approx(once.variance(weights))
 
@@ -164,10 +177,18 @@ def test_every_division_into_public_and_private_estimates_without_bias(private, 
     [
         noise_of([10, 3], (2, 3)),
         OracleNoise(
-            UnaryDistribution(2, COIN // 2, QUARTER), np.array([10, 20, 4]), (2, 3), ("time",), np.ones((3, 2))
+            UnaryDistribution(2, COIN // 2, QUARTER),
+            np.array([10, 20, 4]),
+            layout_of(2, 3, private=("time",)),
+            np.ones((3, 2)),
         ),
-        OracleNoise(ResponseDistribution(3, COIN // 3), np.array([10, 20]), (2, 3), counts=np.ones((2, 3))),
-        LinearMap(noise_of([10, 3], (2, 3)), np.array([0, 0]), np.array([0, 0, 1]), (1, 2)),
+        OracleNoise(ResponseDistribution(3, COIN // 3), np.array([10, 20]), layout_of(2, 3), counts=np.ones((2, 3))),
+        LinearMap(noise_of([10, 3], (2, 3)), Grouping.of_columns(np.array([0, 0]), np.array([0, 0, 1]), (1, 2))),
+        noise_of([10, 3, 4, 5], (2, 3, 2)),
+        LinearMap(
+            noise_of([10, 3, 4, 5], (2, 3, 2)),
+            Grouping(np.array([0, 0]), np.array([0, 0, 1]), (1, 2, 2), np.array([1, 0])),
+        ),
         NoStatedNoise("clipping is biased"),
     ],
 )
@@ -247,7 +268,7 @@ def test_sums_without_a_coin_distribution_are_covered_on_days_of_one_and_two_rep
         if any(row[report] for row in channel):
             bits = np.frombuffer(report.to_bytes(n_bytes, "little"), np.uint8)[None, :]
             supports[report] = made.statistics(bits, np.array([1]))[0]
-    noise = OracleNoise(distribution, np.array([len(truth)]), (1, 5), counts=np.full((1, 5), len(truth) / 5))
+    noise = OracleNoise(distribution, np.array([len(truth)]), layout_of(1, 5), counts=np.full((1, 5), len(truth) / 5))
     inside, covered = sum(cell < 3 for cell in truth), 0.0
     for reports in product(supports, repeat=len(truth)):
         chance = math.prod(float(channel[cell][report]) for cell, report in zip(truth, reports, strict=True))
@@ -268,7 +289,7 @@ def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_su
     """All numbers of true places in the box, all sums of supports with their exact probabilities."""
     distribution = SubsetSelection.of_size(size, epsilon=1.0, n_cells=n_cells).distribution
     noise = OracleNoise(
-        distribution, np.array([n_reports]), (1, n_cells), counts=np.full((1, n_cells), n_reports / n_cells)
+        distribution, np.array([n_reports]), layout_of(1, n_cells), counts=np.full((1, n_cells), n_reports / n_cells)
     )
     weights = (np.arange(n_cells) < n_summed)[None, :].astype(float)
     distributions = distribution.sum_distributions(n_summed)
@@ -314,7 +335,7 @@ def test_sums_of_several_days_and_places_named_in_subsets_are_covered(seed):
 
 def test_days_asked_about_in_full_are_known_beside_those_asked_about_in_part():
     distribution = SubsetSelection.of_size(2, epsilon=1.0, n_cells=5).distribution
-    noise = OracleNoise(distribution, np.array([40, 25, 9]), (3, 5), counts=np.full((3, 5), 5.0))
+    noise = OracleNoise(distribution, np.array([40, 25, 9]), layout_of(3, 5), counts=np.full((3, 5), 5.0))
     full, part = np.zeros((3, 5)), np.zeros((3, 5))
     full[0], part[1, :2] = 1, 1
     assert noise.interval(40.0, full, 0.9) == (40, 40)

@@ -15,7 +15,7 @@ from tacit.counts.noise.sampled_tree import FEW_REPORTS, MOST_LISTED
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import Tally
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, Grouping, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
@@ -148,7 +148,7 @@ def test_errors_of_leaves_months_and_places_are_those_of_their_questions():
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs)
-    both = noise.coarsen(np.arange(70), np.array([0, 0]), (70, 1))
+    both = noise.coarsen(Grouping.of_columns(np.arange(70), np.array([0, 0]), (70, 1)))
     assert isinstance(both, SampledTreeNoise)
     weights = (np.arange(70) < 20)[:, None].astype(float)
     assert both.variance(weights) == pytest.approx(noise.variance(np.repeat(weights, 2, axis=1)))

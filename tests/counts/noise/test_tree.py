@@ -15,7 +15,7 @@ from statistical import assert_share
 from tacit.counts.noise import LinearMap, TreeNoise
 from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.noise.variance_gamma import quantile_factors
-from tacit.domain import Hierarchy
+from tacit.domain import Grouping, Hierarchy
 from tacit.errors import FormatError, SettingError
 from tacit.release.noise_kinds import noise_from_dict
 
@@ -69,7 +69,7 @@ def test_sums_of_cells_at_once_equal_single_questions(noise, groups):
     other = np.array([0, 1, 0, 1])[: noise.shape[1 if noise.axis == "time" else 0]]
     time, place = (by_bin, other) if noise.axis == "time" else (other, by_bin)
     shape = (3, 2) if noise.axis == "time" else (2, 3)
-    grouping = noise.coarsen(time, place, shape)
+    grouping = noise.coarsen(Grouping.of_columns(time, place, shape))
     values = np.random.default_rng(4).normal(50, 30, shape)
     lower, upper = grouping.intervals(values, 0.8)
     for where in np.ndindex(shape):
@@ -115,7 +115,7 @@ def test_a_noise_read_back_answers_the_same(noise):
     weights = np.random.default_rng(6).normal(size=noise.shape)
     assert again.variance(weights) == noise.variance(weights)
     assert again.interval(3.0, weights, 0.9) == noise.interval(3.0, weights, 0.9)
-    grouping = noise.coarsen(np.zeros(noise.shape[0], int), np.zeros(noise.shape[1], int), (1, 1))
+    grouping = noise.coarsen(Grouping.of_columns(np.zeros(noise.shape[0], int), np.zeros(noise.shape[1], int), (1, 1)))
     assert isinstance(noise_from_dict(json.loads(json.dumps(grouping.to_dict()))), LinearMap)
 
 

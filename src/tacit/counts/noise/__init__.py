@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tacit.counts.noise.factorization import FactorizationNoise
 from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.model import FusedTrees, Grouping, Noise, NoStatedNoise, Orientation
+from tacit.counts.noise.model import FusedTrees, Noise, NoStatedNoise
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.noise.sampled_tree import SampledTreeNoise
 from tacit.counts.noise.tree import TreeNoise
@@ -18,12 +18,10 @@ from tacit.counts.noise.tree import TreeNoise
 __all__ = [
     "FactorizationNoise",
     "FusedTrees",
-    "Grouping",
     "LinearMap",
     "NoStatedNoise",
     "Noise",
     "OracleNoise",
-    "Orientation",
     "SampledTreeNoise",
     "TreeNoise",
     "errors_of_questions",

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import FloatArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
 from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.noise.model import Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
+from tacit.domain import Grouping
 from tacit.errors import SettingError
 
 _QUESTIONS_AT_ONCE: Final = 64  # of a million bins: 512 MiB
@@ -45,8 +46,8 @@ class FactorizationNoise(VarianceGammaNoise):
         check_share(level=level)
         return non_negative(values, self._widest_margins(*self._bin_moments(), level)[:, None])
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearMap(self, time_groups, place_groups, shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        return LinearMap(self, grouping)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         moments = self._sum_moments(grouping)
@@ -89,12 +90,12 @@ class FactorizationNoise(VarianceGammaNoise):
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray] | None:
         """The moments of sums of cells, if every group of bins is a range of its own."""
-        groups = grouping.time_groups
+        groups = grouping.time
         edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
         runs = groups[edges[:-1]]
         if np.unique(runs).size < runs.size:
             return None
-        n_places = np.bincount(grouping.place_groups, minlength=grouping.shape[1])
+        n_places = np.bincount(grouping.columns, minlength=grouping.shape[1])
         variances, cumulants = np.zeros(grouping.shape[0]), np.zeros(grouping.shape[0])
         variances[runs] = self.noise_model.range_variances(edges[:-1], edges[1:])
         cumulants[runs] = self.noise_model.range_cumulants(edges[:-1], edges[1:])

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import shape_of, whole_numbers
-from tacit._base.packing import pack_array
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.validation import check_share
-from tacit.counts.noise.model import Grouping, Noise
+from tacit.counts.noise.model import Noise
 from tacit.counts.oracle_distributions import SupportDistribution
+from tacit.domain import Grouping
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +22,11 @@ class LinearMap(Noise):
     """The noise of sums of another estimate's cells, whatever noise that has: fine time bins and places in groups."""
 
     base: Noise
-    time_groups: IntArray
-    place_groups: IntArray
-    shape: tuple[int, int]
+    grouping: Grouping
 
     @property
-    def grouping(self) -> Grouping:
-        return Grouping(self.time_groups, self.place_groups, self.shape)
+    def shape(self) -> tuple[int, int]:
+        return self.grouping.shape
 
     def variance(self, weights: FloatArray) -> float:
         return self.base.variance(self.grouping.fine(weights))
@@ -44,15 +41,14 @@ class LinearMap(Noise):
         check_share(level=level)
         return self.base.sum_intervals(values, self.grouping, level)
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        composed = self._composed(Grouping(time_groups, place_groups, shape))
-        return LinearMap(self.base, composed.time_groups, composed.place_groups, composed.shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        return LinearMap(self.base, self.grouping.then(grouping))
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
-        return self.base.sum_errors(self._composed(grouping))
+        return self.base.sum_errors(self.grouping.then(grouping))
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        return self.base.sum_intervals(values, self._composed(grouping), level)
+        return self.base.sum_intervals(values, self.grouping.then(grouping), level)
 
     @property
     def is_stated(self) -> bool:
@@ -74,33 +70,13 @@ class LinearMap(Noise):
         return None if base is None else replace(self, base=base)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "linear image",
-            "base": self.base.to_dict(),
-            "time_groups": pack_array(self.time_groups),
-            "place_groups": pack_array(self.place_groups),
-            "shape": list(self.shape),
-        }
+        return {"kind": "linear image", "base": self.base.to_dict(), **self.grouping.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> LinearMap:
         """Read it back; ``read`` reads the noise of the fine cells, whichever it is."""
-        base, shape = read(content["base"]), shape_of(content)
-        fine = getattr(base, "shape", None)
-        groups = [
-            whole_numbers(content, name, shape=None if fine is None else (fine[axis],))
-            for axis, name in enumerate(("time_groups", "place_groups"))
-        ]
-        for group, n_groups in zip(groups, shape, strict=True):
-            if group.ndim != 1 or group.max(initial=-1) >= n_groups:
-                raise ValueError("groups")
-        return cls(base, groups[0], groups[1], shape)
-
-    def _composed(self, grouping: Grouping) -> Grouping:
-        """The groups of our sums as groups of the fine cells."""
-        return Grouping(
-            grouping.time_groups[self.time_groups], grouping.place_groups[self.place_groups], grouping.shape
-        )
+        base = read(content["base"])
+        return cls(base, Grouping.from_dict(content, fine=getattr(base, "shape", None)))
 
 
 def errors_of_questions(base: Noise, grouping: Grouping) -> FloatArray:

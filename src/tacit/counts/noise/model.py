@@ -1,8 +1,8 @@
-"""What a noise model is, and how arrays over a domain become public bins and private cells."""
+"""What a noise model is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.fields import text
+from tacit.domain import Grouping
 from tacit.errors import NoInterval
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Noise(Protocol):
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for every cell."""
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+    def coarsen(self, grouping: Grouping) -> Noise:
         """The noise of sums of cells."""
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
@@ -120,7 +121,7 @@ class NoStatedNoise(Noise):
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         raise self._refusal()
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
+    def coarsen(self, grouping: Grouping) -> Noise:
         return self
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
@@ -152,66 +153,6 @@ class FusedTrees:
     leaves: Callable[[FloatArray], FloatArray]
     cells: Callable[[FloatArray], FloatArray]
     scales: FloatArray | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
-    """Which fine time bins and places are added into which coarse ones, and the shape of the coarse domain."""
-
-    time_groups: IntArray
-    place_groups: IntArray
-    shape: tuple[int, int]
-
-    def fine(self, weights: FloatArray) -> FloatArray:
-        """A question about sums as a question about the cells they add up."""
-        return np.asarray(weights)[self.time_groups][:, self.place_groups]
-
-    def questions(self) -> Iterator[tuple[tuple[int, int], FloatArray]]:
-        """Every sum: its place in the coarse domain, and its weights on the fine cells."""
-        for time in range(self.shape[0]):
-            for place in range(self.shape[1]):
-                weights = np.outer(self.time_groups == time, self.place_groups == place)
-                yield (time, place), weights.astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Orientation:
-    """Which axes of time x place are private: how an array over the domain becomes public bins x private cells."""
-
-    private: tuple[str, ...]
-    shape: tuple[int, int]
-
-    @classmethod
-    def of_file(cls, private: tuple[str, ...], shape: tuple[int, int]) -> Orientation:
-        """The same of values from a file; other words than a plan's are refused."""
-        if private not in (("place",), ("time",), ("time", "place")):
-            raise ValueError("private")
-        return cls(private, shape)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of public bins."""
-        if self.private == ("time", "place"):
-            return 1
-        return self.shape[1] if self.private == ("time",) else self.shape[0]
-
-    def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """An array over the domain as (public bins, private cells)."""
-        if self.private == ("time", "place"):
-            return cells.reshape(1, -1)
-        return cells.T if self.private == ("time",) else cells
-
-    def cells(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """(public bins, private cells) as an array over the domain."""
-        if self.private == ("time", "place"):
-            return rows.reshape(self.shape)
-        return rows.T if self.private == ("time",) else rows
-
-    def groups(self, time: IntArray, place: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
-        """Groups along time and place as groups of public bins and of private cells."""
-        if self.private == ("time", "place"):
-            return np.zeros(1, np.int64), (time[:, None] * shape[1] + place[None, :]).ravel()
-        return (place, time) if self.private == ("time",) else (time, place)
 
 
 def evened(counts: FloatArray, cells: BoolArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,15 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, shape_of, texts, whole_numbers
+from tacit._base.fields import numbers, sizes_of, texts, whole_numbers
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import count_limits, normal_quantile
 from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import Grouping, Noise, Orientation, evened
+from tacit.counts.noise.model import Noise, evened
 from tacit.counts.oracle_distributions import SupportDistribution, TwoCoins, distribution_from_dict
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, Layout, sum_groups
+from tacit.domain.layout import listed
 
 _FEW_REPORTS: Final = 256  # as LARGEST_LISTED in exact_intervals: below, the normal distribution is not trusted
 
@@ -39,13 +39,12 @@ class OracleNoise(Noise):
 
     distribution: SupportDistribution
     reports: IntArray
-    shape: tuple[int, int]
-    private: tuple[str, ...] = ("place",)
+    layout: Layout
     counts: FloatArray | None = None
 
     @property
-    def orientation(self) -> Orientation:
-        return Orientation(self.private, self.shape)
+    def shape(self) -> tuple[int, int]:
+        return self.layout.shape
 
     @cached_property
     def _gap(self) -> float:
@@ -60,7 +59,7 @@ class OracleNoise(Noise):
         return variances / self._gap**2
 
     def variance(self, weights: FloatArray) -> float:
-        questions, which = np.unique(self.orientation.rows(weights), axis=0, return_inverse=True)
+        questions, which = np.unique(self.layout.rows(weights), axis=0, return_inverse=True)
         which = which.ravel()
         n_reports = np.bincount(which, weights=self.reports, minlength=len(questions))
         total = 0.0
@@ -76,7 +75,7 @@ class OracleNoise(Noise):
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
-        rows = self.orientation.rows(weights)
+        rows = self.layout.rows(weights)
         asked = self.reports * rows.any(axis=1)
         if not np.isin(rows, (0.0, 1.0)).all():
             margin = float(self._margin(self.variance(weights), self._worst_variance(rows), asked.sum(), level))
@@ -89,30 +88,30 @@ class OracleNoise(Noise):
         return min(max(value - margin, 0.0), largest), min(max(value + margin, 0.0), largest)
 
     def standard_errors(self) -> FloatArray:
-        variances: FloatArray = self.orientation.cells(self._cell_variances)
+        variances: FloatArray = self.layout.cells(self._cell_variances)
         return np.sqrt(variances)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        reports = self.orientation.cells(np.repeat(self.reports[:, None], self.distribution.n_cells, axis=1))
+        reports = self.layout.cells(np.repeat(self.reports[:, None], self.distribution.n_cells, axis=1))
         one = self.distribution.coins(1)
         assert one is not None
         return self._limits(values, reports.astype(np.float64), reports, reports, one, level)
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        public, private = self.orientation.groups(time_groups, place_groups, shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        public, private = self.layout.groups(grouping)
         if not np.array_equal(private, np.arange(self.distribution.n_cells)):
-            return LinearMap(self, time_groups, place_groups, shape)
+            return LinearMap(self, grouping)
         # sums over public bins alone are again reports through the same coins
-        n_public = Orientation(self.private, shape).rows(np.empty(shape)).shape[0]
-        reports = sum_groups(self.reports, public, n_groups=n_public)
-        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
-        return OracleNoise(self.distribution, reports, shape, self.private, counts)
+        layout = self.layout.coarsened(grouping)
+        reports = sum_groups(self.reports, public, n_groups=layout.n_public)
+        counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=layout.n_public)
+        return OracleNoise(self.distribution, reports, layout, counts)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         """Standard errors of sums of our cells."""
-        public, private, target = self._sum_groups(grouping)
-        n_public, n_private = target.rows(np.empty(grouping.shape)).shape
+        (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
+        n_public, n_private = target.n_public, target.n_private
         reports = sum_groups(self.reports, public, n_groups=n_public)
         counts = None if self.counts is None else sum_groups(self.counts, public, n_groups=n_public)
         variances = np.empty((n_public, n_private))
@@ -124,7 +123,7 @@ class OracleNoise(Noise):
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
-        public, private, target = self._sum_groups(grouping)
+        (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
         rows = target.rows(values)
         reports = sum_groups(self.reports, public, n_groups=len(rows))
         errors = target.rows(self.sum_errors(grouping))
@@ -153,7 +152,7 @@ class OracleNoise(Noise):
     def forget(self, cells: BoolArray) -> Noise:
         if self.counts is None:
             return self
-        return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
+        return replace(self, counts=evened(self.counts, self.layout.rows(cells)))
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         return replace(self, distribution=oracle(self.distribution.n_cells), counts=None)
@@ -165,28 +164,25 @@ class OracleNoise(Noise):
         return {
             "kind": "oracle",
             "law": self.distribution.to_dict(),
-            "shape": list(self.shape),
-            "private": list(self.private),
+            "shape": listed(self.layout.sizes),
+            "private": list(self.layout.private),
             "reports": pack_array(self.reports),
             "counts": None if self.counts is None else pack_array(self.counts),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
-        distribution, shape, private = (
-            distribution_from_dict(content["law"]),
-            shape_of(content),
-            texts(content, "private"),
-        )
-        rows = Orientation.of_file(private, shape).n_rows
-        if distribution.n_cells * rows != math.prod(shape):
+        distribution = distribution_from_dict(content["law"])
+        layout = Layout.of_file(texts(content, "private"), sizes_of(content))
+        rows = layout.n_public
+        if distribution.n_cells != layout.n_private:
             raise ValueError("cells")
         reports = whole_numbers(content, "reports", shape=(rows,))
         if reports.sum(dtype=np.float64) > MOST_REPORTS:
             raise ValueError("reports")
         is_known = content["counts"] is not None
         counts = numbers(content, "counts", shape=(rows, distribution.n_cells), least=0) if is_known else None
-        return cls(distribution, reports, shape, private, counts)
+        return cls(distribution, reports, layout, counts)
 
     def _worst_variance(self, rows: FloatArray) -> float:
         """The variance of a question if every report were of the cell that errs most."""
@@ -210,10 +206,6 @@ class OracleNoise(Noise):
             np.sqrt(np.asarray(worst) / (1 - level)),
             normal_quantile(level) * np.sqrt(variance),
         )
-
-    def _sum_groups(self, grouping: Grouping) -> tuple[IntArray, IntArray, Orientation]:
-        public, private = self.orientation.groups(grouping.time_groups, grouping.place_groups, grouping.shape)
-        return public, private, Orientation(self.private, grouping.shape)
 
     def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
         """Exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""

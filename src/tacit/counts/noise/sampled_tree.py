@@ -18,7 +18,6 @@ as if events were spread evenly over the leaves; they stay unbiased, and their v
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,17 +26,18 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, shape_of, texts, whole_numbers
+from tacit._base.fields import numbers, sizes_of, texts, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import FusedTrees, Grouping, Noise, Orientation, evened
+from tacit.counts.noise.model import FusedTrees, Noise, evened
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
-from tacit.domain import sum_groups
+from tacit.domain import Grouping, Layout, sum_groups
 from tacit.domain.hierarchy import Hierarchy
+from tacit.domain.layout import listed
 from tacit.randomness.bernoulli import COIN
 
 FEW_REPORTS: Final = 512
@@ -63,13 +63,12 @@ class SampledTreeNoise(Noise):
     distributions: tuple[SupportDistribution, ...]
     chances: tuple[int, ...]
     reports: IntArray
-    shape: tuple[int, int]
-    private: tuple[str, ...]
+    layout: Layout
     counts: FloatArray
 
     @property
-    def orientation(self) -> Orientation:
-        return Orientation(self.private, self.shape)
+    def shape(self) -> tuple[int, int]:
+        return self.layout.shape
 
     @cached_property
     def fusion(self) -> TreeFusion:
@@ -98,7 +97,7 @@ class SampledTreeNoise(Noise):
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         check_share(level=level)
-        rows = self.orientation.rows(weights)
+        rows = self.layout.rows(weights)
         asked = int(self.reports[rows.any(axis=1)].sum())
         variance = worst = step = 0.0
         for question, which in self._questions(weights):
@@ -112,44 +111,45 @@ class SampledTreeNoise(Noise):
         return min(max(value - margin, 0.0), float(asked)), min(max(value + margin, 0.0), float(asked))
 
     def standard_errors(self) -> FloatArray:
-        errors: FloatArray = self.orientation.cells(np.sqrt(self._of_leaves[0]))
+        errors: FloatArray = self.layout.cells(np.sqrt(self._of_leaves[0]))
         return errors
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        lower, upper = _limits(self.orientation.rows(values), self.reports, *self._of_leaves, level)
-        return self.orientation.cells(lower), self.orientation.cells(upper)
+        lower, upper = _limits(self.layout.rows(values), self.reports, *self._of_leaves, level)
+        return self.layout.cells(lower), self.layout.cells(upper)
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        public, private = self.orientation.groups(time_groups, place_groups, shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        public, private = self.layout.groups(grouping)
         if not np.array_equal(private, np.arange(self.hierarchy.n_leaves)):
-            return LinearMap(self, time_groups, place_groups, shape)
+            return LinearMap(self, grouping)
         # trees of several public bins, added up, are the tree of all their reports
-        reports, counts = self._of_public(public, Orientation(self.private, shape).rows(np.empty(shape)).shape[0])
-        return SampledTreeNoise(self.hierarchy, self.distributions, self.chances, reports, shape, self.private, counts)
+        layout = self.layout.coarsened(grouping)
+        reports, counts = self._of_public(public, layout.n_public)
+        return SampledTreeNoise(self.hierarchy, self.distributions, self.chances, reports, layout, counts)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         _, variances, _, _ = self._of_sums(grouping)
-        errors: FloatArray = Orientation(self.private, grouping.shape).cells(np.sqrt(variances))
+        errors: FloatArray = self.layout.coarsened(grouping).cells(np.sqrt(variances))
         return errors
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        target = Orientation(self.private, grouping.shape)
+        target = self.layout.coarsened(grouping)
         lower, upper = _limits(target.rows(values), *self._of_sums(grouping), level)
         return target.cells(lower), target.cells(upper)
 
     def forget(self, cells: BoolArray) -> Noise:
-        return replace(self, counts=evened(self.counts, self.orientation.rows(cells)))
+        return replace(self, counts=evened(self.counts, self.layout.rows(cells)))
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
-        return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.shape, self.private)
+        return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.layout)
 
     def fused_trees(self) -> FusedTrees | None:
-        orientation = self.orientation
+        layout = self.layout
         return FusedTrees(
             self.fusion,
-            lambda values: orientation.rows(values).T,
-            lambda leaves: orientation.cells(leaves.T),
+            lambda values: layout.rows(values).T,
+            lambda leaves: layout.cells(leaves.T),
             self.reports.astype(np.float64),
         )
 
@@ -159,8 +159,8 @@ class SampledTreeNoise(Noise):
             "hierarchy": self.hierarchy.to_dict(),
             "laws": [distribution.to_dict() for distribution in self.distributions],
             "chances": [hex(chance) for chance in self.chances],
-            "shape": list(self.shape),
-            "private": list(self.private),
+            "shape": listed(self.layout.sizes),
+            "private": list(self.layout.private),
             "reports": pack_array(self.reports),
             "counts": pack_array(self.counts),
         }
@@ -172,8 +172,7 @@ class SampledTreeNoise(Noise):
             tuple(distribution_from_dict(distribution) for distribution in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
             whole_numbers(content, "reports"),
-            shape_of(content),
-            texts(content, "private"),
+            Layout.of_file(texts(content, "private"), sizes_of(content)),
             numbers(content, "counts", least=0),
         )
         n_leaves = read.hierarchy.n_leaves
@@ -182,15 +181,14 @@ class SampledTreeNoise(Noise):
             or len(read.chances) != len(read.distributions)
             or min(read.chances) < 1
             or read.counts.shape != (len(read.reports), n_leaves)
-            or Orientation.of_file(read.private, read.shape).n_rows * n_leaves != math.prod(read.shape)
-            or read.orientation.n_rows != len(read.counts)
+            or (read.layout.n_public, read.layout.n_private) != read.counts.shape
         ):
             raise ValueError("the parts of the tree do not fit")
         return read
 
     def _questions(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """The distinct questions about leaves, and which public bins ask them."""
-        questions, which = np.unique(self.orientation.rows(weights), axis=0, return_inverse=True)
+        questions, which = np.unique(self.layout.rows(weights), axis=0, return_inverse=True)
         for number, question in enumerate(questions):
             if question.any():
                 yield question, which.ravel() == number
@@ -210,10 +208,9 @@ class SampledTreeNoise(Noise):
 
     def _of_sums(self, grouping: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The reports of each group of public bins, and the same of groups of leaves."""
-        public, private = self.orientation.groups(grouping.time_groups, grouping.place_groups, grouping.shape)
-        n_public, n_private = Orientation(self.private, grouping.shape).rows(np.empty(grouping.shape)).shape
-        reports, counts = self._of_public(public, n_public)
-        return reports, *self._of_groups(private, n_private, reports, counts)
+        (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
+        reports, counts = self._of_public(public, target.n_public)
+        return reports, *self._of_groups(private, target.n_private, reports, counts)
 
     def _of_groups(
         self, groups: IntArray, n_groups: int, reports: IntArray, counts: FloatArray

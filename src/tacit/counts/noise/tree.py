@@ -24,10 +24,11 @@ from tacit._base.fields import shape_of, text, whole, whole_numbers
 from tacit._base.packing import pack_array
 from tacit._base.validation import check_one_of, check_share
 from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import FusedTrees, Grouping, Noise
+from tacit.counts.noise.model import FusedTrees, Noise
 from tacit.counts.noise.node_distributions import NodeDistribution, node_distribution_from_dict
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.counts.tree_least_squares import TreeFusion
+from tacit.domain import Grouping
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 
@@ -110,8 +111,8 @@ class TreeNoise(VarianceGammaNoise):
             lower[part], upper[part] = non_negative(values[part], margin)
         return lower, upper
 
-    def coarsen(self, time_groups: IntArray, place_groups: IntArray, shape: tuple[int, int]) -> Noise:
-        return LinearMap(self, time_groups, place_groups, shape)
+    def coarsen(self, grouping: Grouping) -> Noise:
+        return LinearMap(self, grouping)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self._sum_moments(grouping)[0])
@@ -199,7 +200,7 @@ class TreeNoise(VarianceGammaNoise):
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
         """The moments of sums of cells: of groups of leaves, times the number of trees that are added up."""
-        groups, trees = grouping.time_groups, grouping.place_groups
+        groups, trees = grouping.time, grouping.columns
         n_groups, n_sums = grouping.shape
         if self.axis == "place":
             groups, trees, n_groups, n_sums = trees, groups, n_sums, n_groups

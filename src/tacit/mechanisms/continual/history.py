@@ -105,9 +105,9 @@ class History:
         weights = box.weights(self.domain)
         noise = self.noise()
         first, stop = np.array([box.time.start]), np.array([box.time.stop])
-        value = float(self.counts(first, stop)[0, list(box.places)].sum())
+        value = float(self.counts(first, stop)[0, list(box.columns)].sum())
         lower, upper = noise.interval(value, weights, level)
-        variance = float(self.stream.noise_model.range_variances(first, stop)[0]) * len(box.places)
+        variance = float(self.stream.noise_model.range_variances(first, stop)[0]) * len(box.columns)
         return Answer(value, math.sqrt(variance), lower, upper, level, box, self.stream.is_simulation)
 
     def noise(self) -> FactorizationNoise:

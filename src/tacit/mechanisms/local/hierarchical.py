@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.estimate import LEAST_SQUARES, Estimate
-from tacit.counts.noise import Orientation, SampledTreeNoise
+from tacit.counts.noise import SampledTreeNoise
 from tacit.counts.noise.sampled_tree import error_of_differences
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.tally import Tally
-from tacit.domain import Domain
+from tacit.domain import Domain, Layout
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.nodes import NodeEstimate
@@ -235,7 +235,7 @@ class HierarchicalHistogram:
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate all nodes without bias, and fuse them into leaves that add up to the public number of reports."""
         check_collected_under(plan, tally)
-        orientation = Orientation(plan.private, domain.shape)
+        layout = Layout(plan.private, domain.sizes)
         totals = plan.totals_by_domain(tally.reports, domain)
         reports = totals.ravel()
         statistics = np.zeros((len(reports), self.n_statistics), np.int64)
@@ -244,18 +244,14 @@ class HierarchicalHistogram:
         np.add.at(statistics, bins, tally.statistics)
         blank = np.zeros((len(reports), self.n_cells))
         distributions = tuple(oracle.distribution for oracle in self.oracles)
-        fusion = SampledTreeNoise(
-            self.hierarchy, distributions, self.chances, reports, domain.shape, plan.private, blank
-        ).fusion
+        fusion = SampledTreeNoise(self.hierarchy, distributions, self.chances, reports, layout, blank).fusion
         leaves = fusion.fuse(self._unbiased_nodes(statistics, reports)).T
         # single precision is plenty for a plug-in, and halves the release
         counts = norm_sub(leaves, reports).astype(np.float32).astype(np.float64)
         return Estimate(
             domain=domain,
-            values=np.ascontiguousarray(orientation.cells(leaves)),
-            noise=SampledTreeNoise(
-                self.hierarchy, distributions, self.chances, reports, domain.shape, plan.private, counts
-            ),
+            values=np.ascontiguousarray(layout.cells(leaves)),
+            noise=SampledTreeNoise(self.hierarchy, distributions, self.chances, reports, layout, counts),
             totals=totals,
             steps=(LEAST_SQUARES,),
             provenance=tally.provenance,

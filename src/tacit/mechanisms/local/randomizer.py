@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import OracleNoise, Orientation
+from tacit.counts.noise import OracleNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tally import Tally
-from tacit.domain import Domain
+from tacit.domain import Domain, Layout
 from tacit.errors import PlanMismatch, SettingError
 from tacit.plan import Plan
 from tacit.randomness import Randomness
@@ -93,16 +93,16 @@ def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Pla
     totals = plan.totals_by_domain(tally.reports, domain)
     supports = plan.by_domain(tally.statistics, domain)
     values = (supports - totals * float(distribution.q)) / float(distribution.p - distribution.q)
-    orientation = Orientation(plan.private, domain.shape)
+    layout = Layout(plan.private, domain.sizes)
     reports = totals.ravel()
     counts = None
     if distribution.needs_counts:
         # single precision is plenty for a plug-in, and halves the release
-        counts = norm_sub(orientation.rows(values), reports).astype(np.float32).astype(np.float64)
+        counts = norm_sub(layout.rows(values), reports).astype(np.float32).astype(np.float64)
     return Estimate(
         domain=domain,
         values=values,
-        noise=OracleNoise(distribution, reports, domain.shape, plan.private, counts),
+        noise=OracleNoise(distribution, reports, layout, counts),
         totals=totals,
         steps=(),
         provenance=tally.provenance,

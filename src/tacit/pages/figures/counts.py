@@ -13,7 +13,7 @@ from tacit._base.arrays import FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Noise
 from tacit.counts.tally import ExactTally
-from tacit.domain import TimeAxis, sum_groups
+from tacit.domain import ALL, Grouping, TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.postprocess import clip
 from tacit.release import Release
@@ -208,14 +208,14 @@ def counts_in_all(release: Release) -> Counts:
     }
     if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
         return _exact(estimate.totals.astype(np.float64), about)
-    no_groups = np.zeros(n_times, np.int64), np.arange(n_places, dtype=np.int64)
-    return _summed(estimate, no_groups, (1, n_places), release, about)
+    in_all = Grouping.of_columns(np.zeros(n_times, np.int64), np.arange(n_places), (1, n_places))
+    return _summed(estimate, in_all, release, about)
 
 
 def totals_by(release: Release, step: str) -> Counts:
     """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
     estimate = release.unbiased.coarsen(time=step)
-    axis, (n_times, n_places) = estimate.domain.time, estimate.domain.shape
+    axis, n_times = estimate.domain.time, estimate.domain.shape[0]
     about = {
         "step": axis.step,
         "periods": tuple(axis.labels()),
@@ -228,8 +228,8 @@ def totals_by(release: Release, step: str) -> Counts:
     if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
         found = _exact(estimate.totals.astype(np.float64), about)
     else:
-        groups = np.arange(n_times, dtype=np.int64), np.zeros(n_places, np.int64)
-        found = _summed(estimate, groups, (n_times, 1), release, about)
+        _, in_all = estimate.domain.coarsen(place=ALL)
+        found = _summed(estimate, in_all, release, about)
     is_missing = release.rules.missing_bins(axis)[:, None]  # no data, which is not zero
     return replace(found, status=np.where(is_missing, MISSING, found.status), reliable=found.reliable & ~is_missing)
 
@@ -248,15 +248,8 @@ def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[n
     return sum_groups(counts, groups, n_groups=axis.n_bins)
 
 
-def _summed(
-    estimate: Estimate,
-    groups: tuple[NDArray[np.int64], NDArray[np.int64]],
-    shape: tuple[int, int],
-    release: Release,
-    about: Mapping[str, Any],
-) -> Counts:
-    noise = estimate.noise.coarsen(*groups, shape)
-    values = sum_groups(sum_groups(estimate.values, groups[0], axis=0), groups[1], axis=1)
+def _summed(estimate: Estimate, grouping: Grouping, release: Release, about: Mapping[str, Any]) -> Counts:
+    noise, values = estimate.noise.coarsen(grouping), grouping.sums(estimate.values)
     errors = noise.standard_errors()
     # sums over the whole time, or over all places, are never wholly without data
     status = release.rules.judged(values, errors)
