@@ -33,6 +33,7 @@ GUIDE = DOCS / "guides" / "flat-or-tree.md"
 PICTURE = DOCS / "images" / "flat-or-tree.svg"
 
 SIZES = (32, 64, 128, 256, 512, 1024, 2048, 8192, 65_536, 1 << 20)
+TABLE_SIZES = (32, 64, 256, 512, 2048, 65_536, 1 << 20)
 ERROR_SIZES = (32, 512, 2048, 65_536, 1 << 20)
 DEGREES = (2, 4, 16)
 EPSILON = 1.0
@@ -80,7 +81,7 @@ def crossing_row(n_bins: int) -> str:
 def crossing_table() -> str:
     headings = ["bins", "thesis' rule, B = 2"]
     headings += [f"{who}, B = {degree}" for who in ("curator", "devices") for degree in DEGREES]
-    return _head(headings) + "".join(map(crossing_row, SIZES))
+    return _head(headings) + "".join(map(crossing_row, TABLE_SIZES))
 
 
 def error_row(n_bins: int) -> str:

@@ -75,6 +75,24 @@ def test_a_second_count_is_refused_and_writes_nothing(tacit, events, tmp_path, d
     assert not (tmp_path / "second.parquet").exists()
 
 
+def test_a_second_count_within_the_budget_promises_what_both_add_up_to(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    first = tacit("count", events, *COLUMNS, "--budget", "2")
+    assert first.code == 0, first.err
+    assert "Other reports or releases" not in first.out + first.err
+    write_plan(tmp_path, domain, epsilon=0.5)
+    second = tacit("count", events, *COLUMNS, "--out", "second.parquet")
+    assert second.code == 0, second.err
+    assert "What remains of the budget of events: epsilon 0.5." in second.out
+    assert second.err.splitlines()[-4:] == [
+        "Other reports or releases of the same events count in:",
+        "One event added or removed: epsilon 1.5.",
+        "One event replaced by any other on the days covered: epsilon 3.",
+        "All events of one person on one day added or removed: not protected. "
+        "Some releases protect single events only.",
+    ]
+
+
 def test_a_dry_run_says_the_price_and_spends_nothing(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     ran = tacit("count", events, *COLUMNS, "--dry-run", "--budget", "3")

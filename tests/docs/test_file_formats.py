@@ -1,4 +1,4 @@
-"""Files are what the guide on file formats says, read here from their bytes, by the words of the guide alone."""
+"""Files are what the guide on file formats says, or the docstring of their module, read here from their bytes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,9 +19,11 @@ import tacit
 from tacit.collection.wire import encode_message
 from tacit.counts.provenance import Provenance
 from tacit.counts.series import Series
+from tacit.forecast import model_files
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
-from tacit.mechanisms.continual import Counter, CounterFiles
+from tacit.mechanisms.continual import Counter, CounterFiles, state_file
+from tacit.mechanisms.local import memo as memo_files
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.privacy.cost import Cost
@@ -33,10 +36,15 @@ PLAN = tacit.plan_for(DOMAIN, f=0.5, name="example")
 N_EVENTS = 5_000
 
 
-def names_of(heading: str) -> list[str]:
-    """The code spans of a section of the guide, in order."""
+def names_of(heading: str) -> set[str]:
+    """The code spans of a section of the guide."""
     (section,) = re.findall(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", GUIDE, re.MULTILINE | re.DOTALL)
-    return re.findall(r"`([^`]+)`", section)
+    return set(re.findall(r"`([^`]+)`", section))
+
+
+def names_in(module: ModuleType) -> set[str]:
+    """The names in the docstring of a module."""
+    return set(re.findall(r"``([^`]+)``", module.__doc__ or ""))
 
 
 def canonical(content: object) -> bytes:
@@ -81,7 +89,7 @@ def test_a_tally_has_the_arrays_the_keys_and_the_checksum_described(tally, tmp_p
     tally.write(tmp_path / "events.tally")
     with np.load(tmp_path / "events.tally", allow_pickle=False) as archive:
         about, statistics, reports = json.loads(str(archive["header"])), archive["statistics"], archive["reports"]
-    assert about.keys() <= set(names_of("Tally"))
+    assert about.keys() <= names_of("Tally")
     assert about["kind"] == "tally"
     assert statistics.shape == (90, 10)
     assert reports.sum() == N_EVENTS
@@ -129,8 +137,9 @@ def test_the_records_of_a_history_carry_the_check_described(counted, tmp_path):
 
 
 @pytest.mark.usefixtures("counted")
-def test_a_counters_state_has_the_checksum_described(tmp_path):
+def test_a_counters_state_has_the_keys_and_the_checksum_described(tmp_path):
     state = json.loads((tmp_path / "visits.counter").read_text(encoding="utf-8"))
+    assert state.keys() <= names_in(state_file)
     assert hashlib.sha256(canonical(without_checksum(state))).hexdigest() == state["checksum"]
     assert state["position"] == 3
     assert len(bytes.fromhex(state["key"])) == 32
@@ -144,9 +153,9 @@ def test_a_model_has_the_format_the_keys_and_the_checksum_described(tmp_path):
     with zipfile.ZipFile(path) as archive:
         model = json.loads(archive.read("model.json"))
         arrays = [archive.read(f"{number}.npy") for number in range(len(archive.namelist()) - 1)]
-    assert model.keys() <= set(names_of("Model"))
-    assert model["model"]["dict"].keys() == {"forecaster", "params", "learned"} <= set(names_of("Model"))
-    assert f'`format` ({model["format"]}), `kind` (`"{model["kind"]}"`)' in " ".join(GUIDE.split())
+    assert model.keys() <= names_in(model_files)
+    assert model["model"]["dict"].keys() == {"forecaster", "params", "learned"} <= names_in(model_files)
+    assert f"zip of JSON and arrays, format {model['format']};" in GUIDE
     digest = hashlib.sha256(canonical(without_checksum(model)))
     for array in arrays:
         digest.update(array)
@@ -159,6 +168,6 @@ def test_a_memo_has_the_keys_described_and_bits_under_the_number_of_a_cell(tmp_p
     DeviceMemo.create(rappor, tmp_path / "device.memo").report(3, randomness=tacit.SecureRandomness())
     memo = json.loads((tmp_path / "device.memo").read_text(encoding="utf-8"))
     assert list(memo) == ["format", "kind", "notice", "mechanism", "is_simulation", "permanent"]
-    assert memo.keys() <= set(names_of("Memo"))
+    assert memo.keys() <= names_in(memo_files)
     assert list(memo["permanent"]) == ["3"]
     assert len(memo["permanent"]["3"]) == 2 * rappor.report_bytes

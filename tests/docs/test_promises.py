@@ -7,9 +7,7 @@ import json
 import math
 import ast
 import re
-import sqlite3
 import tomllib
-from contextlib import closing
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,8 +22,8 @@ from small_worlds import simulated, simulated_estimate
 from tacit import errors
 from tacit.counts import noise
 from tacit.release import noise_kinds
-from tacit.mechanisms.continual import Counter, CounterFiles
-from tacit.mechanisms.continual import compare as stream_noise_models_for
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual import compare as compare_counters
 from tacit.mechanisms.continual import pick as pick_noise_model
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.cli.app import COMMANDS, load_command
@@ -38,8 +36,8 @@ from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLapl
 from tacit.plan import Plan
 from tacit.mechanisms.planner import choose
 from tacit.postprocess import filtered, smooth
+from tacit.privacy import compose
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
 from tacit.counts.provenance import Provenance
 from tacit.release import PrivacyStatement, Release
@@ -51,7 +49,6 @@ from tacit.collection.wire import ReportWriter
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIRST_RELEASE = (DOCS / "guides" / "your-first-release.md").read_text(encoding="utf-8")
 READING = (DOCS / "guides" / "reading-events.md").read_text(encoding="utf-8")
 FORMATS = (DOCS / "guides" / "file-formats.md").read_text(encoding="utf-8")
 LIMITS = (DOCS / "limits.md").read_text(encoding="utf-8")
@@ -117,8 +114,6 @@ def test_exit_codes_are_documented():
     codes = {one.exit_code for one in classes} | EXIT_CODES_OF_THE_COMMAND_LINE
     (sentence,) = re.findall(r"Exit codes: (.+?)\.", README.replace("\n", " "))
     assert {int(part.split()[0]) for part in sentence.split(",")} == codes
-    rows = rows_of(section(FIRST_RELEASE, "When something is refused"))
-    assert [int(row[0]) for row in rows] == sorted(codes)
 
 
 def drawn_tree(text: str) -> dict[str, str | None]:
@@ -195,6 +190,29 @@ def test_the_errors_that_the_limits_name_are_computed():
     chosen = choose(17, 2.2, n_reports=2_500).candidate
     least, most = (math.sqrt(chosen.variance(share)) for share in (0, 0.4))
     assert tuple(map(int, named)) == (math.floor(least), math.ceil(most))
+
+
+def test_the_errors_of_counters_that_the_guide_names_are_computed():
+    guide = " ".join((DOCS / "guides" / "running-counts.md").read_text(encoding="utf-8").split())
+    pure, gaussian = Cost.pure(1.0), Cost.approximate(1.0, 1e-6)
+
+    def named(cost: Cost, n_bins: int | None, *, reacts: bool = True) -> str:
+        best = compare_counters(cost, n_bins, reacts=reacts)[0]
+        return f"{math.sqrt(best.mean):.0f} (at most {math.sqrt(best.largest):.0f})"
+
+    endless = named(pure, None)
+    known = named(pure, 2048).split()[0]
+    assert f"errs by {endless.replace(' (', ' on average (')}, one that knew its end by {known}." in guide
+    assert f"errs by {named(gaussian, None)} over 2,048 days, against {endless} with Laplace noise" in guide
+    assert f"errs by {named(pure, 365, reacts=False)} instead of {named(pure, 365)}." in guide
+
+
+def test_the_sums_of_many_releases_that_the_guide_names_are_computed():
+    guide = (DOCS / "guides" / "budgets.md").read_text(encoding="utf-8")
+    others = compose([Cost.pure(0.1)] * 100, delta=1e-6).others
+    assert others.keys() == {"sequential", "zCDP", "optimal"}
+    adding, zcdp, optimal = (f"{others[name]:.3g}" for name in ("sequential", "zCDP", "optimal"))
+    assert f"{adding} by adding, {zcdp} by zCDP, {optimal} by optimal composition" in guide
 
 
 def test_the_table_of_f_is_computed():
@@ -314,7 +332,7 @@ def test_the_distributions_of_central_noise_and_their_fields_are_listed():
     listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Distributions of central noise"))}
     nodes = [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))]
     pure, gaussian = Cost.pure(1.0), Cost.zcdp(0.5)
-    streams = [one.noise_model for one in stream_noise_models_for(pure, 64, reacts=False)]
+    streams = [one.noise_model for one in compare_counters(pure, 64, reacts=False)]
     streams += [pick_noise_model(pure), pick_noise_model(gaussian)]
     assert {distribution.kind for distribution in streams} == CONTINUAL_NOISE.keys()
     content = [distribution.to_dict() for distribution in (*nodes, *streams)]
@@ -332,25 +350,11 @@ def test_the_mechanisms_of_a_curators_plan_are_listed():
         assert set(code_spans(listed[name][1])) == {entry.name, *entry.aliases}
 
 
-def test_the_tables_of_the_ledger_are_those_documented(tmp_path):
-    book = Ledger(tmp_path / "ledger.sqlite")
-    book.set_budget("visits", epsilon=1.0)
-    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Ledger"))}
-    with closing(sqlite3.connect(book.path)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names}
-    assert listed == columns
-
-
-def test_the_files_of_a_counter_have_the_keys_documented(tmp_path):
+def test_the_stream_of_a_counters_history_has_the_keys_documented():
     time = TimeAxis.between("2025-01-01", "2025-01-31")
     spend = Spend.simulation(Cost.pure(1.0), seed=1)
-    counter = Counter.start(spend, Domain(time, PlaceAxis.of(["north"])))
-    CounterFiles(tmp_path / "a.counter").create(counter, spend=spend)
-    state = json.loads((tmp_path / "a.counter").read_text(encoding="utf-8"))
-    named = set(code_spans(section(FORMATS, "A counter's state").split("```")[0]))
-    assert state.keys() <= named
-    assert state["stream"].keys() <= set(code_spans(section(FORMATS, "A counter's history").split("```")[0]))
+    stream = Counter.start(spend, Domain(time, PlaceAxis.of(["north"]))).stream.to_dict()
+    assert stream.keys() <= set(code_spans(section(FORMATS, "A counter's history")))
 
 
 def test_the_parts_of_a_statement_are_listed():

@@ -1,7 +1,14 @@
 """Fitted forecasters as files: what was learned, of which release, in one archive without any code in it.
 
-A model file is a zip archive: ``model.json`` says what it is, and arrays stand beside it as ``.npy``. Nothing in it is
-run when it is read. The same model gives the same bytes.
+A model file is a zip archive: ``model.json`` says what it is, and arrays stand beside it as ``0.npy``, ``1.npy`` and
+so on, NumPy's format without pickled objects. Nothing in it is run when it is read. The same release, settings and
+seed give the same bytes.
+
+``model.json`` has ``format``, ``kind`` (``"forecaster"``), ``plan`` (the fingerprint), ``release`` (the checksum),
+``time``, ``places``, ``about`` (the calendar and the names of the tables it knew), ``model`` and ``checksum``, the
+SHA-256 of the rest of the document with its keys sorted, and of every array's file in order. ``model`` has
+``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same three. In ``about``
+and ``model`` a dictionary stands under ``dict``, and an array is named by its number under ``array``.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_a_task_needs_the_counts_and_keys_of_its_blocks_only(name):
 
 
 def test_a_block_is_drawn_from_the_first_word_of_its_own_key_on():
-    """The scheme as it stands in the guide on file formats, written out again: a ledger may outlive this version."""
+    """The scheme as it stands in the docstring of cell_counts, written out again: a ledger may outlive this version."""
     counts, secret = counts_of(20), bytes(32)
     digest = hashlib.sha256(b"tacit cell counts 1")
     digest.update(np.array([N_PLACES, len(counts.cells), *counts.cells, *counts.counts], "<i8").tobytes())

@@ -107,7 +107,7 @@ def test_the_tables_of_the_guide_are_what_the_code_gives():
     )
     made = tool()
     for table, row, sizes in (
-        (crossings_there, made.crossing_row, made.SIZES),
+        (crossings_there, made.crossing_row, made.TABLE_SIZES),
         (errors_there, made.error_row, made.ERROR_SIZES),
     ):
         _, _, *rows = table.splitlines(keepends=True)

@@ -1,8 +1,20 @@
 """Exact counts of every cell of (public bin, private cell): all that the reports of some events depend on.
 
-Events of one cell are exchangeable: whichever of them comes first, their reports have the same distribution. So reports
-are drawn from these counts and not from rows, and no order of rows matters. Event number j is the j-th in the order
-(public bin, private cell, ordinal within the cell).
+Events of one cell are exchangeable: whichever of them comes first, their reports have the same distribution. So
+reports are drawn from these counts and not from rows, and no order of rows matters. Event number j is the j-th in the
+order (public bin, private cell, ordinal within the cell), from 0.
+
+Reports are drawn from the counts and a secret of 32 bytes, in blocks of 65,536 events, with these keys:
+
+* the digest of the counts is the SHA-256 of the text *tacit cell counts 1*, then of 8-byte numbers: the number k of
+  private cells, how many cells hold events, these cells ascending (public bin times k + private cell), their counts;
+* the drawing key is the HMAC-SHA-256, under the secret, of the text *tacit reports 1*, the plan's fingerprint (16
+  bytes) and the digest of the counts;
+* the key of block b is the HMAC-SHA-256, under the drawing key, of the text *tacit block 1* and b in 8 bytes;
+* the words of a block are the AES-256-CTR keystream of its key from counter 0 on, in 8-byte words; the mechanism takes
+  them in its order.
+
+All numbers are little-endian. Of seeded randomness the secret is the first four words of the seed's own keystream.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The private state as a file: true sums, and the key of all noise. For its owner only."""
+"""The private state as a file: true sums, and the key of all noise. For its owner only (mode 600).
+
+JSON: ``format``, ``kind`` (``"counter state"``), ``warning``, ``stream`` as in the history, ``spend`` (the ledger's
+name for what was paid), ``key`` (32 bytes in hexadecimal), ``position`` (bins counted), ``memory`` (packed arrays:
+true sums and noises that later totals need), ``latest`` (the totals published last) and ``checksum``, the SHA-256 of
+the rest with its keys sorted. ``memory`` may change with a version.
+"""
 
 from __future__ import annotations
 

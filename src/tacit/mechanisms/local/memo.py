@@ -3,6 +3,10 @@
 A memo is private. Whoever reads it knows which values the device has held, so it stays on the device: it has no wire
 form, shows no value, and its file may be read by its owner alone. It must not be lost either: a device that draws its
 permanent bits again spends epsilon_infinity again.
+
+The file is JSON with ``format``, ``kind`` (``"memo"``), ``notice``, ``mechanism`` (``name``, ``n_cells`` and
+``thresholds`` in hexadecimal), ``is_simulation`` and ``permanent``: the packed permanent bits of each value held, in
+hexadecimal under the number of its cell.
 """
 
 from __future__ import annotations

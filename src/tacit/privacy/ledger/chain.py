@@ -9,6 +9,10 @@ slips in could change what is written.
 
 A chain that was cut short is a chain. An old ledger is told from a new one by a MAC that was shown to somebody, called
 a head: releases, report files and counters carry the head of the ledger that they were paid from.
+
+A MAC is HMAC-SHA256 over the MAC before it and the entry as Python's ``ascii`` writes it (``number``, ``kind``,
+``first``, ``last``, ``digest``). ``digest`` is the SHA-256 of the rows ``first`` to ``last`` of the table ``kind``,
+written so one after the other. A head is the first 16 bytes of a MAC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""The tables of the ledger, format by format, and how a ledger of an earlier format becomes one of today's."""
+"""The tables of the ledger, format by format, and how a ledger of an earlier format becomes one of today's.
+
+* ``private`` is what a plan hides: ``place``, ``time`` or ``time and place``. ``release`` is a plan's fingerprint, or
+  names a counter. ``unit`` and ``most`` say what the price is for. ``zone`` is the time zone of the days, empty where
+  it is not known. ``day.digest`` is empty for a day of the run without a report.
+* Keyed digests: ``counts``, of the exact counts that reports were drawn from (empty before format 4); ``input``, of
+  the exact counts when they were paid; ``drawn``, of those that noise was drawn for; ``spend_bin``, of what a counter
+  has counted.
+* ``randomization_key`` and ``spend_key`` hold the secrets of reports and noise until the file is on the disk. They are
+  then wiped, and ``finished_at`` is set.
+* Of the budgets of a data set the last one counts. ``declaration`` says which names are of the same events.
+  ``prior_epsilon``, ``prior_rho`` and ``prior_local_epsilon`` of a spend are 0 since format 4.
+
+Formats 1 to 4 are read as they are and migrated with the next entry. Their unit is the event, and names that were
+linked by content become declared the same.
+"""
 
 from __future__ import annotations
 
