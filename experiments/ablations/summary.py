@@ -19,6 +19,7 @@ LEVELS: Final = (0.80, 0.95)
 SMALL: Final = 0.005
 """What a rule must gain in some kind of world to stay: half a percent of error, or half a point of coverage."""
 _SURE: Final = 0.95
+_LARGEST_RATIO: Final = 1e3  # an error that has no bound without a rule counts as so many times the full model's
 _TOLERANCE: Final = (
     6.0  # standard errors between two runs of other seeds: less than one false failure in a million each
 )
@@ -110,7 +111,8 @@ def losses(runs: Sequence[Run], *, by_world: bool = True) -> list[Loss]:
 
 
 def _loss(use: str, rule: str, world: str, period: str, pairs: Sequence[tuple[Run, Run]]) -> Loss:
-    logs = Limits.of([np.log(max(off.error, 1e-12) / max(on.error, 1e-12)) for off, on in pairs])
+    ratios = [max(off.error, 1e-12) / max(on.error, 1e-12) for off, on in pairs]
+    logs = Limits.of([np.log(min(ratio, _LARGEST_RATIO)) for ratio in ratios])
     growth = Limits(*(float(np.expm1(part)) for part in (logs.mean, logs.lower, logs.upper)), logs.n)
     without, full = _covers(off for off, _ in pairs), _covers(on for _, on in pairs)
     farther = np.abs(without.mean(axis=0) - LEVELS) - np.abs(full.mean(axis=0) - LEVELS)
