@@ -106,12 +106,12 @@ class Plan:
     @property
     def n_private(self) -> int:
         """The number of values a report may stand for."""
-        return self._layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain).n_private
+        return self.layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain).n_private
 
     @property
     def n_public(self) -> int | None:
         """The number of public bins a report may stand in; None if the time axis has no end."""
-        return None if self.domain.time.n_bins is None else self._layout(self.domain).n_public
+        return None if self.domain.time.n_bins is None else self.layout(self.domain).n_public
 
     @property
     def fingerprint(self) -> str:
@@ -134,7 +134,7 @@ class Plan:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Divide events into what everybody may see and what the randomizer must hide: (public, private)."""
         domain = self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain
-        return self._layout(domain).split(time_bins, np.asarray(columns, np.int64))
+        return self.layout(domain).split(time_bins, np.asarray(columns, np.int64))
 
     def bounded_domain(self, n_public: int) -> Domain:
         """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
@@ -142,30 +142,29 @@ class Plan:
             return self.domain
         if n_public < 1:
             raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
-        return self.domain.with_end(-(-n_public // self._layout(self.domain.with_end(1)).n_public))
+        return self.domain.with_end(-(-n_public // self.layout(self.domain.with_end(1)).n_public))
 
-    def by_domain(self, statistics: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
-        """Lay a tally's rows of per-cell statistics out as time x columns; bins without reports are zeros."""
-        layout = self._layout(domain)
-        if layout.n_public == 1:
-            statistics = statistics.sum(axis=0, keepdims=True)
-        rows = np.zeros((layout.n_public, statistics.shape[1]), np.int64)
-        rows[: len(statistics)] = statistics
-        return layout.cells(rows)
-
-    def totals_by_domain(self, reports: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
-        """Lay reports per public bin out so that they broadcast against the domain's grid."""
-        layout = self._layout(domain)
-        if layout.n_public == 1:
-            reports = reports.sum(keepdims=True)
-        rows = np.zeros(layout.n_public, np.int64)
-        rows[: len(reports)] = reports
-        return rows.reshape(
-            [1 if axis in self.private else size for axis, size in zip(AXES, domain.grid, strict=False)]
-        )
-
-    def _layout(self, domain: Domain) -> Layout:
+    def layout(self, domain: Domain) -> Layout:
+        """How an array over a domain with an end is divided into public bins and private values."""
         return Layout(self.private, domain.sizes)
+
+    def in_bins(self, rows: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
+        """A tally's rows for all public bins of a domain: zeros for those after its last report.
+
+        Where nothing is public there is one bin, whatever number of rows the tally has.
+        """
+        n_bins = self.layout(domain).n_public
+        found = np.zeros((n_bins, *rows.shape[1:]), np.int64)
+        if n_bins == 1:
+            found[0] = rows.sum(axis=0)
+        else:
+            found[: len(rows)] = rows
+        return found
+
+    def totals(self, reports: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
+        """Lay the reports of all public bins out so that they broadcast against the domain's grid."""
+        axes = zip(AXES, domain.grid, strict=False)
+        return reports.reshape([1 if axis in self.private else size for axis, size in axes])
 
     def to_dict(self, *, with_rows: bool = True) -> dict[str, Any]:
         """Return plain values for JSON or TOML; ``with_rows`` of a table of places that does not come with Tacit."""

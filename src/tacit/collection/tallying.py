@@ -16,7 +16,6 @@ from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
-from tacit.domain import Layout
 from tacit.errors import FormatError, PlanMismatch, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -131,12 +130,12 @@ def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
         domain, grouping = fine.coarsen(
             time=time if is_public["time"] else None, place=place if is_public["place"] else None
         )
-        layout = Layout(plan.private, fine.sizes)
+        layout = plan.layout(fine)
         groups, n_bins = layout.groups(grouping)[0], layout.coarsened(grouping).n_public
         if n_bins == 1:  # where nothing is public there is one bin, whatever number of rows the histogram has
             groups = np.zeros(max(1, histogram.n_bins), np.int64)
         coarse = histogram.coarsen(groups, n_bins)
-        totals = plan.totals_by_domain(coarse.reports, domain)
+        totals = plan.totals(coarse.reports, domain)
         blank = Estimate(domain, np.zeros(domain.shape), estimate.noise, totals, estimate.steps, estimate.provenance)
         if estimate.totals is None or not np.array_equal(totals, estimate.totals):
             raise SettingError("the report files must hold the same reports as the tally. Name all of them.")

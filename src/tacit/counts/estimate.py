@@ -52,9 +52,9 @@ class Estimate:
         steps = " + ".join(self.steps) or "unbiased"
         return f"Estimate({' x '.join(map(str, self.values.shape))} cells, {steps}{label})"
 
-    def coarsen(self, *, time: str | None = None, place: str | None = None) -> Estimate:
-        """Add cells up: days to months to years, towns to regions to departments. Exact, noise included."""
-        domain, grouping = self.domain.coarsen(time=time, place=place)
+    def coarsen(self, *, time: str | None = None, place: str | None = None, kind: str | None = None) -> Estimate:
+        """Add cells up: days to months to years, towns to regions, kinds to groups. Exact, noise included."""
+        domain, grouping = self.domain.coarsen(time=time, place=place, kind=kind)
         totals = None if self.totals is None else _coarser_totals(self.totals, grouping, len(domain.grid))
         values, noise = grouping.sums(self.values), self.noise.coarsen(grouping)
         return replace(self, domain=domain, values=values, noise=noise, totals=totals)

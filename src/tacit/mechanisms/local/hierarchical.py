@@ -23,7 +23,7 @@ from tacit.counts.noise import SampledTreeNoise
 from tacit.counts.noise.sampled_tree import error_of_differences
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.tally import Tally
-from tacit.domain import Domain, Layout
+from tacit.domain import Domain
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.nodes import NodeEstimate
@@ -235,13 +235,8 @@ class HierarchicalHistogram:
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate all nodes without bias, and fuse them into leaves that add up to the public number of reports."""
         check_collected_under(plan, tally)
-        layout = Layout(plan.private, domain.sizes)
-        totals = plan.totals_by_domain(tally.reports, domain)
-        reports = totals.ravel()
-        statistics = np.zeros((len(reports), self.n_statistics), np.int64)
-        # where nothing is public there is one bin, whatever number of rows the tally has
-        bins = np.arange(len(tally.statistics)) if len(reports) > 1 else np.zeros(len(tally.statistics), np.int64)
-        np.add.at(statistics, bins, tally.statistics)
+        layout, reports = plan.layout(domain), plan.in_bins(tally.reports, domain)
+        statistics = plan.in_bins(tally.statistics, domain)
         blank = np.zeros((len(reports), self.n_cells))
         distributions = tuple(oracle.distribution for oracle in self.oracles)
         fusion = SampledTreeNoise(self.hierarchy, distributions, self.chances, reports, layout, blank).fusion
@@ -252,7 +247,7 @@ class HierarchicalHistogram:
             domain=domain,
             values=np.ascontiguousarray(layout.cells(leaves)),
             noise=SampledTreeNoise(self.hierarchy, distributions, self.chances, reports, layout, counts),
-            totals=totals,
+            totals=plan.totals(reports, domain),
             steps=(LEAST_SQUARES,),
             provenance=tally.provenance,
         )

@@ -13,7 +13,7 @@ from tacit.counts.noise import OracleNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.counts.tally import Tally
-from tacit.domain import Domain, Layout
+from tacit.domain import Domain
 from tacit.errors import PlanMismatch, SettingError
 from tacit.plan import Plan
 from tacit.randomness import Randomness
@@ -90,20 +90,18 @@ def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]
 def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
     """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
     check_collected_under(plan, tally)
-    totals = plan.totals_by_domain(tally.reports, domain)
-    supports = plan.by_domain(tally.statistics, domain)
-    values = (supports - totals * float(distribution.q)) / float(distribution.p - distribution.q)
-    layout = Layout(plan.private, domain.sizes)
-    reports = totals.ravel()
+    layout, reports = plan.layout(domain), plan.in_bins(tally.reports, domain)
+    supports = plan.in_bins(tally.statistics, domain)
+    rows = (supports - reports[:, None] * float(distribution.q)) / float(distribution.p - distribution.q)
     counts = None
     if distribution.needs_counts:
         # single precision is plenty for a plug-in, and halves the release
-        counts = norm_sub(layout.rows(values), reports).astype(np.float32).astype(np.float64)
+        counts = norm_sub(rows, reports).astype(np.float32).astype(np.float64)
     return Estimate(
         domain=domain,
-        values=values,
+        values=np.ascontiguousarray(layout.cells(rows)),
         noise=OracleNoise(distribution, reports, layout, counts),
-        totals=totals,
+        totals=plan.totals(reports, domain),
         steps=(),
         provenance=tally.provenance,
     )
