@@ -311,6 +311,7 @@ def test_the_noise_models_and_their_fields_are_listed():
                 tree, distributions, histogram.chances, np.array([8]), Layout(("time",), (4, 1, 1)), np.full((1, 4), 2.0)
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
+            noise.MarginalNoise((None, distribution, distribution, distribution), (4, 3, 2)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,

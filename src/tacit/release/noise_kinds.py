@@ -8,6 +8,7 @@ from typing import Any, Final
 from tacit.counts.noise import (
     FactorizationNoise,
     LinearMap,
+    MarginalNoise,
     Noise,
     NoStatedNoise,
     OracleNoise,
@@ -58,6 +59,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "fused states": _fused_states_from_dict,
     "oracle": OracleNoise.from_dict,
     "linear image": _image_from_dict,
+    "marginals": MarginalNoise.from_dict,
     "sampled tree": SampledTreeNoise.from_dict,
     "state space": _states_from_dict,
     "tree": TreeNoise.from_dict,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tacit.counts.noise.factorization import FactorizationNoise
 from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
+from tacit.counts.noise.marginals import MarginalNoise
 from tacit.counts.noise.model import FusedTrees, Noise, NoStatedNoise
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.noise.sampled_tree import SampledTreeNoise
@@ -19,6 +20,7 @@ __all__ = [
     "FactorizationNoise",
     "FusedTrees",
     "LinearMap",
+    "MarginalNoise",
     "NoStatedNoise",
     "Noise",
     "OracleNoise",

@@ -13,7 +13,7 @@ from typing import Final
 
 from tacit._base.validation import check_at_least
 from tacit.counts.tally import ExactTally
-from tacit.domain import Domain, Hierarchy
+from tacit.domain import AXES, Domain, Hierarchy
 from tacit.errors import DataError, PlanError, Remedy, SettingError
 from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
 from tacit.mechanisms.central.tree_design import best_tree
@@ -113,6 +113,8 @@ def _n_periods(domain: Domain, step: str) -> int:
 
 
 def _places(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+    if domain.kind is not None:
+        raise SettingError("a tree of places is for counts without kinds. Use a tree over time, or a flat table.")
     levels = _place_levels(domain)
     if len(levels) < 2:
         raise SettingError(
@@ -216,7 +218,7 @@ def central_plan_for(
         entry.name,
         epsilon if epsilon is not None else cost.epsilon_at(delta or 0.0),
         tuple(sorted(integers.items())),
-        private=("time", "place"),
+        private=AXES if domain.kind is not None else AXES[:2],
         unit=unit,
         neighbors=CENTRAL,
         name=name,

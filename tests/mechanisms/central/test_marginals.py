@@ -1,0 +1,201 @@
+"""Tables by place, by kind and joint: their cost, their least-squares fit, and how near the bound their errors are."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tacit.counts.noise import errors_of_questions, intervals_of_questions
+from tacit.counts.noise.marginals import TABLES
+from tacit.counts.query import answer
+from tacit.counts.tally import ExactTally
+from tacit.domain import Domain, Grouping, KindAxis, PlaceAxis, TimeAxis
+from tacit.errors import SettingError
+from tacit.mechanisms.central.marginals import MarginalTables, best_shares, least_error
+from tacit.mechanisms.central.table import central_plan_for
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Spend
+from tacit.release.noise_kinds import noise_from_dict
+
+DOMAIN = Domain(
+    TimeAxis.between("2018-01-01", "2018-01-03"),
+    PlaceAxis.of(["North", "South", "West", "East"]),
+    KindAxis.of(["fire", "flood", "fall"]),
+)
+BUDGETS = [Cost.pure(1.0), Cost.zcdp(0.1)]
+SHARES = (1, 2, 3, 4)
+
+
+def measured(mechanism, counts, seed):
+    plan = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat")
+    return mechanism.measure(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+
+
+def design(sizes):
+    """The matrix from joint cells of a bin to the cells of all tables, and the table of each row."""
+    rows, tables = [], []
+    for number, axes in enumerate(TABLES):
+        for at in product(*(range(sizes[axis]) if axis in axes else [None] for axis in (1, 2))):
+            cells = np.ones(sizes[1:])
+            for axis, index in enumerate(at):
+                if index is not None:
+                    kept = np.zeros(sizes[axis + 1])
+                    kept[index] = 1
+                    cells = cells * kept.reshape((-1, 1) if axis == 0 else (1, -1))
+            rows.append(cells.ravel())
+            tables.append(number)
+    return np.array(rows), np.array(tables)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_the_tables_cost_exactly_what_is_paid_for_any_unit(sensitivity):
+    """A unit changes m cells at most; the change that costs most is m events in one cell, in one cell of each table."""
+    pure = MarginalTables(DOMAIN.sizes, SHARES, Cost.pure(1.0), sensitivity).noise.distributions
+    assert sum(one.rate * sensitivity for one in pure) == 1
+    gaussian = MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(0.1), sensitivity).noise.distributions
+    assert sum(Fraction(sensitivity**2) / (2 * one.parameter) for one in gaussian) == Fraction(0.1)
+    matrix, tables = design(DOMAIN.sizes)
+    rates = np.array([float(one.rate) for one in pure])[tables]
+    precisions = np.array([1 / (2 * float(one.parameter)) for one in gaussian])[tables]
+    for change in product(range(sensitivity + 1), repeat=4):
+        if sum(change) <= sensitivity:
+            moved = matrix[:, :4] @ change  # four cells of one place and more: enough for all shapes of a change
+            assert np.abs(moved) @ rates <= 1 + 1e-12
+            assert np.square(moved) @ precisions <= 0.1 + 1e-12
+
+
+@pytest.mark.parametrize("cost", BUDGETS)
+@pytest.mark.parametrize("shares", [SHARES, (0, 0, 0, 1), (0, 5, 0, 3), (1, 0, 1, 1)])
+def test_cells_are_the_least_squares_fit_of_all_tables(cost, shares, seed):
+    noise, rng = MarginalTables(DOMAIN.sizes, shares, cost).noise, np.random.default_rng(seed)
+    tables = {
+        axes: rng.normal(50, 20, [size if axis == 0 or axis in axes else 1 for axis, size in enumerate(DOMAIN.sizes)])
+        for axes, distribution in zip(TABLES, noise.distributions, strict=True)
+        if distribution is not None
+    }
+    matrix, number = design(DOMAIN.sizes)
+    kept = np.array([noise.distributions[n] is not None for n in number])
+    weights = np.array([noise.distributions[n].variance ** -0.5 for n in number[kept]])
+    fitted = noise.fit(tables)
+    covariance = np.linalg.inv((matrix[kept] * weights[:, None]).T @ (matrix[kept] * weights[:, None]))
+    for time in range(3):
+        values = np.concatenate([table[time].ravel() for table in tables.values()])
+        expected = np.linalg.lstsq(matrix[kept] * weights[:, None], values * weights, rcond=None)[0]
+        np.testing.assert_allclose(fitted[time], expected)
+    question = rng.normal(size=noise.shape)
+    assert noise.variance(question) == pytest.approx(sum(row @ covariance @ row for row in question))
+    np.testing.assert_allclose(noise.standard_errors()[0], np.sqrt(np.diag(covariance)))
+
+
+@pytest.mark.parametrize("cost", BUDGETS)
+def test_sums_at_once_equal_single_questions(cost):
+    noise = MarginalTables(DOMAIN.sizes, SHARES, cost).noise
+    for grouping in (
+        Grouping(np.array([0, 0, 1]), np.array([1, 0, 1, 1]), (2, 2, 2), np.array([0, 1, 0])),
+        DOMAIN.coarsen(kind="all")[1],
+        DOMAIN.coarsen(place="all")[1],
+        DOMAIN.coarsen(time="month", place="all", kind="all")[1],
+    ):
+        np.testing.assert_allclose(noise.sum_errors(grouping), errors_of_questions(noise, grouping))
+        values = np.full(grouping.shape, 40.0)
+        fast, slow = noise.sum_intervals(values, grouping, 0.9), intervals_of_questions(noise, values, grouping, 0.9)
+        np.testing.assert_allclose(fast, slow)
+
+
+@pytest.mark.parametrize("cost", BUDGETS)
+def test_intervals_of_cells_and_of_both_marginals_cover_what_they_say(cost, seed):
+    """500 releases of one bin: fewer hits than 80 % by 6 standard deviations have probability below 1e-9."""
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-01"), DOMAIN.place, DOMAIN.kind)
+    counts = np.random.default_rng(seed).integers(30, 90, domain.shape)
+    mechanism = MarginalTables(domain.sizes, best_shares(domain.sizes, is_pure=False), cost)
+    plan = central_plan_for(domain, epsilon=1.0, mechanism="flat")
+    boxes = [
+        domain.box(places="West", kinds="fall"),
+        domain.box(places="North"),
+        domain.box(kinds="fire"),
+        domain.box(),
+    ]
+    hits, n = np.zeros(len(boxes)), 2000
+    for repeat in range(n):
+        spend = Spend.simulation(mechanism.cost, seed=seed + repeat)
+        estimate = mechanism.measure(ExactTally(counts), plan, spend=spend)
+        for number, box in enumerate(boxes):
+            found = answer(estimate, box, level=0.8)
+            hits[number] += found.lower <= (box.weights(domain) * counts).sum() <= found.upper
+    assert (hits >= 0.8 * n - 6 * (n * 0.16) ** 0.5).all()
+
+
+def test_measured_tables_are_unbiased_and_add_up(seed):
+    counts = np.random.default_rng(seed).integers(30, 90, DOMAIN.shape)
+    estimate = measured(MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(500.0)), counts, seed)
+    np.testing.assert_allclose(estimate.values, counts, atol=0.5)  # other noise than 0 has probability e**-50
+    noisy = measured(MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(0.1)), counts, seed)
+    by_place, by_kind = noisy.coarsen(kind="all"), noisy.coarsen(place="all")
+    np.testing.assert_allclose(by_place.values.sum(axis=1), by_kind.values.sum(axis=1))
+    assert (by_place.noise.standard_errors() < np.sqrt(3) * noisy.noise.standard_errors()[0, 0]).all()
+
+
+@pytest.mark.parametrize("sizes", [(1, 17, 6), (1, 3, 2), (1, 100, 40), (1, 50, 3), (1, 2, 2)])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"place": 1.0, "kind": 1.0, "joint": 1.0},
+        {"total": 1.0, "place": 1.0, "kind": 1.0, "joint": 1.0},
+        {"total": 50.0, "place": 5.0, "kind": 5.0, "joint": 1.0},
+        {"joint": 1.0},
+    ],
+)
+def test_the_sum_of_variances_is_within_two_percent_of_the_bound(sizes, asked):
+    shares, rho = best_shares(sizes, is_pure=False, asked=asked), 0.005
+    noise = MarginalTables(sizes, shares, Cost.zcdp(rho)).noise
+    domain = Domain(
+        TimeAxis.between("2018-01-01", "2018-01-01"),
+        PlaceAxis.of([f"p{n}" for n in range(sizes[1])]),
+        KindAxis.of([f"k{n}" for n in range(sizes[2])]),
+    )
+    levels = {"total": {"place": "all", "kind": "all"}, "place": {"kind": "all"}, "kind": {"place": "all"}, "joint": {}}
+    error = sum(
+        weight * np.square(noise.sum_errors(domain.coarsen(**levels[name])[1])).sum() for name, weight in asked.items()
+    )
+    assert 1 - 1e-3 < error / least_error(sizes, rho, asked=asked) < 1.02
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_no_shares_nearby_err_less(is_pure):
+    sizes = (1, 400, 10)
+    best = best_shares(sizes, is_pure=is_pure)
+
+    def error(shares):
+        noise = MarginalTables(sizes, tuple(shares), Cost.pure(0.1) if is_pure else Cost.zcdp(0.005)).noise
+        return 400 * noise._of_box(1, 10)[0] + 10 * noise._of_box(400, 1)[0] + 4000 * noise._of_box(1, 1)[0]
+
+    for number in range(4):
+        for step in (-40, 40):
+            other = list(best)
+            other[number] = max(other[number] + step, 0)
+            assert error(best) <= error(other) * (1 + 1e-6)
+    assert error(best) <= error((0, 0, 0, 1))
+
+
+def test_the_noise_is_read_back_and_scaled():
+    noise = MarginalTables(DOMAIN.sizes, (0, 2, 3, 4), Cost.pure(1.0)).noise
+    again = noise_from_dict(json.loads(json.dumps(noise.to_dict())))
+    weights = np.arange(36.0).reshape(noise.shape)
+    assert again.interval(5.0, weights, 0.9) == noise.interval(5.0, weights, 0.9)
+    assert noise.scaled(Fraction(2)).variance(weights) < noise.variance(weights) / 3.5
+
+
+@pytest.mark.parametrize("shares", [(1, 1, 1, 0), (1, 1, 1), (-1, 1, 1, 1)])
+def test_shares_that_leave_the_joint_table_unknown_are_refused(shares):
+    with pytest.raises(SettingError, match="share"):
+        MarginalTables(DOMAIN.sizes, shares, Cost.pure(1.0))
+
+
+@pytest.mark.parametrize("asked", [{}, {"places": 1.0}, {"place": -1.0}, {"place": 0.0}])
+def test_questions_that_weigh_no_table_are_refused(asked):
+    with pytest.raises(SettingError, match="asked must weigh some of total, place, kind, joint"):
+        best_shares((1, 4, 3), is_pure=True, asked=asked)
