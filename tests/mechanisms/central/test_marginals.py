@@ -119,7 +119,7 @@ def test_intervals_of_cells_and_of_both_marginals_cover_what_they_say(cost, seed
         domain.box(kinds="fire"),
         domain.box(),
     ]
-    hits, n = np.zeros(len(boxes)), 2000
+    hits, n = np.zeros(len(boxes)), 500
     for repeat in range(n):
         spend = Spend.simulation(mechanism.cost, seed=seed + repeat)
         estimate = mechanism.measure(ExactTally(counts), plan, spend=spend)

@@ -2,8 +2,8 @@ r"""The noise of tables by place, by kind and of both together, measured at once
 
 Every time bin has four tables S: the total, by place, by kind, and the joint one. Table S may be measured with noise of
 variance :math:`1/\tau_S` in every cell. For each set A of axes, a table has a *residual*: what its A-marginal has
-beyond those of fewer axes. Table S measures the residuals of all A within S, by sums over the axes of S that A lacks, and
-residuals of different A are uncorrelated. So least squares is one weighted mean for each A, with the variance
+beyond those of fewer axes. Table S measures the residuals of all A within S, by sums over the axes of S that A lacks,
+and residuals of different A are uncorrelated. So least squares is one weighted mean for each A, with the variance
 
 .. math:: v_A = \Bigl(\sum_{S \supseteq A} \frac{\tau_S}{n_{S \setminus A}}\Bigr)^{-1}
 
