@@ -114,7 +114,7 @@ class MarginalNoise(VarianceGammaNoise):
     @cached_property
     def _shares(self) -> dict[tuple[Axes, Axes], float]:
         """The weights of the measured tables in the mean for each residual."""
-        shares = {}
+        shares: dict[tuple[Axes, Axes], float] = {}
         for axes in TABLES:
             parts = {table: self._precisions[table] / self._n_between(table, axes) for table in self._measured(axes)}
             shares |= {(table, axes): part / sum(parts.values()) for table, part in parts.items()}
