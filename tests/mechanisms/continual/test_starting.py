@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import sys
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from counter_worlds import DOMAIN, counter, counts, files
+from killed import forks, killed_at, quiet
 from tacit.collection.range_counting import central_flat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
@@ -23,8 +21,8 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 NOISE_MODEL = pick(Cost.pure(1.0), 100)
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
-quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+EVERY = 7
+"""Of so many points one is tried in a run, others in the next: the first is drawn."""
 
 
 def opened(folder, name="visits.counter") -> CounterFiles:
@@ -37,33 +35,10 @@ def begin(folder, name="visits.counter", data_set="visits", **settings) -> Count
     return there
 
 
-def killed_at(event: int, work) -> bool:
-    """Run in a process of its own, which kills itself at the n-th call into the system; whether it did."""
-    child = os.fork()
-    if child == 0:
-        n_calls = 0
-
-        def watch(frame, kind, called):
-            nonlocal n_calls
-            path = frame.f_code.co_filename
-            if kind == "c_call" and ("continual" in path or "privacy" in path):
-                n_calls += 1
-                if n_calls == event:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.setprofile(watch)
-        try:
-            work()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
 @quiet
 @forks
-def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path):
-    event, n_killed = 1, 0
+def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path, seed):
+    event, n_killed = 1 + seed % EVERY, 0
     while True:
         folder = tmp_path / f"at-{event}"
         folder.mkdir()
@@ -84,15 +59,15 @@ def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path):
         if not was_killed:
             break
         n_killed += 1
-        event += 23
+        event += EVERY
     assert n_killed > 15
 
 
 @quiet
 @forks
-def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_published(tmp_path):
+def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_published(tmp_path, seed):
     begin(tmp_path).add(counts(6)[:3])
-    event, n_killed, expected = 1, 0, None
+    event, n_killed, expected = 1 + seed % EVERY, 0, None
     while True:
         folder = tmp_path / f"at-{event}"
         folder.mkdir()
@@ -111,7 +86,7 @@ def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_publish
         if not was_killed:
             break
         n_killed += 1
-        event += 23
+        event += EVERY
     assert n_killed > 15
 
 
