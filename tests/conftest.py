@@ -16,6 +16,12 @@ from hypothesis import HealthCheck, settings
 SEED = int(os.environ.get("TACIT_TEST_SEED") or int.from_bytes(os.urandom(4), "little"))
 os.environ["TACIT_TEST_SEED"] = str(SEED)  # the processes of a run that is shared out have one seed, the one printed
 
+_MEMORY = Path("/dev/shm")
+if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
+    # Ledgers and counters are synced to the disk thousands of times, 10 ms each; files in memory are synced at once.
+    # The largest tests write 100 MB. What a lost sync would do is tested by tests/lossy_disk.py.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 settings.register_profile("tacit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("tacit"), max_examples=10)  # of the usual 100
 settings.load_profile("tacit")
