@@ -140,7 +140,10 @@ class DrivenLaw:
         def look(value: int) -> Signature:
             return self._signature(child(value), SHORT)
 
-        starts = range(size) if field.is_listed else _runs(size, look, self._random)
+        def answer(value: int, tail: int) -> object:
+            return self._answer(child(value), tail)
+
+        starts = range(size) if field.is_listed else _runs(size, look, answer, self._random)
         ends = [*starts[1:], size]
         return [(child(first), Fraction(end - first, size)) for first, end in zip(starts, ends, strict=True)]
 
@@ -153,13 +156,15 @@ class DrivenLaw:
         return source.n_drawn <= len(state.words)
 
     def _signature(self, state: State, n_tails: int) -> Signature:
+        return (state.n_fields, *(self._answer(state, tail) for tail in range(n_tails)))
+
+    def _answer(self, state: State, tail: int) -> object:
+        """What a continuation leads to, and how many words more it takes."""
         mask = sum((1 << f.n_bits) - 1 << f.first_bit for f in self._fields(state)[: state.n_fields])
-        seen: list[object] = [state.n_fields]
-        for tail in self._tails[:n_tails]:
-            source = DrivenWords([*state.words, state.partial | tail[0] & ~mask, *tail[1:]])
-            outcome = self._sampler(source)
-            seen.append((outcome, source.n_drawn - len(state.words)))
-        return tuple(seen)
+        first, *rest = self._tails[tail]
+        source = DrivenWords([*state.words, state.partial | first & ~mask, *rest])
+        outcome = self._sampler(source)
+        return outcome, source.n_drawn - len(state.words)
 
     def _eliminate(self, name: Signature) -> None:
         """Lead all ways through a state past it."""
@@ -177,20 +182,41 @@ def _without_loop(moves: dict[Signature, Fraction], name: Signature) -> dict[Sig
     return {to: chance / (1 - stay) for to, chance in moves.items() if to != name}
 
 
-def _runs(size: int, look: Callable[[int], Signature], source: random.Random) -> list[int]:
+Look = Callable[[int], Signature]
+"""How a value of a word looks: what some continuations lead to."""
+Answer = Callable[[int, int], object]
+"""What one continuation, by its number, leads to from a value."""
+
+
+def _runs(size: int, look: Look, answer: Answer, source: random.Random) -> list[int]:
     """The first values of the runs that look alike, by bisection between values that do not."""
     tried = {0, size - 1, *(source.randrange(size) for _ in range(PROBES))}
     seen = [(value, look(value)) for value in sorted(tried)]
     starts = [0]
     for (low, below), (high, above) in pairwise(seen):
         while below != above:
-            last, beyond = low, high  # the last value that is known to look like below, and one that is known not to
-            while beyond - last > 1:
-                middle = (last + beyond) // 2
-                if look(middle) == below:
-                    last = middle
-                else:
-                    beyond = middle
-            starts.append(beyond)
-            low, below = beyond, look(beyond)
+            low = _next_start((low, below), (high, above), look, answer)
+            below = look(low)
+            starts.append(low)
     return starts
+
+
+def _next_start(begin: tuple[int, Signature], end: tuple[int, Signature], look: Look, answer: Answer) -> int:
+    """The first value after the beginning that looks different, as the end does.
+
+    One continuation that tells the two apart is followed, which is a sixth of the work. The value before the one found
+    must look like the beginning; where it does not, another continuation changes earlier.
+    """
+    (low, below), (high, above) = begin, end
+    while True:
+        tail = next(tail for tail in range(SHORT) if below[1 + tail] != above[1 + tail])
+        last, beyond = low, high  # the last value that is known to answer as the beginning, and one that does not
+        while beyond - last > 1:
+            middle = (last + beyond) // 2
+            if answer(middle, tail) == below[1 + tail]:
+                last = middle
+            else:
+                beyond = middle
+        if last == low or (found := look(last)) == below:
+            return beyond
+        high, above = last, found

@@ -93,12 +93,6 @@ def test_a_threshold_that_is_off_by_one_is_found(name, threshold):
     assert driven_row(moved(name, threshold, 1), 0) != listed_row(made(name), 0)
 
 
-@pytest.mark.parametrize(("name", "threshold"), [next(c for c in COINS if c[0] == name) for name in MECHANISMS])
-def test_a_threshold_that_is_off_by_one_percent_is_found(name, threshold):
-    by = made(name).thresholds()[threshold] // 100
-    assert driven_row(moved(name, threshold, by), 0) != listed_row(made(name), 0)
-
-
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("n_reports", [1, 2, 65, 5000])
 @pytest.mark.parametrize("n_cells", [3, 17, 64])
