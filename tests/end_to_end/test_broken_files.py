@@ -87,14 +87,14 @@ def test_a_missing_column_is_named_with_the_ones_that_exist(check):
     assert "SDate" in ran.err
 
 
-def test_a_million_unknown_towns_are_set_aside_quickly(check):
-    rows = (f"{i},2018/03/01 08:08,s,Nowhere-{i},l" for i in range(1_000_000))
+def test_very_many_unknown_towns_are_set_aside_quickly(check):
+    rows = (f"{i},2018/03/01 08:08,s,Nowhere-{i},l" for i in range(200_000))
     content = text(*ROWS, *rows).encode()
     started = time.monotonic()
     ran = check(content)
-    assert time.monotonic() - started < 120  # a guard against quadratic work, not a timing
+    assert time.monotonic() - started < 60  # a guard against quadratic work, not a timing
     assert ran.code == 0
-    assert "1,000,000 rows were set aside" in ran.err
+    assert "200,000 rows were set aside" in ran.err
     assert "60 events counted" in ran.out
     assert "Nowhere" not in ran.err + ran.out
 

@@ -1,6 +1,7 @@
-"""Files that come from elsewhere, damaged by thousands: each ends in a sentence of ours, or is read and can be used.
+"""Files that come from elsewhere, damaged by hundreds: each ends in a sentence of ours, or is read and can be used.
 
-Half of the damage is to bytes, half to what a well-formed file says, with its checksum made right again.
+Half of the damage is to bytes, half to what a well-formed file says, with its checksum made right again. Every run
+draws its own.
 """
 
 from __future__ import annotations
@@ -337,20 +338,20 @@ class Kind:
 
 
 KINDS = {
-    "tally": Kind(900, tally_bytes, half(other_tally), use_tally),
-    "counter state": Kind(2000, state_bytes, half(other_state), use_state),
-    "counter history": Kind(1000, history_bytes, half(other_history), use_history),
-    "model weekday-mean": Kind(1000, lambda f: model_bytes(f, "weekday mean"), half(other_model), use_model),
-    "model share": Kind(600, lambda f: model_bytes(f, "total x share"), half(other_model), use_model),
-    "model seasonal-naive": Kind(400, lambda f: model_bytes(f, "seasonal naive"), half(other_model), use_model),
-    "release csv": Kind(1500, lambda f: release_bytes(f, ".csv", "plain"), half(other_csv), use_release),
-    "smoothed release csv": Kind(1000, lambda f: release_bytes(f, ".csv", "smooth"), half(other_csv), use_release),
-    "release parquet": Kind(1000, lambda f: release_bytes(f, ".parquet", "plain"), half(other_parquet), use_release),
-    "plan": Kind(1500, plan_bytes, half(other_plan), use_plan),
-    "report file": Kind(1000, report_bytes, half(other_report), use_report),
-    "memo": Kind(1000, memo_bytes, half(json_damage), lambda p: DeviceMemo.read(RAPPOR, p)),
-    "table of places": Kind(1000, lambda f: PLACES, flipped, Gazetteer.read),
-    "polygons": Kind(600, lambda f: POLYGONS, half(json_damage), Polygons.read),
+    "tally": Kind(270, tally_bytes, half(other_tally), use_tally),
+    "counter state": Kind(600, state_bytes, half(other_state), use_state),
+    "counter history": Kind(300, history_bytes, half(other_history), use_history),
+    "model weekday-mean": Kind(300, lambda f: model_bytes(f, "weekday mean"), half(other_model), use_model),
+    "model share": Kind(180, lambda f: model_bytes(f, "total x share"), half(other_model), use_model),
+    "model seasonal-naive": Kind(150, lambda f: model_bytes(f, "seasonal naive"), half(other_model), use_model),
+    "release csv": Kind(450, lambda f: release_bytes(f, ".csv", "plain"), half(other_csv), use_release),
+    "smoothed release csv": Kind(300, lambda f: release_bytes(f, ".csv", "smooth"), half(other_csv), use_release),
+    "release parquet": Kind(300, lambda f: release_bytes(f, ".parquet", "plain"), half(other_parquet), use_release),
+    "plan": Kind(450, plan_bytes, half(other_plan), use_plan),
+    "report file": Kind(300, report_bytes, half(other_report), use_report),
+    "memo": Kind(300, memo_bytes, half(json_damage), lambda p: DeviceMemo.read(RAPPOR, p)),
+    "table of places": Kind(300, lambda f: PLACES, flipped, Gazetteer.read),
+    "polygons": Kind(180, lambda f: POLYGONS, half(json_damage), Polygons.read),
 }
 _FOLDER = [Path()]
 
@@ -376,6 +377,6 @@ def test_damaged_files_end_in_a_sentence_or_in_a_reading(name, seed, tmp_path):
             yield kind.damage(content, rng)
 
     found = outcomes(damaged(), use)
-    assert found["refused"] > kind.number // 4, found
+    assert found["refused"] > kind.number // 8, found
     failed = {words: number for words, number in found.items() if words not in ("read", "refused")}
     assert not failed, (sum(failed.values()), found)

@@ -30,7 +30,7 @@ from tacit.collection.randomizing import randomize_events
 from tacit.collection.wire import ReportFile
 
 os.fsync = lambda _: None  # a kill loses nothing that was written; only a power failure does
-here, rows_in_memory = Path(sys.argv[1]), int(sys.argv[2])
+here, rows_in_memory, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 randomizing_writer.ROWS_IN_MEMORY = spool.ROWS_IN_MEMORY = rows_in_memory
 drawing.BLOCK_REPORTS = randomizing_writer.BLOCK_REPORTS = 16
 randomizing_writer._GATHERED_REPORTS = 32
@@ -124,22 +124,22 @@ def tried(kill_before):
 (here / "whole").mkdir()
 code, n_steps = forked(here / "whole")
 assert code == 0, n_steps
-# a number of steps from the beginning on, and all of the last, where the file appears and the key is wiped
-chosen = sorted({*range(1, int(n_steps), max(1, int(n_steps) // 15)), *range(int(n_steps) - 15, int(n_steps) + 1)})
+# some steps, others in every run, and all of the last, where the file appears and the key is wiped
+apart = max(1, int(n_steps) // 8)
+chosen = sorted({*range(1 + seed % apart, int(n_steps), apart), *range(int(n_steps) - 12, int(n_steps) + 1)})
 print(json.dumps([tried(kill_before) for kill_before in chosen]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, so that all steps can be tried in seconds")
 @pytest.mark.parametrize("rows_in_memory", [1 << 20, 8], ids=["in memory", "through files"])
-def test_stopped_before_any_step_the_same_call_goes_on(tmp_path, rows_in_memory):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), str(rows_in_memory)], capture_output=True, text=True, timeout=600
-    )
+def test_stopped_before_any_step_the_same_call_goes_on(tmp_path, rows_in_memory, seed):
+    words = [sys.executable, "-c", SCRIPT, str(tmp_path), str(rows_in_memory), str(seed)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     # through how many files reports go is a matter of chance: a run may have been done before it was to be killed
     tries = [tried for tried in json.loads(done.stdout) if tried["killed"] == -9]
-    assert len(tries) > 15
+    assert len(tries) > 12
     for step, tried in enumerate(tries, 1):
         if tried["was done"]:
             assert all("exists already" in told for told in tried["codes"]), (step, tried)

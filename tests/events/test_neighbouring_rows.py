@@ -73,7 +73,7 @@ def csv(folder: Path, head: bytes, rows: list[bytes], line_end: bytes, encoding:
     return path
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=st.lists(ROW, max_size=9),
     after=st.lists(ROW, max_size=9),
@@ -136,7 +136,7 @@ VALUE = st.one_of(
 TABLE = st.lists(st.tuples(VALUE, VALUE, VALUE), max_size=8)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(TABLE, st.tuples(VALUE, VALUE, VALUE), TABLE)
 def test_no_value_of_a_database_has_a_say_in_the_kind_of_another(
     before: list[tuple[Any, ...]], row: tuple[Any, ...], after: list[tuple[Any, ...]]

@@ -14,7 +14,8 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.tables import CHAINED_SINCE, SCHEMAS
 from tacit.privacy.unit import Unit
 
-N_BYTES, N_VALUES, N_OLD = 1400, 500, 600
+N_BYTES, N_VALUES, N_OLD = 350, 200, 240
+"""How many ledgers are damaged in a run, others in the next."""
 DAYS = {f"2018-01-{day:02}": bytes([day]) * 16 for day in range(1, 29)}
 DOORS = {day: digest[::-1] + b"d" for day, digest in DAYS.items()}
 
@@ -138,7 +139,7 @@ def test_values_of_another_kind_are_refused(whole, tmp_path, seed):
         path = put(tmp_path, files | ({".checked": b""} if case % 2 else {}))
         with_other_value(path, draw)
         n_refused += refused_or(path, expected)
-    assert n_refused > N_VALUES * 0.9  # the others wrote what was there before
+    assert n_refused > N_VALUES * 0.8  # the others wrote what was there before
 
 
 def unchained(files, path, found):
@@ -168,4 +169,4 @@ def test_damaged_ledgers_without_a_chain_end_in_a_sentence_too(whole, tmp_path, 
             with_other_value(path, draw)
         with suppress(BudgetExhausted, UndeclaredCopy):  # under another name it is another data set
             n_refused += isinstance(said_or_refused(path), FormatError)
-    assert n_refused > 20
+    assert n_refused > 8

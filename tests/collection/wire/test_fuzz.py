@@ -1,4 +1,4 @@
-"""A million damaged messages: each is refused with an error of ours or read as a batch that can be counted."""
+"""Damaged messages, new ones in every run, are refused with an error of ours or read as batches that can be counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacit.errors import FormatError, PlanMismatch
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
-N_MESSAGES = 1_000_000
+N_MESSAGES = 200_000
 N_AT_ONCE = 10_000
 COUNTED_ONE_IN = 16
 HEADER_BYTES = 56
@@ -79,7 +79,7 @@ class Damage:
         return message
 
 
-def test_a_million_damaged_messages_are_refused_or_read(seed):
+def test_damaged_messages_are_refused_or_read(seed):
     plans = [plan_for(days_and_places(N_DAYS, N_PLACES), epsilon=1.5, mechanism=name) for name in MECHANISMS]
     sources = [(plan, MessageFormat.of(plan), n) for plan in plans for n in (0, 1, 2, 30, 100)]
     messages = [messages_of(plan, n, seed + n) for plan, _, n in sources]
