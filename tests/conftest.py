@@ -35,6 +35,9 @@ _VARIANTS = 2
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="the fastest tests of every room, in under two minutes")
+    parser.addoption(
+        "--luck", action="store_true", help="list the tests that may fail by bad luck, the likeliest first"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,6 +61,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"a quick run would have no test of {', '.join(sorted(missed))}.")
     config.hook.pytest_deselected(items=left_out)
     items[:] = chosen
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    """The statistical tests with their stated probabilities, where they are asked for."""
+    if not config.getoption("luck"):
+        return []
+    stated = Counter[str]()
+    for item in items:
+        stated[item.nodeid.partition("[")[0]] += false_failure(item)
+    lines = [f"{probability:.0e} {name}" for name, probability in stated.most_common() if probability]
+    return [*lines, f"{stated.total():.1e} all {len(lines)} together"]
+
+
+def false_failure(item: pytest.Item) -> float:
+    """Return the stated probability that a test fails by bad luck; 0 where none is stated."""
+    mark = item.get_closest_marker("false_failure")
+    return 0.0 if mark is None else float(mark.args[0])
 
 
 def _room(item: pytest.Item) -> str:

@@ -66,6 +66,7 @@ def discrete_gaussian_masses(variance: float, shift: int) -> np.ndarray:
     return masses / masses.sum()
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize(("variance", "shift"), [(1.0, 1), (4.0, 2), (25.0, 6), (9.0, 7)])
 def test_gaussian_noise_is_bounded_near_its_rho_and_never_above_by_more_than_the_error(variance, shift, seed):
     """Of 400 measured curves at an error of 10 %; fails by bad luck less than once in 1e9."""
@@ -79,6 +80,7 @@ def test_gaussian_noise_is_bounded_near_its_rho_and_never_above_by_more_than_the
     assert np.median(found[200:]) > 0.85 * rho
 
 
+@pytest.mark.false_failure(1e-9)
 def test_noise_a_tenth_too_small_exceeds_its_rho(seed):
     """The twin: a standard deviation of 0.9, 200,000 runs of either input; missed less than once in 1e9."""
     rng = np.random.default_rng(seed)
@@ -94,6 +96,7 @@ def test_the_divergence_of_exact_shares_is_that_of_the_distribution():
     assert exact.rho() == pytest.approx(0.5, rel=1e-3)
 
 
+@pytest.mark.false_failure(1e-9)
 def test_two_inputs_that_are_alike_bound_nothing(seed):
     rng = np.random.default_rng(seed)
     counts = [rng.multinomial(10_000, np.full(8, 1 / 8)) for _ in range(2)]
@@ -133,6 +136,7 @@ def test_outcomes_that_were_never_wrong_are_guessed_on_without_those_that_were()
     assert rule.guesses(rule.count(*seen)) == (240, 240)
 
 
+@pytest.mark.false_failure(1e-9)
 def test_few_guesses_that_were_lucky_are_not_preferred_to_many(seed):
     """All outcomes tell the coin by e^0.81; of 400 rare ones some always look better among a few thousand runs.
 

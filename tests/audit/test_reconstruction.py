@@ -46,6 +46,7 @@ def test_ranges_of_a_year_give_every_day_away_though_none_is_a_single_day():
     assert found.share_recovered(counts) == 1.0
 
 
+@pytest.mark.false_failure(1e-9)
 def test_noisy_ranges_give_bits_away(seed):
     """128 bits, 2,048 ranges: 99 % with noise of scale 0.5, about half with 32. Bad luck: below 1e-9."""
     rng = np.random.default_rng(seed)
@@ -63,6 +64,7 @@ def test_noisy_ranges_give_bits_away(seed):
     assert shares[2] < 0.8
 
 
+@pytest.mark.false_failure(0)
 def test_the_thesis_tree_gives_its_second_children_away_exactly(seed):
     counter = ThesisCounter(0.2, 6, seed, fault="dependent")
     counts = np.random.default_rng(seed).integers(0, 500, 64)
@@ -79,6 +81,7 @@ def test_the_thesis_tree_gives_its_second_children_away_exactly(seed):
         assert (np.rint(found.values[found.is_determined]) == counts[found.is_determined]).all()
 
 
+@pytest.mark.false_failure(0)
 def test_independent_noise_has_no_combination_without_noise_and_determines_nothing(seed):
     counter = ThesisCounter(0.2, 3, seed, fault="none")
     combinations = noiseless_combinations(counter(np.zeros((40, 8), np.int64)))
@@ -91,6 +94,7 @@ def test_ranges_must_lie_in_the_bins():
             reconstruct_exactly(ranges, [1.0], 3)
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize(("f", "n_reports", "share"), [(0.9, 30, 0.29), (0.8, 30, 0.66), (0.5, 7, 0.82)])
 def test_one_time_reports_sent_again_give_devices_away(f, n_reports, share, seed):
     """17 regions; six standard errors of 3,000 devices."""

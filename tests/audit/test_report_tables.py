@@ -81,6 +81,7 @@ def leaks(seed):
     }
 
 
+@pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("name", leaks(0))
 def test_every_way_to_give_values_away_is_found(name, seed):
     """The weakest have an epsilon of 2: a pair of 136, which takes more runs to find, and noise on every cell."""

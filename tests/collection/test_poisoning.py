@@ -43,6 +43,7 @@ def batch_of(plan, reports, n_days=1):
     return parse_message(encode_message(plan, bins, reports, Provenance(plan.fingerprint)), plan)
 
 
+@pytest.mark.false_failure(1e-10)
 @pytest.mark.parametrize("population", POPULATIONS)
 @pytest.mark.parametrize("epsilon", [0.4, 4.0])
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -81,6 +82,7 @@ def test_the_false_alarm_rate_is_kept_exactly_by_listing_all_outcomes(name, trut
     assert rate > 0  # some outcomes do raise one, so the test is not empty
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.4, 2.2])
 def test_constant_reports_are_caught(name, epsilon, seed):
@@ -91,6 +93,7 @@ def test_constant_reports_are_caught(name, epsilon, seed):
     assert all(alarm.chance < 1e-6 for alarm in alarms)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if "unary" in name])
 def test_unary_reports_with_every_bit_set_are_caught(name, seed):
     plan = plan_of(name, n_cells=17)
@@ -101,6 +104,7 @@ def test_unary_reports_with_every_bit_set_are_caught(name, seed):
     assert any("cells in all" in str(alarm) and alarm.cell is None for alarm in alarms)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if "unary" in name])
 def test_a_cell_that_is_always_or_never_set_is_caught_and_named(name, seed):
     plan = plan_of(name, epsilon=1.0)
@@ -116,6 +120,7 @@ def test_a_cell_that_is_always_or_never_set_is_caught_and_named(name, seed):
     assert "0 of 400 reports support place 3, fewer than" in str(alarm)
 
 
+@pytest.mark.false_failure(1e-6)
 def test_what_is_too_little_on_any_day_shows_in_all_days_together(seed):
     """A cell always set, 15 reports a day: no day is improbable enough, 40 of them are."""
     plan = plan_of("unary", epsilon=2.2, n_days=40)
@@ -124,6 +129,7 @@ def test_what_is_too_little_on_any_day_shows_in_all_days_together(seed):
     assert {alarm.bin for alarm in alarms if alarm.cell == 0} == {None}
 
 
+@pytest.mark.false_failure(2e-9)
 def test_copies_among_many_honest_reports_are_caught_in_files_too(tmp_path, seed):
     plan = plan_of("unary", n_cells=64)
     reports = honest(plan, np.arange(2000) % 64, SeededRandomness(seed))
@@ -151,6 +157,7 @@ def test_the_chance_of_equal_reports_is_a_bound_on_the_channels(name, n_cells):
                 assert equal == pytest.approx(bound)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_equal_reports_of_a_small_space_are_no_alarm(seed):
     plan = plan_of("unary", n_cells=2)
     reports = honest(plan, np.zeros(5000, int), SeededRandomness(seed))
@@ -188,6 +195,7 @@ def test_bins_and_cells_are_named_whatever_is_private(private, expected):
     assert any(str(alarm).startswith(expected) for alarm in alarms)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_copies_that_a_forger_did_not_sort_are_found(seed):
     plan = plan_of("unary", n_cells=100)
     reports = honest(plan, np.arange(300) % 100, SeededRandomness(seed))
@@ -199,6 +207,7 @@ def test_copies_that_a_forger_did_not_sort_are_found(seed):
     assert any("100 of 300 reports are one and the same" in str(alarm) for alarm in watch(forged, plan))
 
 
+@pytest.mark.false_failure(2e-9)
 def test_forged_reports_of_one_level_are_caught(seed):
     """Every report is one that an honest device might send; that all picked the leaves is not."""
     plan = plan_for(days_and_places(64, 1), epsilon=1.0, mechanism="hierarchical", private=("time",))
@@ -209,6 +218,7 @@ def test_forged_reports_of_one_level_are_caught(seed):
     assert any("reports answer for level" in str(alarm) for alarm in alarms)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_a_node_that_is_always_supported_is_named_by_its_days(seed):
     plan = plan_for(days_and_places(64, 1), epsilon=1.0, mechanism="hierarchical", private=("time",))
     mechanism = mechanism_of(plan)

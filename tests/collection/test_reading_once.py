@@ -60,6 +60,7 @@ class Counted:
         monkeypatch.setattr("tacit.collection.wire.reports.np.fromfile", fromfile)
 
 
+@pytest.mark.false_failure(0)
 def test_a_tally_with_alarms_reads_and_hashes_every_file_once(reports, monkeypatch):
     plan, paths = reports
     counted = Counted(monkeypatch)
@@ -68,6 +69,7 @@ def test_a_tally_with_alarms_reads_and_hashes_every_file_once(reports, monkeypat
     assert counted.read < counted.hashed  # the runs and the reports, not the header
 
 
+@pytest.mark.false_failure(0)
 def test_one_reading_gives_the_tally_and_the_alarms_of_each_file(reports):
     plan, paths = reports
     tally, alarms = tally_and_watch(paths, plan, false_alarm=0.999)
@@ -75,6 +77,7 @@ def test_one_reading_gives_the_tally_and_the_alarms_of_each_file(reports):
     assert alarms == [alarm for path in paths for alarm in watch(ReportFile.open(path), plan, false_alarm=0.999)]
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("where", ["head", "runs", "payload", "checksum"])
 def test_damage_anywhere_in_any_file_refuses_all_of_them(reports, where):
     plan, paths = reports

@@ -356,6 +356,7 @@ KINDS = {
 _FOLDER = [Path()]
 
 
+@pytest.mark.false_failure(1e-7)
 @pytest.mark.parametrize("name", KINDS)
 def test_damaged_files_end_in_a_sentence_or_in_a_reading(name, seed, tmp_path):
     kind = KINDS[name]

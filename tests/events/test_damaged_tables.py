@@ -82,6 +82,7 @@ def looked_at(contents: list[bytes], use: Use, folder: Path) -> list[str]:
     return [what for what in outcomes(iter(contents), write_and_use) if what.startswith("FAILED")]
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_tables_end_in_a_sentence_or_in_a_reading(kind, seed, tmp_path):
     content, use = KINDS[kind]

@@ -156,6 +156,7 @@ def test_progress_is_told_from_nothing_to_all():
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
+@pytest.mark.false_failure(1e-8)
 def test_counts_made_to_add_up_have_the_noise_that_is_left(seed):
     series = noisy_series(seed % 1000, n_days=2000)
     exact = small_counts(seed % 1000, n_days=2000)
@@ -163,6 +164,7 @@ def test_counts_made_to_add_up_have_the_noise_that_is_left(seed):
     assert measured == pytest.approx(1.0, abs=6 * math.sqrt(2 / exact.size))
 
 
+@pytest.mark.false_failure(2e-8)
 def test_noisy_counts_that_follow_the_law_are_covered_as_often_as_the_level_says(seed):
     """Small counts with much noise and with little; the tolerance is six standard errors."""
     draws = np.random.default_rng(seed)

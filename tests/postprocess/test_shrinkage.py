@@ -53,6 +53,7 @@ def fused_locally(counts: np.ndarray, rng: np.random.Generator) -> tuple[TreeFus
     return fusion, fusion.fuse(tree.sum_leaves(counts) + noise)
 
 
+@pytest.mark.false_failure(1e-4)
 @pytest.mark.parametrize(
     ("series", "n_runs", "unbiased", "shrunk"), [(library_visits, 300, 12_500, 7_000), (bursts, 100, 13_000, 11_500)]
 )
@@ -80,6 +81,7 @@ def uneven_fusion() -> TreeFusion:
     return TreeFusion(tree, [math.inf, 50.0, 50.0, 50.0])
 
 
+@pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("method", ["sure", "empirical bayes"])
 def test_even_counts_become_nearly_even_again(method, seed):
     """Nothing but noise: the error falls to less than a fifth of the unbiased leaves' (years of 365 days included)."""
@@ -99,6 +101,7 @@ def test_counts_that_stand_out_of_the_noise_stay(method):
     assert_allclose(shrunk, counts, atol=5)
 
 
+@pytest.mark.false_failure(1e-6)
 def test_a_burst_stands_where_one_factor_for_all_would_flatten_it(seed):
     fusion, rng = uneven_fusion(), np.random.default_rng(seed)
     counts = np.full(1095, 20.0)

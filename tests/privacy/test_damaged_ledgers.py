@@ -98,6 +98,7 @@ def said_or_refused(path):
         return refusal
 
 
+@pytest.mark.false_failure(1e-9)
 def test_damaged_bytes_are_refused_or_harmless(whole, tmp_path, seed):
     files, expected = whole
     draw = random.Random(seed)
@@ -131,6 +132,7 @@ def run(path, statement, *values):
         return connection.execute(statement, values).fetchall()
 
 
+@pytest.mark.false_failure(1e-9)
 def test_values_of_another_kind_are_refused(whole, tmp_path, seed):
     files, expected = whole
     draw = random.Random(seed)
@@ -155,6 +157,7 @@ def unchained(files, path, found):
     return path.read_bytes()
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("found", range(1, CHAINED_SINCE))
 def test_damaged_ledgers_without_a_chain_end_in_a_sentence_too(whole, tmp_path, seed, found):
     """Nothing tells there that an amount is another one; but what is no amount is refused."""

@@ -144,6 +144,7 @@ def test_bits_beyond_the_last_coin_are_zero(n_bits, threshold, seed):
     assert not bits_of(words, words.size * 64)[n_bits:].any()
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("threshold", INTERESTING)
 @pytest.mark.parametrize(
     "n_bits", [1, 65, FEW, FEW + 1, 40 * FEW + 1, CHUNK_WORDS * 64 - 1, CHUNK_WORDS * 64, CHUNK_WORDS * 64 * 2 + 70]
@@ -157,6 +158,7 @@ def test_compiled_and_plain_kernels_toss_the_same_coins(threshold, n_bits, seed)
     assert tossed[0] == tossed[1]
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("n_cells", [2, 17, 57, 58, 1024, 100_000])
 @pytest.mark.parametrize(
     ("ones", "zeros"), [(3 * COIN // 4, COIN // 4), (COIN - COIN // 7, COIN // 7), (COIN // 2, 99)]
@@ -191,6 +193,7 @@ def test_rows_are_the_coins_cut_up_with_the_true_cell_flipped_or_replaced(n_cell
     assert rows.tolist() == np.packbits(bits, axis=1, bitorder="little").tolist()
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("ones", [COIN - COIN // 3, COIN // 2])
 def test_how_many_words_are_drawn_does_not_depend_on_the_cells(ones, seed):
     drawn = set()
@@ -212,6 +215,7 @@ def chances(p: float) -> list[float]:
     return [(1 - p) ** 2, (1 - p) * p, p * (1 - p), p * p]
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("share", [0.15, 0.25, 0.001, 0.9])
 @pytest.mark.parametrize("lag", [1, 64])
 def test_coins_and_pairs_of_coins_come_as_often_as_they_should(share, lag, seed):
@@ -220,6 +224,7 @@ def test_coins_and_pairs_of_coins_come_as_often_as_they_should(share, lag, seed)
     assert_frequencies(pairs(tossed, n_bits, lag), chances(share), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(1e-9)
 def test_coins_of_a_wrong_threshold_are_caught(seed):
     n_bits = 1_000_000
     tossed = bernoulli_bits(n_bits, round(0.155 * COIN), SeededRandomness(seed))
@@ -227,6 +232,7 @@ def test_coins_of_a_wrong_threshold_are_caught(seed):
         assert_frequencies(pairs(tossed, n_bits, 1), chances(0.15), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(1e-9)
 def test_coins_left_undecided_as_tails_are_caught(seed):
     # what would happen if the coins that eight digits leave undecided were never decided: 0.15 becomes 38/256
     n_bits = 10_000_000
@@ -236,6 +242,7 @@ def test_coins_left_undecided_as_tails_are_caught(seed):
         assert_frequencies(pairs(tossed, n_bits, 1), chances(0.15), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize(("p", "q"), [(0.85, 0.15), (0.75, 0.25), (0.5, 0.1)])
 def test_the_true_cell_and_the_others_come_as_often_as_they_should(p, q, seed):
     n, n_cells = 100_000, 17

@@ -140,12 +140,14 @@ CALLERS = {"counts/noise/node_distributions.py", "mechanisms/continual/node_nois
 """The modules that call the samplers."""
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("is_gaussian", [True, False], ids=["Gaussian", "Laplace"])
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_draw_has_its_distribution_and_its_variance(name, is_gaussian, seed):
     assert_drawn(DRAWS[name](is_gaussian, seed), is_gaussian)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("is_gaussian", [True, False], ids=["Gaussian", "Laplace"])
 @pytest.mark.parametrize("name", list(DRAWS)[2:])
 def test_noise_a_tenth_too_small_is_caught_where_it_is_drawn(name, is_gaussian, seed, monkeypatch):

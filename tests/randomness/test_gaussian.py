@@ -78,6 +78,7 @@ def test_blocks_have_their_cumulative_probabilities():
     assert [int(t) for t in thresholds[:-1]] == [digits_of(number, DIGITS) for number in real[:-1]]
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("variance", LARGE)
 def test_what_is_accepted_makes_up_for_the_block(variance, seed):
     # the distribution of 2**s x + y is that of the block x times the probability accepted: for every pair, exactly
@@ -188,12 +189,14 @@ def test_zero_is_accepted_with_one_sign_only():
         assert discrete_gaussian(1, variance, randomness=source).tolist() == [-2 << sampler.n_low_bits]
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize(("variance", "n"), [(0.25, 2), (1.0, 4), (Fraction(10, 3), 6), (100.0, 35), (1000.0, 110)])
 def test_values_come_as_often_as_they_should(variance, n, seed):
     drawn = discrete_gaussian(400_000, variance, randomness=SeededRandomness(seed))
     assert_frequencies(counted(drawn, n), masses_between(float(variance), n), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize(("variance", "block_variance", "n"), [(100, 1, 35), (30, 2, 20), (900, 4, 100)])
 def test_values_by_blocks_come_as_often_as_they_should(variance, block_variance, n, seed, monkeypatch):
     # blocks as wide as the standard deviation: up to two in five proposals are rejected, and the distribution is the
@@ -208,12 +211,14 @@ def test_values_by_blocks_come_as_often_as_they_should(variance, block_variance,
     assert_frequencies(counted(drawn, n), masses_between(variance, n), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_values_of_a_wrong_variance_are_caught(seed):
     drawn = discrete_gaussian(400_000, 1.06, randomness=SeededRandomness(seed))
     with pytest.raises(AssertionError):
         assert_frequencies(counted(drawn, 4), masses_between(1.0, 4), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("variance", [2**14, 2**14 + 1, 10**8, 10**12])
 def test_large_noise_has_its_quantiles_and_its_last_digits(variance, seed):
     # sums over integers and integrals between half-integers differ by less than 1e-5 of a share, here
@@ -226,6 +231,7 @@ def test_large_noise_has_its_quantiles_and_its_last_digits(variance, seed):
     assert_frequencies(np.bincount(drawn & 15, minlength=16), np.full(16, 1 / 16), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("lag", [1, 64])
 def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     drawn = discrete_gaussian(400_000 // (2 * lag) * 2 * lag, 4.0, randomness=SeededRandomness(seed))
@@ -235,6 +241,7 @@ def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     assert_frequencies(counted(sums, 12), np.append(distribution, 1 - distribution.sum()), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("variance", [0.001, 1.0, 100.0, 2.0**14, 2.0**14 + 1, 1e12, 2.0**50])
 @pytest.mark.parametrize("count", [0, 1, 100, CHUNK - 1, CHUNK + 513])
 def test_compiled_and_plain_kernels_draw_the_same(variance, count, seed):
@@ -257,12 +264,14 @@ def test_every_variance_has_tables(octave, seed):
     assert np.abs(drawn).max() <= 15 * math.sqrt(variance) + 1
 
 
+@pytest.mark.false_failure(0)
 def test_how_many_words_are_drawn_does_not_depend_on_the_values_of_a_table(seed):
     source = KeyedRandomness(seed.to_bytes(32, "little"))
     discrete_gaussian(1000, 10.0, randomness=source)
     assert source.position == 1000
 
 
+@pytest.mark.false_failure(2e-9)
 def test_a_proposal_takes_three_words_and_few_are_rejected(seed):
     source = KeyedRandomness(seed.to_bytes(32, "little"))
     n = 200_000
@@ -276,6 +285,7 @@ def test_a_proposal_takes_three_words_and_few_are_rejected(seed):
     assert_frequencies([n, n_rejected], [1 - chance, chance], false_failure=1e-9)
 
 
+@pytest.mark.false_failure(0)
 def test_a_record_of_words_repeats_the_noise(seed):
     source = RecordedWords(SeededRandomness(seed))
     drawn = discrete_gaussian(500, 1e7, randomness=source)

@@ -59,6 +59,7 @@ def test_compiled_and_plain_kernels_draw_the_same(words, cumulative, n_bits):
     drawn(inversion, words, spare=[5] * 400)
 
 
+@pytest.mark.false_failure(0)
 def test_many_words_are_drawn_as_one_by_one(seed):
     inversion = Inversion.of(distribution_of([Fraction(k, 97) for k in range(1, 97)]))
     words = SeededRandomness(seed).words(3000)

@@ -130,18 +130,21 @@ def test_all_beginnings_of_words_together_give_the_distribution(rate, compiled):
             assert np.count_nonzero(lowest <= k) - np.count_nonzero(highest <= k) <= 1
 
 
+@pytest.mark.false_failure(3e-9)
 @pytest.mark.parametrize(("rate", "n"), [(2.0, 4), (1.0, 8), (0.1, 60), (1 / 32, 150), (1 / 33, 150), (1 / 300, 900)])
 def test_values_come_as_often_as_they_should(rate, n, seed):
     drawn = discrete_laplace(400_000, rate, randomness=SeededRandomness(seed))
     assert_frequencies(counted(drawn, n), masses(rate, n), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(3e-9)
 def test_values_of_a_wrong_rate_are_caught(seed):
     drawn = discrete_laplace(400_000, 1.03, randomness=SeededRandomness(seed))
     with pytest.raises(AssertionError):
         assert_frequencies(counted(drawn, 8), masses(1.0, 8), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(3e-9)
 @pytest.mark.parametrize("rate", [1e-6, 1e-9])
 def test_large_noise_has_its_quantiles_its_sign_and_its_last_digits(rate, seed):
     drawn = discrete_laplace(200_000, rate, randomness=SeededRandomness(seed))
@@ -155,6 +158,7 @@ def test_large_noise_has_its_quantiles_its_sign_and_its_last_digits(rate, seed):
     assert_frequencies(np.bincount(drawn & 15, minlength=16), np.full(16, 1 / 16), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(3e-9)
 @pytest.mark.parametrize("lag", [1, 64])
 def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     drawn = discrete_laplace(400_000 // (2 * lag) * 2 * lag, 0.5, randomness=SeededRandomness(seed))
@@ -164,6 +168,7 @@ def test_sums_of_neighbours_have_the_distribution_of_sums(lag, seed):
     assert_frequencies(counted(sums, 20), np.append(distribution, 1 - distribution.sum()), false_failure=1e-9)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("rate", [64, 2.0, 0.1, 1 / 40, 1e-6, float(SMALLEST_RATE)])
 @pytest.mark.parametrize("count", [0, 1, 100, CHUNK - 1, CHUNK + 513])
 def test_compiled_and_plain_kernels_draw_the_same(rate, count, seed):
@@ -175,6 +180,7 @@ def test_compiled_and_plain_kernels_draw_the_same(rate, count, seed):
     assert len(drawn[0]) == count
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize(("rate", "n_words"), [(64, 1), (1, 1), (1 / 32, 1), (1 / 33, 2), (1e-6, 3), (2.0**-40, 6)])
 def test_how_many_words_are_drawn_depends_on_the_rate_alone(rate, n_words, seed):
     source = KeyedRandomness(seed.to_bytes(32, "little"))
@@ -193,6 +199,7 @@ def test_every_rate_has_tables(octave, seed):
     assert np.abs(drawn).max() <= 100 / rate + 1
 
 
+@pytest.mark.false_failure(0)
 def test_a_restart_draws_the_same_noise(seed):
     key = seed.to_bytes(32, "big")
     source = KeyedRandomness(key)
@@ -229,6 +236,7 @@ def test_the_largest_noise_fits_in_64_bits():
     assert -(1 << 47) < drawn < -(1 << 46)
 
 
+@pytest.mark.false_failure(0)
 def test_a_record_of_words_repeats_the_noise(seed):
     source = RecordedWords(SeededRandomness(seed))
     drawn = discrete_laplace(500, 0.01, randomness=source)

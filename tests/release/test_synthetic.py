@@ -42,6 +42,7 @@ def test_rounded_counts_add_up_and_stay_within_one(seed, k, total):
     np.testing.assert_array_equal(found[whole], values[whole])
 
 
+@pytest.mark.false_failure(1e-7)
 def test_rounding_has_no_bias(seed):
     """Means of 4,000 numbers in an interval of 1; fails by bad luck once in 1e7 (Hoeffding, four values)."""
     values = np.array([[0.25, 1.5, 0.0, 2.25]])

@@ -119,6 +119,7 @@ class Indiscreet(HadamardResponse):
         return super().randomize(np.clip(np.asarray(cells).ravel().astype(int), 0, 2), randomness=randomness)
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -142,12 +143,14 @@ def test_a_broken_promise_is_caught(kind, words, seed):
         check_randomizer(made(kind), seed=seed)
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("n_cells", [2, 7, 40])
 def test_what_keeps_the_contract_passes(n_cells, seed):
     """False failure below 1e-9."""
     check_randomizer(made(HadamardResponse, n_cells), seed=seed)
 
 
+@pytest.mark.false_failure(1e-9)
 def test_a_wrong_distribution_of_many_cells_is_caught_by_sampling(seed):
     class Skewed(UnaryEncoding):
         def randomize(self, cells, *, randomness):

@@ -79,6 +79,7 @@ class Damage:
         return message
 
 
+@pytest.mark.false_failure(1e-9)
 def test_damaged_messages_are_refused_or_read(seed):
     plans = [plan_for(days_and_places(N_DAYS, N_PLACES), epsilon=1.5, mechanism=name) for name in MECHANISMS]
     sources = [(plan, MessageFormat.of(plan), n) for plan in plans for n in (0, 1, 2, 30, 100)]
@@ -112,6 +113,7 @@ def counted(batch, plan):
     return "counted"
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_reports_of_random_bytes_are_counted_or_refused_whole(name, seed):
     """What lies inside a sound message may be anything: a report that no device could send is refused."""

@@ -62,6 +62,7 @@ def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(noise_model)
     assert (upper - lower <= 1.12 * (asked_upper - asked_lower) + 2).all()
 
 
+@pytest.mark.false_failure(8e-8)
 @pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_intervals_cover_what_they_say(noise_model, level, seed):

@@ -57,6 +57,7 @@ def test_the_true_cells_bit_has_its_own_variance_where_the_coins_are_not_symmetr
     np.testing.assert_allclose(noise.standard_errors()[0] ** 2, expected)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize(
     ("private", "n_kinds"),
     [(("place",), 1), (("time",), 1), (("time", "place"), 1)]
@@ -113,6 +114,7 @@ def test_coarsening_twice_is_coarsening_once():
     assert twice.variance(weights) == pytest.approx(once.variance(weights))
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("f", [0.1, 0.5, 0.9])
 def test_intervals_of_random_boxes_cover_the_truth_at_least_as_often_as_stated(f, seed):
     """2,000 independent questions at 90 %: fewer than 1,710 hits have probability below 1e-9 when covering 90 %."""
@@ -133,6 +135,7 @@ def test_intervals_of_random_boxes_cover_the_truth_at_least_as_often_as_stated(f
     assert hits >= 0.9 * asked - 6.2 * (asked * 0.09) ** 0.5
 
 
+@pytest.mark.false_failure(1e-7)
 def test_weighted_questions_are_covered_too(seed):
     """A question with weights other than 0 and 1 uses the normal interval."""
     rng = np.random.default_rng(seed)
@@ -147,6 +150,7 @@ def test_weighted_questions_are_covered_too(seed):
     assert hits >= 0.9 * 400 - 6.2 * 6
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize("private", [("place",), ("time",), ("time", "place")])
 def test_every_division_into_public_and_private_estimates_without_bias(private, seed):
     """Mean squared z-score of all cells over 60 runs, 7 standard errors around 1."""
@@ -310,6 +314,7 @@ def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_su
         assert covered >= level - 1e-9
 
 
+@pytest.mark.false_failure(1e-9)
 def test_sums_of_several_days_and_places_named_in_subsets_are_covered(seed):
     """2,000 questions at 90 %: fewer hits than asked for by 6.2 standard deviations have probability below 1e-9."""
     made = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=17)

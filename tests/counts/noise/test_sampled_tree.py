@@ -93,6 +93,7 @@ def simulated(counts, seed, epsilon=1.0):
     return plan, mechanism.estimate(tally, plan, plan.domain)
 
 
+@pytest.mark.false_failure(1e-8)
 def test_simulated_ranges_err_as_stated(seed):
     """Mean squared z-scores of 300 draws within 8 standard errors of 1 (wider tails than normal allowed for)."""
     counts = np.random.default_rng(7).poisson(np.outer(20 + 15 * (np.arange(60) % 7 == 3), [1, 3]))
@@ -107,6 +108,7 @@ def test_simulated_ranges_err_as_stated(seed):
     assert (np.abs(squares.mean(axis=0) - 1) < 8 * math.sqrt(2.5 / 300)).all()
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize(("n_reports", "epsilon"), [(FEW_REPORTS, 1.0), (FEW_REPORTS, 4.0), (40, 1.0), (3, 2.0)])
 def test_intervals_cover_the_truth_at_least_about_as_often_as_stated(n_reports, epsilon, seed):
     """1,200 questions at 90 %; those of one draw are correlated, so 100 draws count: 6.5 standard deviations below."""
@@ -169,6 +171,7 @@ def test_large_trees_state_the_errors_of_leaves_as_if_events_were_even():
     assert (upper == 15).all()
 
 
+@pytest.mark.false_failure(1e-12)
 @pytest.mark.parametrize("private", [("time",), ("place",), ("time", "place")])
 def test_every_division_into_public_and_private_is_estimated(private, seed):
     domain = domain_of(6, 5)

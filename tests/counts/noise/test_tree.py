@@ -194,6 +194,7 @@ def simulated_answers(noise: TreeNoise, weights: np.ndarray, n: int, rng: np.ran
     return errors
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize(("first", "stop"), [(0, 1), (7, 9), (0, 4), (3, 50), (16, 48), (0, 64)])
 @pytest.mark.parametrize("epsilon", ["1/2", "2"])
@@ -209,6 +210,7 @@ def test_intervals_of_fused_trees_cover_what_they_say(epsilon, first, stop, leve
     assert_share(n_covered, N_DRAWS, at_least=level - 0.003, at_most=level + 0.015)
 
 
+@pytest.mark.false_failure(1e-6)
 def test_the_normal_interval_of_one_node_would_be_caught(seed):
     """The twin of the test above: 0.938 instead of 0.95 falls outside its bounds. Fails by bad luck once in 1e6."""
     errors = np.random.default_rng(seed).laplace(size=N_DRAWS)
@@ -216,6 +218,7 @@ def test_the_normal_interval_of_one_node_would_be_caught(seed):
         assert_share(np.count_nonzero(abs(errors) <= 1.96 * math.sqrt(2)), N_DRAWS, at_least=0.95, false_failure=1e-5)
 
 
+@pytest.mark.false_failure(6e-8)
 def test_noise_that_is_mostly_zero_is_covered_too(seed):
     distribution = DiscreteLaplace(Fraction(3))
     noise = TreeNoise(Hierarchy.of_degree(16, 4), (None, distribution, distribution), (16, 1))

@@ -89,6 +89,7 @@ def test_the_same_spend_gives_the_same_release_and_another_gives_another(name):
     assert not np.array_equal(first.values, other.values)
 
 
+@pytest.mark.false_failure(2e-8)
 def test_the_error_of_a_sum_is_what_the_noise_says(seed):
     """The 1,000 places of a release err independently of each other."""
     domain = days_and_places(50, 1_000)

@@ -192,6 +192,7 @@ def test_nor_does_a_unit_that_is_spread_over_bins(grid_bits, guard_bits, bins):
     assert (shift.astype(float) ** 2).sum(axis=0).max() <= float(noise_model.squared_sensitivity)
 
 
+@pytest.mark.false_failure(2e-8)
 @pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
 def test_predicted_and_simulated_errors_agree(noise_model, seed):
     """20,000 streams at once; sums of Laplace or Gaussian noise have an excess kurtosis of 3 at most."""

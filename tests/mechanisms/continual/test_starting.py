@@ -35,6 +35,7 @@ def begin(folder, name="visits.counter", data_set="visits", **settings) -> Count
     return there
 
 
+@pytest.mark.false_failure(0)
 @quiet
 @forks
 def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path, seed):
@@ -63,6 +64,7 @@ def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path, 
     assert n_killed > 15
 
 
+@pytest.mark.false_failure(0)
 @quiet
 @forks
 def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_published(tmp_path, seed):

@@ -93,6 +93,7 @@ def test_a_threshold_that_is_off_by_one_is_found(name, threshold):
     assert driven_row(moved(name, threshold, 1), 0) != listed_row(made(name), 0)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("n_reports", [1, 2, 65, 5000])
 @pytest.mark.parametrize("n_cells", [3, 17, 64])
@@ -109,6 +110,7 @@ def test_many_reports_are_made_of_their_words_by_the_same_rule_as_one(name, n_ce
     assert [int.from_bytes(row.tobytes(), "little") for row in reports] == expected
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("threshold", [1, COIN // 3, COIN // 2, 5 << 61, COIN - 1, 0, COIN])
 def test_the_rule_of_coins_takes_the_words_that_the_coins_take(threshold, seed):
     source, again = SeededRandomness(seed), SeededRandomness(seed)

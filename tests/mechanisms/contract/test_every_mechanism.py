@@ -23,6 +23,7 @@ CONTRACTS = [
 """Cells and epsilons of the whole contract: few and many cells, each with a small and a large epsilon."""
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize(("n_cells", "epsilon"), CONTRACTS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_whole_contract_is_kept(name, n_cells, epsilon, seed):
@@ -50,6 +51,7 @@ def test_so_it_does_between_the_points_of_the_grid(name, n_cells, epsilon):
     assert epsilon * (1 - 1e-9) <= realized <= epsilon
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("n_cells", CELLS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_report_of_a_plan_has_the_same_length(name, n_cells, seed):

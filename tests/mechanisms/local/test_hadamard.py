@@ -84,11 +84,13 @@ def test_the_realized_epsilon_equals_the_one_asked_for_and_never_exceeds_it(epsi
     assert epsilon * (1 - 1e-9) <= realized <= epsilon
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("response", RESPONSES)
 def test_reports_have_the_channels_distribution(response, seed):
     check_reports(response, seed=seed, false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_reports_of_a_wrong_epsilon_are_caught(seed):
     right, wrong = (HadamardResponse.from_epsilon(epsilon=e, n_cells=2) for e in (1.0, 1.1))
     reports = wrong.randomize(np.zeros(100_000, int), randomness=SeededRandomness(seed))
@@ -117,6 +119,7 @@ def test_compiled_and_plain_kernels_give_the_same_bytes_from_the_same_seed(n_cel
     assert made[0] == made[1]
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("n_cells", [2, 17, 300, 70_000])
 def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     """Single reports and a batch: the true cell and another one are supported as often as p and q say, both ways."""
@@ -180,6 +183,7 @@ def test_a_distribution_survives_its_plain_data():
     assert distribution_from_dict(distribution.to_dict()) == distribution
 
 
+@pytest.mark.false_failure(2e-9)
 def test_large_simulations_meet_the_truth(seed):
     """z-scores of 4,000 cells: their mean square is 1 within 7 standard errors (false failure below 1e-9)."""
     rng = np.random.default_rng(seed)

@@ -146,11 +146,13 @@ def test_a_power_of_two_costs_what_is_stated():
     assert 1.04 < max(ratio for epsilon, ratio in costs.items() if epsilon >= 1) < 1.043
 
 
+@pytest.mark.false_failure(3e-9)
 @pytest.mark.parametrize("hashing", HASHINGS)
 def test_reports_have_the_channels_distribution(hashing, seed):
     check_reports(hashing, seed=seed, false_failure=1e-9)
 
 
+@pytest.mark.false_failure(3e-9)
 def test_reports_of_a_wrong_epsilon_are_caught(seed):
     right, wrong = (LocalHashing.from_epsilon(epsilon=e, n_cells=2, binary=True) for e in (1.0, 1.1))
     reports = wrong.randomize(np.ones(100_000, int), randomness=SeededRandomness(seed))
@@ -190,6 +192,7 @@ def test_every_report_has_the_same_length_whatever_the_value(n_cells):
     assert hashing.report_bytes == -(-(hashing.degree + hashing.bits) // 8)
 
 
+@pytest.mark.false_failure(3e-9)
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
 def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     hashing = LocalHashing.from_epsilon(epsilon=1.5, n_cells=n_cells)
@@ -280,6 +283,7 @@ def test_supports_of_three_cells_are_not_independent():
     assert abs(hashing.distribution.variances(np.ones(16))[0] / independent - 1) > 0.05
 
 
+@pytest.mark.false_failure(3e-9)
 def test_large_simulations_meet_the_truth(seed):
     """z-scores of 4,000 cells and of 400 sums, whose mean square is 1 within 8 standard errors (below 1e-9)."""
     rng = np.random.default_rng(seed)

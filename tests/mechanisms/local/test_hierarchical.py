@@ -66,11 +66,13 @@ def test_the_realized_epsilon_equals_the_one_asked_for_and_never_exceeds_it(epsi
     assert epsilon * (1 - 1e-9) <= histogram.epsilon <= epsilon
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
 def test_reports_have_the_channels_distribution(histogram, seed):
     check_reports(histogram, seed=seed, false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_reports_of_a_wrong_epsilon_or_with_levels_of_wrong_chances_are_caught(seed):
     right = HISTOGRAMS[0]
     for wrong in (
@@ -200,6 +202,7 @@ def simulated(histogram: HierarchicalHistogram, counts: np.ndarray, seed: int) -
     return histogram.estimate_nodes(histogram.statistics(reports, np.array([cells.size]))[0])
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("oracle", [unary, None])
 def test_simulated_ranges_meet_the_truth_with_the_stated_variance(oracle, seed):
     """400 draws: each range's mean and variance within 8 standard errors.
@@ -268,6 +271,7 @@ def test_the_thesis_structure_keeps_the_privacy_it_claims():
     assert answer.variance > 0
 
 
+@pytest.mark.false_failure(2e-9)
 def test_uneven_trees_of_months_and_years_are_asked_as_well(seed):
     tree = Hierarchy.of_time(TimeAxis.between("2018-01-01", "2019-12-31"))
     histogram = HierarchicalHistogram.over(tree, epsilon=2.0, weights="ranges")

@@ -82,6 +82,7 @@ def test_the_channel_of_one_report_gives_epsilon_1_exactly(encoding):
     assert encoding.epsilon == encoding.epsilon_1 == encoding.epsilon_after(1)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize(
     "encoding", [ENCODINGS[0], ENCODINGS[7], from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=9)]
 )
@@ -179,11 +180,13 @@ def test_moving_one_threshold_by_one_changes_the_channel_towards_privacy(encodin
         assert largest_ratio(moved(**{n: -c for n, c in noisier.items()}).channel()) > ratio
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_first_reports_have_the_channels_distribution(encoding, seed):
     check_reports(encoding, seed=seed, false_failure=1e-9)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_reports_of_a_wrong_f_are_caught(seed):
     right, wrong = (from_parameters(f=f, q=0.75, p=0.25, n_cells=2) for f in (0.2, 0.3))
     reports = wrong.randomize(np.zeros(100_000, int), randomness=SeededRandomness(seed))
@@ -199,6 +202,7 @@ def test_every_report_has_the_same_length_whatever_the_value(n_bits):
     assert encoding.report_bytes == -(-(n_bits or 17) // 8)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_one_device_keeps_its_permanent_bits_and_renews_the_others(seed):
     """Of 1000 reports about one value each bit's share of ones is q or p: what averaging reveals, and no more."""
     encoding = from_parameters(f=0.5, q=0.75, p=0.25, n_cells=12)
@@ -215,6 +219,7 @@ def test_one_device_keeps_its_permanent_bits_and_renews_the_others(seed):
     assert list(memo._rows) == [5, 6]
 
 
+@pytest.mark.false_failure(2e-9)
 def test_what_averaging_reveals_of_many_devices_has_the_permanent_distribution(seed):
     """20,000 devices report 200 times each; rounding the averages gives their permanent bits, almost surely.
 
@@ -373,6 +378,7 @@ def test_estimates_keep_their_noise_in_files():
     assert again.interval(3.0, weights, 0.9) == estimate.noise.interval(3.0, weights, 0.9)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_large_simulations_meet_the_truth(seed):
     """z-scores of 4,000 cells of memoized devices, each once a day: mean square 1 within 7 standard errors (1e-9).
 
@@ -399,6 +405,7 @@ def test_large_simulations_meet_the_truth(seed):
     assert not is_plausible(estimate.noise.standard_errors() * 1.3)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_reports_of_one_device_are_correlated_so_a_bin_may_hold_one_of_each(seed):
     """100 devices reporting 50 times into one bin err with more than 10 times the stated variance."""
     encoding = from_parameters(f=0.5, q=0.9, p=0.1, n_cells=2)
@@ -437,6 +444,7 @@ def test_least_squares_on_bloom_bits_is_unbiased_with_its_covariance_by_listing_
     assert stated.variance(weights) == pytest.approx(weights @ covariance @ weights)
 
 
+@pytest.mark.false_failure(2e-9)
 def test_simulated_bloom_estimates_meet_the_truth(seed):
     """Squared distance in the covariance's own measure, over 200 draws of 10 cells: chi-square within 7 deviations."""
     encoding = from_parameters(f=0.3, q=0.8, p=0.3, n_cells=10, hashes=2, n_bits=24)

@@ -65,6 +65,7 @@ def test_the_next_threshold_would_exceed_the_epsilon_asked_for(epsilon, n_cells)
     assert response.epsilon <= epsilon <= RandomizedResponse(n_cells, response.keep + 1).epsilon
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("response", RESPONSES)
 def test_reports_have_the_channels_distribution(response, seed):
     small = response.n_cells <= 5
@@ -79,6 +80,7 @@ def numbers_of(reports: np.ndarray) -> np.ndarray:
     return reports.astype(np.int64) @ 256 ** np.arange(reports.shape[1])
 
 
+@pytest.mark.false_failure(2e-9)
 def test_reports_of_a_wrong_epsilon_are_caught(seed):
     right, wrong = (RandomizedResponse.from_epsilon(epsilon=e, n_cells=3) for e in (1.0, 1.1))
     reports = wrong.randomize(np.zeros(200_000, int), randomness=SeededRandomness(seed))
@@ -98,6 +100,7 @@ def test_a_report_is_the_cell_in_as_few_bytes_as_hold_the_largest(n_cells, n_byt
     assert numbers_of(reports).tolist() == cells.tolist()
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("n_cells", [2, 17, 100])
 def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     response = RandomizedResponse.from_epsilon(epsilon=1.0, n_cells=n_cells)
@@ -124,6 +127,7 @@ def test_the_estimate_is_unbiased_with_the_stated_variance_by_listing_all_outcom
     assert float(square - mean**2) == pytest.approx(sum(one[t] for t in truth), rel=1e-12)
 
 
+@pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize(("n_cells", "epsilon"), [(10, 1.0), (1000, 5.0)])
 def test_large_simulations_meet_the_truth(n_cells, epsilon, seed):
     """z-scores of many cells: their mean square is 1 within 7 standard errors (false failure below 1e-9)."""

@@ -50,6 +50,7 @@ def test_the_mean_variance_is_exact_for_equal_fan_outs_and_close_for_others(tree
     assert mean_range_variance(tree, variances) == pytest.approx(mean_over_all_ranges(tree, variances), rel=slack)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("tree", [Hierarchy.of_degree(64, 2), Hierarchy.of_degree(100, 3), Hierarchy.of_degree(90, 8)])
 def test_no_other_shares_are_better_by_more_than_one_percent(tree, epsilon, seed):

@@ -56,6 +56,7 @@ def test_thresholds_one_step_further_would_exceed_epsilon(name, epsilon, n_cells
     assert log_of_ratio(p * (1 - q) / (q * (1 - p))) > epsilon
 
 
+@pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize(("epsilon", "n_cells"), [(0.01, 2), (1.0, 4), (10.0, 3)])
 def test_channel_and_reports_agree(name, epsilon, n_cells, seed):

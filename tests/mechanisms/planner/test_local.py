@@ -101,6 +101,7 @@ def predicted(name: str, epsilon: float) -> tuple[Contender, Situation]:
     return contender, situation
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize("name", [*ORACLES, "hierarchical"])
 @pytest.mark.parametrize("epsilon", [0.7, 2.0])
 def test_simulated_reports_err_as_predicted(name, epsilon, seed):
@@ -111,6 +112,7 @@ def test_simulated_reports_err_as_predicted(name, epsilon, seed):
     assert_errors_as_predicted(contender, situation, errors)
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize("name", ["subset", "hierarchical"])
 def test_a_prediction_for_another_epsilon_is_caught(name, seed):
     """Power: errors a quarter off are noticed. False failures: below 1e-8."""
