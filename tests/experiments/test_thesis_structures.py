@@ -29,6 +29,7 @@ from experiments.thesis_structures.measuring import (
 from experiments.thesis_structures.nodes import all_ranges, mean_nodes, nodes_of_ranges
 from experiments.thesis_structures.oracles import epsilon_of_keeping
 from experiments.thesis_structures.structures import Structures, nodes_of
+from scipy import stats
 
 from tacit.domain import Hierarchy
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
@@ -51,19 +52,22 @@ def test_every_range_is_the_sum_of_the_fewest_nodes(degree: int) -> None:
     assert mean_nodes(len(COUNTS), degree).sum(axis=0) == pytest.approx(means)
 
 
+@pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("structure", "degree"), [(CENTRAL_FLAT, None), (TREE, 3), (LOCAL_FLAT, None), (HIERARCHY, 3)])
-def test_answers_are_unbiased(method: str, structure: str, degree: int | None) -> None:
-    """Five standard errors: a false failure in a million; with a fixed seed, never."""
+def test_answers_are_unbiased(method: str, structure: str, degree: int | None, seed: int) -> None:
+    """By Student's distribution, as the variance is that of the answers."""
     n_structures = 20 if method == TACIT else 2000
-    made = Case(structure, method, len(COUNTS), 2.0, degree).made(COUNTS, n_structures, seed=1)
+    made = Case(structure, method, len(COUNTS), 2.0, degree).made(COUNTS, n_structures, seed=seed)
     answers = made.answers(np.array([2]), np.array([9]))[:, 0]
     error = answers.mean() - COUNTS[2:9].sum()
-    assert abs(error) < 5 * answers.std() / math.sqrt(n_structures) + 1e-9
+    margin = stats.t.isf(1e-8 / 2, n_structures - 1) * answers.std(ddof=1) / math.sqrt(n_structures)
+    assert abs(error) < margin + 1e-9
 
 
-def test_three_nodes_of_the_tree_as_coded_give_the_fourth_away() -> None:
-    generator = np.random.default_rng(1)
+@pytest.mark.false_failure(0)
+def test_three_nodes_of_the_tree_as_coded_give_the_fourth_away(seed: int) -> None:
+    generator = np.random.default_rng(seed)
     coded = as_coded.continual_tree(COUNTS, 0.2, 2, n_structures=3, generator=generator)
     claimed = as_claimed.continual_tree(COUNTS, 0.2, 2, n_structures=3, generator=generator)
     true = nodes_of(COUNTS, 2)
@@ -75,12 +79,13 @@ def test_three_nodes_of_the_tree_as_coded_give_the_fourth_away() -> None:
     assert math.isinf(coded.true_epsilon)
 
 
-def test_the_scale_of_the_tree_is_the_logarithm_of_the_levels_as_coded_and_their_number_as_claimed() -> None:
+@pytest.mark.false_failure(1e-9)
+def test_the_scale_of_the_tree_is_the_logarithm_of_the_levels_as_coded_and_their_number_as_claimed(seed: int) -> None:
     """The root's noise is one Laplace variable: mean absolute value = scale, known to 1 % from 10,000 of them."""
     empty = np.zeros(32, np.int64)
     for module, scale in ((as_coded, math.log2(6)), (as_claimed, 6.0)):
-        made = module.continual_tree(empty, 0.5, 2, n_structures=10_000, generator=np.random.default_rng(2))
-        assert np.abs(made.levels[0]).mean() == pytest.approx(scale / 0.5, rel=0.05)
+        made = module.continual_tree(empty, 0.5, 2, n_structures=10_000, generator=np.random.default_rng(seed))
+        assert np.abs(made.levels[0]).mean() == pytest.approx(scale / 0.5, rel=0.07)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +123,9 @@ def test_the_whole_domain_is_exact_for_flat_reports_and_not_for_the_hierarchy_as
     assert tree.answers(*whole).std() > 1
 
 
-def test_the_last_day_is_never_asked_for() -> None:
-    first, stop = drawn_ranges(12, 5, Size(40, 50), np.random.default_rng(4))
+@pytest.mark.false_failure(1e-9)
+def test_the_last_day_is_never_asked_for(seed: int) -> None:
+    first, stop = drawn_ranges(12, 5, Size(40, 50), np.random.default_rng(seed))
     assert first.min() == 0
     assert stop.max() == 11
     assert set((stop - first).ravel().tolist()) == {5}
