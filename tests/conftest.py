@@ -22,8 +22,8 @@ if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     # The largest tests write 100 MB. What a lost sync would do is tested by tests/lossy_disk.py.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
-settings.register_profile("tacit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("tacit"), max_examples=10)  # of the usual 100
+settings.register_profile("tacit", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("tacit"), max_examples=10)
 settings.load_profile("tacit")
 
 _TESTS = Path(__file__).parent

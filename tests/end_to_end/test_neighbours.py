@@ -208,10 +208,16 @@ def test_a_curators_release_is_the_same_to_the_public_for_neighbouring_tables(wo
     same(first, second)
 
 
+SEEN_OF_GOOD: list[Seen] = []
+"""What the public sees of the table of good rows, once it was made."""
+
+
 @pytest.mark.parametrize("row", ODD.values(), ids=ODD)
 def test_no_single_row_withholds_a_release(world, row):
     plan, command = CURATORS["tables of counts"]
-    same(world.see([row], command, plan=PLANS[plan]), world.see(GOOD, command, plan=PLANS[plan]))
+    if not SEEN_OF_GOOD:
+        SEEN_OF_GOOD.append(world.see(GOOD, command, plan=PLANS[plan]))
+    same(world.see([row], command, plan=PLANS[plan]), SEEN_OF_GOOD[0])
 
 
 def test_two_quotes_swallow_no_row_between_them(world):

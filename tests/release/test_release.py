@@ -27,7 +27,7 @@ COUNTS = np.random.default_rng(3).poisson(8, (90, 4))
 PLAN, ESTIMATE = simulated_estimate(COUNTS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def release():
     return Release.of(PLAN, ESTIMATE)
 

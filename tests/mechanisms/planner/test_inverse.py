@@ -27,8 +27,7 @@ def least_excess(situation: Situation, questions: tuple[Question, ...], target: 
     [LIBRARY, replace(LIBRARY, delta=1e-6), replace(DEVICES, n_bins=40)],
     ids=["pure", "gaussian", "devices"],
 )
-@pytest.mark.parametrize("words", ["points", "ranges", "points,30,totals"])
-@pytest.mark.parametrize("target", ["300", "4%"])
+@pytest.mark.parametrize(("words", "target"), [("points", "300"), ("ranges", "4%"), ("points,30,totals", "4%")])
 def test_at_the_least_epsilon_the_target_is_just_met(situation, words, target):
     questions, target = Question.parse(words), Target.parse(target)
     epsilon = least_epsilon(situation, questions, target)
