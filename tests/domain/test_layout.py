@@ -47,6 +47,7 @@ def test_events_are_split_into_the_bins_and_values_of_the_layout(private):
         assert (bins[number], values[number]) == (numbered(where, public, SIZES), numbered(where, hidden, SIZES))
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("private", PRIVATE)
 def test_sums_of_rows_by_groups_are_rows_of_sums(private, seed):
     layout = Layout(private, SIZES)
