@@ -56,7 +56,7 @@ def _series(n_places, n_days):
     known = Observations(totals, counts + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
     names = [f"place {i}" for i in range(n_places)]
     domain = Domain(TimeAxis("2006-01-01", "day", "Europe/Paris", n_days), PlaceAxis.of(names))
-    return Series(domain, known, np.zeros(n_days), np.zeros(n_days, bool), is_simulation=True)
+    return Series(domain, known, is_simulation=True)
 
 
 def _timed(work, *given):

@@ -45,4 +45,4 @@ def noisy_series(
     units = np.full((1, n_places), unit * (1 - 1 / n_places))
     known = Observations(totals, exact + noise, units, np.zeros((1, n_places)), is_shared=True, cancels=True)
     domain = Domain(TimeAxis("2016-01-01", "day", "Europe/Paris", n_days), PlaceAxis.of(PLACES[:n_places]))
-    return Series(domain, known, np.zeros(n_days), np.zeros(n_days, bool), is_simulation=True)
+    return Series(domain, known, is_simulation=True)

@@ -88,9 +88,9 @@ def _own_levels(_: Any) -> Any:
 
 
 def _without_outliers(measured: Any) -> Any:
-    def instead(self: Any, *words: Any) -> Any:
-        known, bursts = measured(self, *words)
-        return known, np.zeros_like(bursts)
+    def instead(*words: Any) -> Any:
+        known, excess = measured(*words)
+        return known, np.zeros_like(excess)
 
     return instead
 
@@ -182,21 +182,21 @@ RULES: Final = (
         {f"{_STATES}.shares._positive": lambda _: lambda means, variances: (means, variances)},
     ),
     _forecast("least share", {f"{_SETTINGS}.least_share": _value(1e-6)}),
-    _forecast("excess of public totals (forecast)", {"tacit.forecast.past.Past.of_shares": _without_outliers}),
+    _forecast("excess of public totals (forecast)", {"tacit.forecast.past.share_observations": _without_outliers}),
     # forecasting: totals
-    _forecast("limit on surprise", {f"{_TOTALS}.SETTINGS.largest_innovation": _value(1e6)}),
+    _forecast("limit on surprise", {f"{_SETTINGS}.totals.largest_innovation": _value(1e6)}),
     _forecast("special days", {f"{_TOTALS}.TotalModel._specials": _nothing(())}),
     _forecast("inflation learned from the past", {f"{_TOTALS}._inflation": _nothing((1.0, 1.0, 1.0))}),
-    _forecast("years differ", {f"{_TOTALS}.SETTINGS.years_differ": _value(1.0)}),
-    _forecast("recent years count more", {f"{_TOTALS}.SETTINGS.half_life_years": _value(1e6)}),
-    _forecast("changing coefficients", {f"{_TOTALS}.SETTINGS.changing_kinds": _value(())}),
-    _forecast("fit of totals", {f"{_TOTALS}._fitted": lambda _: lambda model, totals, **_more: model.hyperparameters}),
+    _forecast("years differ", {f"{_SETTINGS}.totals.years_differ": _value(1.0)}),
+    _forecast("recent years count more", {f"{_SETTINGS}.totals.half_life_years": _value(1e6)}),
+    _forecast("changing coefficients", {f"{_SETTINGS}.totals.changing_kinds": _value(())}),
+    _forecast("fit of totals", {f"{_TOTALS}._fitted": lambda _: lambda model, *_more: model.hyperparameters}),
     _forecast("overdispersion of totals", {f"{_TOTALS}._fitted": lambda fit: _no_overdispersion(fit)}),
     _forecast("random-walk level of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(level_sd=1e-6)}),
     _forecast("AR(1) component of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(ar_sd=1e-6)}),
-    _forecast("weekdays of totals", {f"{_TOTALS}.SETTINGS.weekday_sd": _value(1e-6)}),
-    _forecast("seasons of totals", {f"{_TOTALS}.SETTINGS.year_sd": _value(1e-6)}),
-    _forecast("trend of totals", {f"{_TOTALS}.SETTINGS.trend_sd": _value(1e-6)}),
+    _forecast("weekdays of totals", {f"{_SETTINGS}.totals.weekday_sd": _value(1e-6)}),
+    _forecast("seasons of totals", {f"{_SETTINGS}.totals.year_sd": _value(1e-6)}),
+    _forecast("trend of totals", {f"{_SETTINGS}.totals.trend_sd": _value(1e-6)}),
     _forecast(
         "untold gaps",
         {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -57,9 +55,9 @@ def test_a_series_read_back_knows_which_counts_were_taken() -> None:
     series = noisy_series(n_days=60)
     observed = np.ones(series.values.shape, bool)
     observed[3, 1] = False
-    series = replace(series, measured=replace(series.measured, observed=observed))
+    series = series.masked(observed)
     again = Series.from_dict(series.to_dict())
-    np.testing.assert_array_equal(again.measured.observed, observed)
+    np.testing.assert_array_equal(again.observations.observed, observed)
     with pytest.raises(FormatError, match="observed"):
         Series.from_dict(series.to_dict() | {"observed": np.ones((2, 2), bool)})
 

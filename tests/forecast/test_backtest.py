@@ -119,8 +119,7 @@ def test_good_intervals_cover_as_often_as_they_say_with_noise_and_without():
 
 
 def test_missing_bins_are_not_scored():
-    series = small_series()
-    series.missing[-7:] = True
+    series = small_series().masked(np.arange(730)[:, None] < 723)
     (score,) = backtest([Constant()], series, origins=2, horizon=7).scores
     assert score.mae.value == pytest.approx(np.abs(small_counts()[-14:-7] - 10.0).mean())
     assert math.isnan(score.mae.error)

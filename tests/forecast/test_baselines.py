@@ -32,10 +32,8 @@ def test_a_count_with_more_noise_counts_for_less() -> None:
     units = np.zeros((28, 3))
     counts = series.values.copy()
     counts[7:14], units[7:14] = 40.0, 1000.0
-    measured = replace(
-        series.measured, counts=counts, exposures=np.ones(28), unit_variance=units, is_shared=False, cancels=False
-    )
-    noisy = replace(series, measured=measured, total_variances=units.sum(axis=1))
+    known = replace(series.observations, counts=counts, exposures=np.ones(28), is_shared=False, cancels=False)
+    noisy = replace(series, observations=replace(known, unit_variance=units, total_variance=units.sum(axis=1)))
     means = WeekdayMean().fit(noisy).predict(7).counts.means
     assert (means < 17.5).all()  # the plain mean
     assert (means > 10.0).all()

@@ -88,13 +88,12 @@ def test_distributions_have_the_promised_shapes_and_are_positive(make: Callable[
 @EVERY
 def test_nothing_after_an_origin_is_looked_at(make: Callable[[], Forecaster]) -> None:
     series, origins = noisy_series(), np.array([N_FIT, 650])
-    known = series.measured
+    known = series.observations
     counts, exposures = known.counts.copy(), known.exposures.copy()
     counts[650:] = counts[650:] * 3 + 17
     exposures[650:] = counts[650:].sum(axis=1)
-    missing = series.missing.copy()
-    missing[660:670] = True
-    other = replace(series, measured=replace(known, counts=counts, exposures=exposures), missing=missing)
+    is_taken = (np.arange(len(series)) < 660) | (np.arange(len(series)) >= 670)
+    other = replace(series, observations=replace(known, counts=counts, exposures=exposures)).masked(is_taken[:, None])
     forecaster = _fitted(make)
     _same(forecaster.predict_from(series, origins, 8), forecaster.predict_from(other, origins, 8))
     _same(forecaster.predict_from(series, origins, 8), forecaster.predict_from(series.until(650), origins, 8))
@@ -114,10 +113,9 @@ def test_what_is_predicted_is_what_is_predicted_from_the_end(make: Callable[[], 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "seasonal naive"])
 def test_after_a_gap_intervals_are_wider(name: str) -> None:
     series = noisy_series().until(N_FIT)
-    missing = series.missing.copy()
-    missing[-28:] = True
+    with_gap = series.masked(np.arange(N_FIT)[:, None] < N_FIT - 28)
     forecaster = _fitted(VARIANTS[name])
-    whole, gap = (forecaster.predict_from(s, np.array([N_FIT]), 7) for s in (series, replace(series, missing=missing)))
+    whole, gap = (forecaster.predict_from(s, np.array([N_FIT]), 7) for s in (series, with_gap))
     for one, other in ((whole.counts, gap.counts), (whole.totals, gap.totals)):
         spread, wider = (
             np.sqrt(distribution.variances).sum() / distribution.means.sum() for distribution in (one, other)
@@ -128,12 +126,9 @@ def test_after_a_gap_intervals_are_wider(name: str) -> None:
 @pytest.mark.parametrize("name", ["total x share", "seasonal naive", "weekday mean"])
 def test_a_gap_at_the_end_is_said(name: str) -> None:
     series = noisy_series().until(120)
-    missing = series.missing.copy()
-    missing[-10:] = True
+    with_gap = series.masked(np.arange(120)[:, None] < 110)
     assert not any("last" in note for note in FORECASTERS[name].make().fit(series).predict(2).notes)
-    (note,) = (
-        n for n in FORECASTERS[name].make().fit(replace(series, missing=missing)).predict(2).notes if "last" in n
-    )
+    (note,) = (n for n in FORECASTERS[name].make().fit(with_gap).predict(2).notes if "last" in n)
     assert note.startswith("the last 10 days were not counted")
 
 
@@ -251,15 +246,16 @@ def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callabl
     exact = small_series()
     noisy = exact.values + np.random.default_rng(5).normal(0, 4, exact.values.shape)
     known = replace(
-        exact.measured,
+        exact.observations,
         exposures=np.ones(730),
         counts=noisy,
         unit_variance=np.full((730, 3), 16.0),
         slopes=np.zeros((1, 3)),
         is_shared=False,
         cancels=False,
+        total_variance=np.full(730, 48.0),
     )
-    series = replace(exact, measured=known, total_variances=np.full(730, 48.0))
+    series = replace(exact, observations=known)
     forecast = make().fit(series).predict(7)
     np.testing.assert_allclose(forecast.totals.means.mean(), 48.0, rtol=0.25)
 

@@ -33,13 +33,13 @@ def test_a_release_gives_its_unbiased_counts_and_its_checksum():
 
 def test_days_without_data_are_missing():
     rules = Rules.parse(missing=("2018-01-20/2018-01-24",))
-    assert np.flatnonzero(series_of(released(rules=rules)).missing).tolist() == [10, 11, 12, 13, 14]
+    assert np.flatnonzero(~series_of(released(rules=rules)).counted).tolist() == [10, 11, 12, 13, 14]
 
 
 def test_a_month_counted_in_part_is_no_month():
     series = series_of(released(120, by="month"))  # from 10 January to 9 May
     assert series.domain.time.labels()[1:] == ["2018-02", "2018-03", "2018-04"]
-    assert series.missing.tolist() == [True, False, False, False]
+    assert series.counted.tolist() == [False, True, True, True]
 
 
 def test_counts_that_were_removed_are_refused():

@@ -104,11 +104,7 @@ def test_bins_counted_in_part_are_not_counted() -> None:
     series = small_series(n_days=70)
     months, grouping = series.domain.coarsen(time="month")
     counts = grouping.sums(series.values.astype(int))
-    assert History.of(Series.exact(months, counts)).counted.tolist() == [
-        True,
-        True,
-        False,
-    ]
+    assert Series.exact(months, counts).counted.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("n_days", [60, 200])

@@ -7,7 +7,7 @@ import pytest
 
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import Covariates, Terms
-from tacit.statespace.totals import SETTINGS
+from tacit.statespace.settings import SETTINGS
 
 STARTS = {"week": "2018-01-01"}
 
@@ -17,7 +17,7 @@ def test_every_step_has_a_size_for_each_term(step: str) -> None:
     time = TimeAxis(STARTS.get(step, "2018-01-01"), step, "Europe/Paris", 20)
     rows, kinds = Terms().rows(time, None, 0, 20), Terms().kinds(step)
     assert rows.shape == (20, len(kinds))
-    assert all(getattr(SETTINGS, f"{kind}_sd") > 0 for kind in kinds)
+    assert all(getattr(SETTINGS.totals, f"{kind}_sd") > 0 for kind in kinds)
     assert np.isfinite(rows).all()
     np.testing.assert_array_equal(Terms().rows(time, None, 5, 20), rows[5:])
 

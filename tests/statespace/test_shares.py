@@ -16,12 +16,12 @@ ORIGINS = np.array([300, 730])
 @pytest.fixture(scope="module")
 def learned() -> ShareModel:
     series = noisy_series(unit=4.0)
-    return ShareModel.learned(series.measured, series.domain.time, np.zeros(730))
+    return ShareModel.learned(series.observations, series.domain.time, np.zeros(730))
 
 
 def _shares(model: ShareModel, horizon: int = 5) -> tuple[np.ndarray, np.ndarray]:
     series = noisy_series(unit=4.0)
-    weights = model.filter(series.measured, np.zeros(730), series.domain.time, ORIGINS)
+    weights = model.filter(series.observations, np.zeros(730), series.domain.time, ORIGINS)
     found = model.predict(weights, series.domain.time, horizon)
     return found.means, found.variances
 
@@ -37,7 +37,7 @@ def test_shares_are_positive_add_up_and_are_near_the_truth(learned: ShareModel) 
 
 def test_a_bin_without_events_teaches_nothing(learned: ShareModel) -> None:
     series = noisy_series(unit=4.0)
-    known = series.measured
+    known = series.observations
     exposures, counts = known.exposures.copy(), known.counts.copy()
     exposures[700:] = 0
     counts[700:] = 1e6
@@ -51,7 +51,7 @@ def test_a_bin_without_events_teaches_nothing(learned: ShareModel) -> None:
 def test_sizes_of_places_tell_where_noise_hides_them() -> None:
     """With as much noise as this the measured share of the small place is about as uncertain as it is large."""
     series = noisy_series(unit=300.0, counts=small_counts(n_days=120))
-    known, none = series.measured, np.zeros(120)
+    known, none = series.observations, np.zeros(120)
     sizes = 1e6 * SHARES
     found = []
     for given in (None, sizes):
@@ -80,7 +80,7 @@ def test_the_middle_of_what_can_be_is_that_of_the_distribution_cut_at_0(mean: fl
 
 def test_origins_before_any_event_know_what_sizes_say(learned: ShareModel) -> None:
     series = noisy_series(unit=4.0)
-    weights = learned.filter(series.measured, np.zeros(730), series.domain.time, np.array([0, 1]))
+    weights = learned.filter(series.observations, np.zeros(730), series.domain.time, np.array([0, 1]))
     found = learned.predict(weights, series.domain.time, 2)
     np.testing.assert_allclose(found.means.sum(axis=2), 1.0)
     assert (found.means > 0).all()

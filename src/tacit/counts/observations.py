@@ -22,22 +22,25 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
 from tacit.errors import NoInterval, SettingError
 
-_LARGEST_SHARE: Final = 0.9
-_ROUNDS: Final = 12
-_SLACK: Final = 1e-6
-_UNKNOWN: Final = 1e9  # the unit variance of a count that was not observed: far above any mechanism's
+_LARGEST_SHARE: Final = 0.9  # of one place in the noise of all: two places have a half each; guards the division
+_ROUNDS: Final = 12  # of the fixed point below; half of them leave 1e-4 of a variance, twice as many no digit
+_SLACK: Final = 1e-6  # relative, of counts that add up but for their last digits
+_UNKNOWN: Final = 1e9
+"""The unit variance that stands for an infinite one where a count was not observed: files hold finite numbers. A tenth
+of it or ten times as much changes no digit that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Unbiased counts (times x places), their exposures, and what of their noise's variance is known.
+    """Unbiased counts (times x places), their exposures, what of their noise's variance is known, and one mask.
 
     The noise variance of a count is N (``unit_variance`` + ``slopes`` * share), places independent. ``is_shared`` says
     that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise of all places did
     so from the start, so that its stated variances are those given the sum. ``noise_skew`` is the third cumulant of the
     noise over its variance. ``observed`` is the mask of counts that were taken (times x places, or one for all): one
-    that is missing is not a count of 0. ``tree`` is the one that counts were fused in, where sums were measured too:
-    the variances are then those of the leaves' own measurements.
+    that is missing is not a count of 0, and says nothing whatever stands there. ``total_variance`` is that of the noise
+    of each time's total (or one for all): 0 where totals are public. ``tree`` is the one that counts were fused in,
+    where sums were measured too: the variances are then those of the leaves' own measurements.
     """
 
     exposures: FloatArray
@@ -48,28 +51,31 @@ class Observations:
     cancels: bool
     noise_skew: float = 0.0
     observed: BoolArray = field(default_factory=lambda: np.ones((1, 1), np.bool_))
+    total_variance: FloatArray = field(default_factory=lambda: np.zeros(1))
     tree: TreeNoise | None = None
 
     def until(self, n_times: int) -> Observations:
-        """The same up to a time."""
-        return replace(
-            self,
-            exposures=self.exposures[:n_times],
-            counts=self.counts[:n_times],
-            unit_variance=self.unit_variance[:n_times],
-            slopes=self.slopes[:n_times],
-            observed=self.observed if len(self.observed) == 1 else self.observed[:n_times],
-        )
+        """Return the same up to a time."""
+        names = ("exposures", "counts", "unit_variance", "slopes", "observed", "total_variance")
+        return replace(self, **{name: getattr(self, name)[:n_times] for name in names})
+
+    def masked(self, observed: BoolArray) -> Observations:
+        """Return the same without the counts that a mask (that broadcasts to times x places) leaves out."""
+        return replace(self, observed=np.broadcast_to(self.observed & observed, self.counts.shape))
 
     def noise_variance(self, shares: FloatArray) -> FloatArray:
-        """Return the noise variance of every count."""
+        """Return the noise variance of every count; of one that was not observed, so much that it says nothing."""
         units = self.unit_variance + self.slopes * np.clip(shares, 0.0, 1.0)
         if self.cancels:
             units = independent_variances(units)
+        if not self.observed.all():
+            # a rate may be of any size
+            size = 1.0 if self.is_shared else max(float(np.square(self.counts).max(initial=0.0)), 1.0)
+            units = np.where(self.observed, units, _UNKNOWN * size)
         return np.asarray(self.exposures[:, None] * units, np.float64)
 
     def summed_noise_variance(self, shares: FloatArray) -> FloatArray:
-        """The variances of independent noise that sums over all time would err by as much as they do."""
+        """Return variances of independent noise that sums over all time would err by as much as they do."""
         variances = self.noise_variance(shares)
         if self.tree is None:
             return variances
@@ -80,13 +86,11 @@ class Observations:
 def measured(estimate: Estimate) -> Observations:
     """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
 
-    Values that are not a number are missing: next to nothing is known of them. Variances of other noise than a
-    frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out.
+    Values that are not a number are missing; what is missing of a public total is shared out among those. Variances of
+    other noise than a frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out.
     """
-    is_missing = np.isnan(estimate.values)
-    if is_missing.any():
-        return _without(measured(replace(estimate, values=np.where(is_missing, 0.0, estimate.values))), is_missing)
-    values, totals = np.asarray(estimate.values, np.float64), estimate.totals
+    is_missing, totals = np.isnan(estimate.values), estimate.totals
+    values = np.where(is_missing, 0.0, estimate.values)
     n_times, n_places = estimate.domain.shape
     is_shared = totals is not None and totals.shape == (n_times, 1)
     if totals is not None and not is_shared:
@@ -94,40 +98,37 @@ def measured(estimate: Estimate) -> Observations:
             "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
             "and errors of their periods are correlated. Use project, or raw."
         )
-    noise, reports = estimate.noise, estimate.noise.of_reports()
+    exposures = np.ones(n_times) if totals is None else totals[:, 0].astype(np.float64)
+    reports, skew = estimate.noise.of_reports(), 0.0
+    slopes, weights = np.zeros((1, n_places)), np.ones((1, n_places))
     if is_shared and reports is not None and reports.layout.private == ("place",):
-        assert totals is not None
         p, q = float(reports.distribution.p), float(reports.distribution.q)
-        unit, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
-        exposures = totals[:, 0].astype(np.float64)
-        errors, slopes = np.full((1, n_places), unit), np.full((1, n_places), slope)
-        counts = _added_up(values, exposures, 1.0)
-        return Observations(exposures, counts, errors, slopes, True, _adds_up(values, exposures), _skew(p, q, n_places))
+        units = np.full((1, n_places), q * (1 - q) / (p - q) ** 2)
+        slopes, skew = slopes + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2, _skew(p, q, n_places)
+    else:
+        variances = _stated_variances(estimate)
+        units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
+        weights = np.maximum(units, 1e-12)
+    is_taken = np.ones((1, 1), np.bool_) if not is_missing.any() else ~is_missing
+    if not is_shared:
+        return Observations(exposures, values, units, slopes, False, False, skew, is_taken)
+    cancels = bool(is_taken.all()) and _adds_up(values, exposures)
+    weights = np.where(is_missing.any(axis=1, keepdims=True), is_missing, weights)
+    return Observations(exposures, _added_up(values, exposures, weights), units, slopes, True, cancels, skew, is_taken)
+
+
+def _stated_variances(estimate: Estimate) -> FloatArray:
     try:
-        variances = np.square(noise.standard_errors())
+        return np.square(estimate.noise.standard_errors())
     except NoInterval:
         raise SettingError(
             "smoothing needs unbiased estimates whose noise is known; "
             f"got steps={', '.join(estimate.steps) or 'none'}. Smooth before clipping or shrinking."
         ) from None
-    exposures = np.ones(n_times) if not is_shared or totals is None else totals[:, 0].astype(np.float64)
-    units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
-    counts = _added_up(values, exposures, np.maximum(units, 1e-12)) if is_shared else values
-    cancels = is_shared and _adds_up(values, exposures)
-    return Observations(exposures, counts, units, np.zeros((1, n_places)), is_shared, cancels)
-
-
-def _without(known: Observations, is_missing: BoolArray) -> Observations:
-    """The same where some counts were not taken; what is missing of a total is shared out among those."""
-    units = np.where(is_missing, _UNKNOWN, known.unit_variance)
-    counts = np.where(is_missing, 0.0, known.counts)
-    if known.is_shared:
-        counts = _added_up(counts, known.exposures, units)
-    return replace(known, counts=counts, unit_variance=units, cancels=False, observed=~is_missing)
 
 
 def independent_variances(variances: FloatArray) -> FloatArray:
-    """The variances of independent numbers that have these once their sum is known, row by row."""
+    """Return the variances of independent numbers that have these once their sum is known, row by row."""
     found = np.asarray(variances, np.float64)
     for _ in range(_ROUNDS):
         total = np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
@@ -136,7 +137,7 @@ def independent_variances(variances: FloatArray) -> FloatArray:
 
 
 def _skew(p: float, q: float, n_places: int) -> float:
-    """The third cumulant of (supports - expected) / (p - q) over its variance, for a cell of average share."""
+    """Return the third cumulant of (supports - expected) / (p - q) over its variance, for a cell of average share."""
     share = 1 / n_places
     second = share * p * (1 - p) + (1 - share) * q * (1 - q)
     third = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
@@ -147,8 +148,7 @@ def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
     return bool((np.abs(values.sum(axis=1) - totals) <= _SLACK * (1 + totals)).all())
 
 
-def _added_up(values: FloatArray, totals: FloatArray, units: FloatArray | float) -> FloatArray:
-    """Make each row add up to its total: what is missing is shared out as the noise is."""
-    weights = np.broadcast_to(np.asarray(units, np.float64), values.shape)
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    return np.asarray(values + weights * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)
+def _added_up(values: FloatArray, totals: FloatArray, weights: FloatArray) -> FloatArray:
+    """Make each row add up to its total: what is missing is shared out by weights."""
+    parts = weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(values + parts * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)

@@ -1,19 +1,18 @@
-"""Series: answers in time order, all that a forecaster may see.
+"""Series: observations in time order, all that a forecaster may see.
 
-A series holds unbiased counts with the variance of their noise, the public totals where there are any, and the
-calendar. It is made of an estimate, of a frame of the user's, or of exact counts (laboratory only).
+A series is made of an estimate, of a frame of the user's, or of exact counts (laboratory only).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import BoolArray, FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import damaged, number, text, truth
 from tacit._base.limits import MOST_REPORTS
 from tacit._base.validation import check_at_least
@@ -22,44 +21,55 @@ from tacit.counts.observations import Observations, measured
 from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 
+_KEYS: Final = {
+    "exposures": "exposures",
+    "counts": "counts",
+    "unit_errors": "unit_variance",
+    "slopes": "slopes",
+    "total_variances": "total_variance",
+    "observed": "observed",
+}
+"""The names of arrays in files, and in observations."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Counts per time bin and place, how noisy they are, and where they come from.
+    """Observations of time bins and places, and where they come from.
 
-    ``measured`` has the counts, their exposures (public totals, or ones) and what is known of their noise.
-    ``total_variances`` is the variance of the noise of each bin's total: 0 where totals are public. Bins that are
-    ``missing`` were not counted: their zeros say nothing. ``origin`` names the release (its checksum) or is empty.
+    ``origin`` names the release (its checksum) or is empty.
     """
 
     domain: Domain
-    measured: Observations
-    total_variances: FloatArray
-    missing: NDArray[np.bool_]
+    observations: Observations
     is_simulation: bool = False
     origin: str = ""
 
     @classmethod
-    def of(cls, estimate: Estimate, *, missing: NDArray[np.bool_] | None = None, origin: str = "") -> Series:
-        """The series of an unbiased estimate; ``missing`` marks bins without data."""
+    def of(cls, estimate: Estimate, *, missing: BoolArray | None = None, origin: str = "") -> Series:
+        """Return the series of an unbiased estimate; ``missing`` marks bins without data."""
         known = measured(estimate)
-        variances = np.zeros(estimate.domain.shape[0])
         if not known.is_shared:
             _, in_all = estimate.domain.coarsen(place=ALL)
-            variances = np.square(estimate.noise.coarsen(in_all).standard_errors()[:, 0])
-        is_missing = np.zeros(len(variances), bool) if missing is None else np.asarray(missing, bool)
-        return cls(estimate.domain, known, variances, is_missing, estimate.provenance.is_simulation, origin)
+            errors = estimate.noise.coarsen(in_all).standard_errors()[:, 0]
+            known = replace(known, total_variance=np.square(errors))
+        return cls(estimate.domain, known, estimate.provenance.is_simulation, origin)._without(missing)
 
     @classmethod
-    def exact(cls, domain: Domain, counts: NDArray[np.int64], *, missing: NDArray[np.bool_] | None = None) -> Series:
-        """The series of true counts: for the laboratory, and for data that are public anyway."""
+    def exact(cls, domain: Domain, counts: NDArray[np.int64], *, missing: BoolArray | None = None) -> Series:
+        """Return the series of true counts: for the laboratory, and for data that are public anyway."""
         values = np.asarray(counts, np.float64)
         if values.shape != domain.shape:
             raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={values.shape}.")
         none = np.zeros((1, values.shape[1]))
         known = Observations(values.sum(axis=1), values, none, none, is_shared=True, cancels=True)
-        is_missing = np.zeros(len(values), bool) if missing is None else np.asarray(missing, bool)
-        return cls(domain, known, np.zeros(len(values)), is_missing)
+        return cls(domain, known)._without(missing)
+
+    def _without(self, missing: BoolArray | None) -> Series:
+        return self if missing is None else self.masked(~np.asarray(missing, bool)[:, None])
+
+    def masked(self, observed: BoolArray) -> Series:
+        """Return the same without the counts that a mask (that broadcasts to bins x places) leaves out."""
+        return replace(self, observations=self.observations.masked(observed))
 
     def __len__(self) -> int:
         return self.domain.shape[0]
@@ -76,50 +86,70 @@ class Series:
     @property
     def values(self) -> FloatArray:
         """Unbiased counts, times x places; noise may make them negative."""
-        return self.measured.counts
+        return self.observations.counts
+
+    @property
+    def shares(self) -> FloatArray:
+        """The long-run share of each place in all exposures, never below 0."""
+        total = max(float(self.observations.exposures.sum()), 1.0)
+        return np.asarray(np.maximum(self.values.sum(axis=0) / total, 0.0), np.float64)
 
     @property
     def variances(self) -> FloatArray:
         """The variance of the noise of each count, at the long-run share of its place."""
-        weights = self.measured.exposures
-        share = self.values.sum(axis=0) / max(float(weights.sum()), 1.0)
-        return self.measured.noise_variance(np.broadcast_to(np.maximum(share, 0.0), self.values.shape))
+        return self.observations.noise_variance(np.broadcast_to(self.shares, self.values.shape))
 
     @property
     def has_public_totals(self) -> bool:
-        return self.measured.is_shared
+        return self.observations.is_shared
 
     @property
     def totals(self) -> FloatArray:
         """The number of events of each bin in all places: public, or as noisy as ``total_variances`` says."""
-        return self.measured.exposures if self.has_public_totals else self.values.sum(axis=1)
+        return self.observations.exposures if self.has_public_totals else self.values.sum(axis=1)
+
+    @property
+    def total_variances(self) -> FloatArray:
+        """The variance of the noise of each bin's total."""
+        return np.broadcast_to(self.observations.total_variance, len(self))
+
+    @property
+    def observed(self) -> BoolArray:
+        """Which counts were taken, in bins counted in full: bins x (places and, last, all together).
+
+        A total that is not public is known where all its counts are.
+        """
+        mask = np.broadcast_to(self.observations.observed, self.values.shape).copy()
+        for bin in (0, len(self) - 1):
+            mask[bin] &= not self.domain.time.is_partial(bin)
+        of_total = mask.any(axis=1) if self.has_public_totals else mask.all(axis=1)
+        return np.column_stack([mask, of_total])
+
+    @property
+    def counted(self) -> BoolArray:
+        """Which bins have any count that was taken."""
+        return np.asarray(self.observed.any(axis=1), np.bool_)
+
+    def since_counted(self, origins: IntArray) -> IntArray:
+        """Return how many bins just before each origin were not counted."""
+        last = np.maximum.accumulate(np.where(self.counted, np.arange(len(self)), -1))
+        return np.asarray(origins - 1 - np.concatenate([[-1], last])[origins], np.int64)
 
     def until(self, n_times: int) -> Series:
-        """What was known once ``n_times`` bins had passed."""
+        """Return what was known once ``n_times`` bins had passed."""
         check_at_least(1, n_times=n_times)
-        return replace(
-            self,
-            domain=replace(self.domain, time=self.domain.time.with_end(n_times)),
-            measured=self.measured.until(n_times),
-            total_variances=self.total_variances[:n_times],
-            missing=self.missing[:n_times],
-        )
+        domain = replace(self.domain, time=self.domain.time.with_end(n_times))
+        return replace(self, domain=domain, observations=self.observations.until(n_times))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data and arrays."""
-        known = self.measured
+        known = self.observations
         return {
             "domain": self.domain.to_dict(),
-            "exposures": known.exposures,
-            "counts": known.counts,
-            "unit_errors": known.unit_variance,
-            "slopes": known.slopes,
+            **{key: getattr(known, name) for key, name in _KEYS.items()},
             "is_shared": known.is_shared,
             "cancels": known.cancels,
             "error_skew": known.noise_skew,
-            "observed": known.observed,
-            "total_variances": self.total_variances,
-            "missing": self.missing,
             "is_simulation": self.is_simulation,
             "origin": self.origin,
         }
@@ -129,7 +159,7 @@ class Series:
         """Return the series of :meth:`to_dict`; what cannot be one is refused."""
         domain = Domain.from_dict(content["domain"])
         n_times, n_places = domain.shape
-        measured = Observations(
+        known = Observations(
             _array(content, "exposures", (n_times,), least=0.0),
             _array(content, "counts", (n_times, n_places)),
             _array(content, "unit_errors", (1, n_places), (n_times, n_places), least=0.0),
@@ -138,15 +168,9 @@ class Series:
             cancels=truth(content, "cancels"),
             noise_skew=number(content, "error_skew"),
             observed=_mask(content, "observed", (1, 1), (n_times, n_places)),
+            total_variance=_array(content, "total_variances", (1,), (n_times,), least=0.0),
         )
-        return cls(
-            domain,
-            measured,
-            _array(content, "total_variances", (n_times,), least=0.0),
-            _mask(content, "missing", (n_times,)),
-            truth(content, "is_simulation"),
-            text(content, "origin"),
-        )
+        return cls(domain, known, truth(content, "is_simulation"), text(content, "origin"))
 
 
 def _mask(content: Mapping[str, Any], name: str, *shapes: tuple[int, ...]) -> BoolArray:

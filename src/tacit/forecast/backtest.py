@@ -206,8 +206,7 @@ def _joined(distributions: Sequence[CountDistribution]) -> CountDistribution:
 def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
     """What forecasts of places, and of all places together, are held against: origins x horizon (x places)."""
     ahead = at[:, None] + np.arange(horizon)
-    counted = ~series.missing[ahead]
-    in_places = np.broadcast_to(counted[..., None], (*counted.shape, len(series.places)))
+    in_places, counted = series.observed[ahead][..., :-1], series.observed[ahead][..., -1]
     if truth is None:
         each = Held(series.values[ahead], noise_variances(series)[ahead], in_places)
         return each, Held(series.totals[ahead], series.total_variances[ahead], counted)

@@ -138,9 +138,10 @@ class SeasonalNaive(ResidualForecaster):
         season = season_length(history.time.step, self.season)
         steps = np.arange(horizon)
         source = origins[:, None] + (steps % season)[None, :] - season
-        while (is_missing := (source >= 0) & ~history.counted[np.maximum(source, 0)]).any():
+        counted = history.series.counted
+        while (is_missing := (source >= 0) & ~counted[np.maximum(source, 0)]).any():
             source = np.where(is_missing, source - season, source)
-        is_known = (source >= 0)[:, :, None]
+        is_known = (source >= 0)[:, :, None] & history.observed[np.maximum(source, 0)]
         levels, rates = self._levels, np.square(self._deviation * self._levels)
         noise = history.variances[np.maximum(source, 0)]
         gain = np.where(is_known, (levels + rates) / (levels + rates + noise), 0.0)
@@ -162,9 +163,10 @@ class SeasonalNaive(ResidualForecaster):
 
 def _relative_deviation(history: History, first: int) -> float:
     """How much the total of all places varies beyond chance and noise, relative to its mean."""
-    totals = history.values[first:, -1][history.counted[first:]]
+    is_observed = history.observed[first:, -1]
+    totals = history.values[first:, -1][is_observed]
     mean = max(float(totals.mean()), float(history.floor[-1]))
-    noise = float(history.variances[first:, -1].mean())
+    noise = float(history.variances[first:, -1][is_observed].mean())
     return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
 
 
@@ -184,10 +186,10 @@ class _SlotSums:
 def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntArray) -> _SlotSums:
     """Sum over the bins from each of ``firsts`` up to each of ``untils``; one pass, however many they are."""
     levels, _ = history.levels(0, len(history))
-    is_counted = np.broadcast_to(history.counted[:, None], history.values.shape)
-    weights = np.where(is_counted, levels / (levels + history.units), 0.0)
-    values, noise = np.where(is_counted, history.values, 0.0), np.where(is_counted, history.variances, 0.0)
-    terms = (is_counted, values, noise, weights, weights * values, np.square(weights) * noise, np.square(weights))
+    is_observed = history.observed
+    weights = np.where(is_observed, levels / (levels + history.units), 0.0)
+    values, noise = np.where(is_observed, history.values, 0.0), np.where(is_observed, history.variances, 0.0)
+    terms = (is_observed, values, noise, weights, weights * values, np.square(weights) * noise, np.square(weights))
     sums = np.zeros((len(terms), len(untils), n_slots(history.time.step), values.shape[1]))
     for number in range(sums.shape[2]):
         bins = np.flatnonzero(slot[: len(history)] == number)

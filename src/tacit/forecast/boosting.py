@@ -29,7 +29,7 @@ from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Learner, forecaster_from_dict, forecaster_named
-from tacit.forecast.past import History, long_run_shares
+from tacit.forecast.past import History
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups
 from tacit.statespace.calendar import calendar_columns, season_length
@@ -162,7 +162,7 @@ class BoostingForecaster(Learner):
     def told(self, series: Series, first: int, stop: int) -> Told:
         """Return what the trees are told of a series for origins from ``first`` up to and with ``stop``."""
         # the noise is what the bins learned from let expect
-        history = History.of(series, long_run_shares(self._fitted()))
+        history = History.of(series, self._fitted().shares)
         return Told.of(history, self._base, self._covariates, self._ranks, first, stop)
 
     def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
@@ -285,7 +285,7 @@ class PaperForecaster(ResidualForecaster):
         if not as_given:
             counts = counts * self._ratio
         calendar = calendar_columns(series.domain.time, len(series)).values()
-        return np.column_stack([*calendar, np.where(series.missing[:, None], np.nan, counts)])
+        return np.column_stack([*calendar, np.where(series.observed[:, :-1], counts, np.nan)])
 
     def expect(self, inputs: FloatArray) -> FloatArray:
         """Return the counts expected in the bin after each of these, per place."""
@@ -321,7 +321,7 @@ class PaperForecaster(ResidualForecaster):
             )
         years = calendar_columns(series.domain.time, len(series))["year"]
         chosen = np.isin(years, _last_whole_year(years) if self.ratio_years is None else list(self.ratio_years))
-        chosen &= ~series.missing
+        chosen &= series.counted
         if not chosen.any():
             raise SettingError(f"ratio_years must be years of the series; got ratio_years={self.ratio_years}.")
         private_means = np.maximum(series.values[chosen], 0.0).mean(axis=0)
@@ -335,7 +335,7 @@ class PaperForecaster(ResidualForecaster):
         xgboost = require("xgboost", extra="forecast")
         multioutput = require("sklearn.multioutput", extra="forecast")
         counts = inputs[:, -len(self._ratio) :]
-        is_pair = ~np.isnan(counts[:-1, 0]) & ~np.isnan(counts[1:, 0])
+        is_pair = ~np.isnan(counts[:-1]).any(axis=1) & ~np.isnan(counts[1:]).any(axis=1)
         regressor = xgboost.XGBRegressor(
             objective="count:poisson",
             max_depth=self.max_depth,
@@ -359,7 +359,7 @@ class PaperForecaster(ResidualForecaster):
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         places = np.maximum(history.values[:, :-1], 0.0) * self._ratio
-        today = np.where(history.counted[:, None], places, np.nan)[origins - 1]
+        today = np.where(history.observed[:, :-1], places, np.nan)[origins - 1]
         calendar = np.column_stack(list(calendar_columns(history.time, int(origins.max()) + horizon).values()))
         steps = []
         for step in range(horizon):
@@ -381,7 +381,8 @@ class PaperForecaster(ResidualForecaster):
 
 def ranks(history: History) -> IntArray:
     """Return the number of each place, from the busiest on."""
-    order = np.argsort(-history.values[history.counted, :-1].sum(axis=0), kind="stable")
+    sums = np.where(history.observed, history.values, 0.0)[:, :-1].sum(axis=0)
+    order = np.argsort(-sums, kind="stable")
     return np.asarray(np.argsort(order, kind="stable"), np.int64)
 
 

@@ -62,7 +62,7 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
     coming, past = weekdays(forecast.domain.time.starts()), weekdays(series.domain.time.starts())
     found = {}
     for bin, weekday in enumerate(coming.tolist()):
-        same = np.flatnonzero((past == weekday) & ~series.missing)[-_RECENT_WEEKS:]
+        same = np.flatnonzero((past == weekday) & series.observed[:, -1])[-_RECENT_WEEKS:]
         usual = float(series.totals[same].mean()) if len(same) >= _RECENT_WEEKS // 2 else 0.0
         # noise of the totals themselves is no reason to be astonished
         doubt = float(np.sqrt(series.total_variances[same].sum())) / max(len(same), 1)
@@ -78,7 +78,7 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
 def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
     """Bins with a fair chance of a total that only few bins of the last year had."""
     step = series.domain.time.step
-    recent = np.flatnonzero(~series.missing)[-season_length(step, "year") :]
+    recent = np.flatnonzero(series.observed[:, -1])[-season_length(step, "year") :]
     if len(recent) < _FEWEST_BINS:
         return {}
     limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))

@@ -1,4 +1,4 @@
-"""The past that a release tells of: as a series, as models of totals and shares observe it, and as baselines do."""
+"""The past that a release tells of: as a series, without untold gaps, and as models of shares and baselines see it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.extras import require
 from tacit.counts.observations import Observations
 from tacit.counts.series import Series
@@ -15,8 +15,7 @@ from tacit.domain import TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.release import Release
 from tacit.statespace.calendar import season_length
-from tacit.statespace.covariates import Covariates
-from tacit.statespace.totals import FilteredRates, TotalModel, Totals
+from tacit.statespace.totals import FilteredRates, TotalModel
 
 FEWEST_BINS: Final = 2  # one bin has no successor to learn from
 _SHORTEST: Final = 3  # zeros in a row that may be a gap; two happen to quiet series on a weekend
@@ -50,7 +49,7 @@ def series_of(release: Release) -> Series:
     series = Series.of(release.unbiased, missing=missing, origin=release.checksum)
     if n_times > 1 and axis.is_partial(n_times - 1):
         series = series.until(n_times - 1)
-    n_counted = int(np.sum(~series.missing))
+    n_counted = int(series.counted.sum())
     if n_counted < FEWEST_BINS:
         raise SettingError(
             f"a forecast needs at least {FEWEST_BINS} periods counted in full; this release has {n_counted}. "
@@ -59,82 +58,69 @@ def series_of(release: Release) -> Series:
     return series
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Past:
-    """A series and its totals; ``gaps`` are bins that were not counted though nobody said so."""
+def without_gaps(series: Series, n_learned: int) -> Series:
+    """Return a series without the bins that were not counted though nobody said so.
 
-    series: Series
-    totals: Totals
-    gaps: BoolArray
+    The first ``n_learned`` bins may be looked at as a whole. Where totals are not public, noise hides such bins.
+    """
+    if not series.has_public_totals:
+        return series
+    season, counts, counted = season_length(series.domain.time.step), series.totals, series.counted
+    # a day of hours, or three longer bins
+    shortest = max(_SHORTEST, season // 7) if season % 7 == 0 else _SHORTEST
+    found = gaps(counts, counted, season, shortest=shortest)
+    found[:n_learned] |= leading_zeros(counts[:n_learned], counted[:n_learned], season)
+    return series.masked(~found[:, None]) if found.any() else series
 
-    @classmethod
-    def of(cls, series: Series, covariates: Covariates | None, n_learned: int) -> Past:
-        """Return the past of a series, of which the first ``n_learned`` bins may be looked at as a whole."""
-        time, n_times = series.domain.time, len(series)
-        is_observed = ~series.missing
-        for bin in (0, n_times - 1):
-            is_observed[bin] &= not time.is_partial(bin)
-        counts = np.asarray(series.totals, np.float64)
-        found = np.zeros(n_times, bool)
-        if series.has_public_totals:
-            season = season_length(time.step)
-            # a day of hours, or three longer bins
-            shortest = max(_SHORTEST, season // 7) if season % 7 == 0 else _SHORTEST
-            found = gaps(counts, is_observed, season, shortest=shortest)
-            found[:n_learned] |= leading_zeros(counts[:n_learned], is_observed[:n_learned], season)
-            is_observed &= ~found
-        return cls(series, Totals(time, counts, series.total_variances, is_observed, covariates), found)
 
-    def of_shares(self, model: TotalModel, rates: FilteredRates) -> tuple[Observations, FloatArray]:
-        """Return what is known of shares, and the excess of each total, as a part of it.
+def share_observations(series: Series, model: TotalModel, rates: FilteredRates) -> tuple[Observations, FloatArray]:
+    """Return what is known of shares, and the excess of each total, as a part of it.
 
-        Where totals are not public, shares are of the posterior mean of each total: between what was expected and what
-        was measured, nearer to the less uncertain of the two.
-        """
-        totals, known, is_observed = self.totals, self.series.measured, self.totals.is_observed
-        expected, overdispersion = np.exp(rates.logs), model.hyperparameters.overdispersion
-        own = expected + (overdispersion + rates.variances) * np.square(expected)
-        exposures = np.where(is_observed, known.exposures, 0.0)
-        if not self.series.has_public_totals:
-            gains = own / (own + totals.noise_variance)
-            estimated = np.maximum(expected + gains * (totals.counts - expected), _LEAST_PART * expected)
-            exposures = np.where(is_observed, estimated, 0.0)
-            units = self.series.variances / np.where(is_observed, exposures, 1.0)[:, None]
-            none = np.zeros((1, units.shape[1]))
-            known = replace(known, unit_variance=units, slopes=none, is_shared=True, cancels=False)
-        beyond = np.maximum(exposures - expected - _EXCESS_SD * np.sqrt(own), 0.0)
-        excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
-        return replace(known, exposures=exposures, counts=np.where(is_observed[:, None], known.counts, 0.0)), excess
+    Where totals are not public, shares are of the posterior mean of each total: between what was expected and what was
+    measured, nearer to the less uncertain of the two.
+    """
+    known, counted = series.observations, series.counted
+    expected, overdispersion = np.exp(rates.logs), model.hyperparameters.overdispersion
+    own = expected + (overdispersion + rates.variances) * np.square(expected)
+    exposures = np.where(counted, known.exposures, 0.0)
+    if not series.has_public_totals:
+        gains = own / (own + rates.noise_variance)
+        estimated = expected + gains * (series.totals - expected)
+        exposures = np.where(counted, np.maximum(estimated, _LEAST_PART * expected), 0.0)
+        units = series.variances / np.where(counted, exposures, 1.0)[:, None]
+        none = np.zeros((1, units.shape[1]))
+        known = replace(known, unit_variance=units, slopes=none, is_shared=True, cancels=False)
+    beyond = np.maximum(exposures - expected - _EXCESS_SD * np.sqrt(own), 0.0)
+    excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
+    return replace(known, exposures=exposures, counts=np.where(counted[:, None], known.counts, 0.0)), excess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """Unbiased counts and the variance of their noise: bins x (places and, last, all together).
+    """A series as rules without a model see it, in arrays of bins x (places and, last, all together).
 
-    Bins that are missing or counted in part are not ``counted``. ``units`` is the variance of the noise as it would be
-    in a bin of average size: noise may grow with the count, and weights that did so too would favour quiet days.
+    ``values`` are unbiased counts, ``variances`` those of their noise, ``observed`` the series' mask. ``units`` is the
+    variance of the noise as it would be in a bin of average size: noise may grow with the count, and weights that did
+    so too would favour quiet days.
     """
 
     series: Series
     values: FloatArray
     variances: FloatArray
     units: FloatArray
-    counted: BoolArray
+    observed: BoolArray
 
     @classmethod
     def of(cls, series: Series, shares: FloatArray | None = None) -> History:
         """Return the history of a series; ``shares`` of places settle its noise, its own without any."""
-        shares = long_run_shares(series) if shares is None else shares
-        variances = series.measured.noise_variance(np.broadcast_to(shares, series.values.shape))
-        exposures = series.measured.exposures
-        is_part = np.array([series.domain.time.is_partial(bin) for bin in (0, len(series) - 1)])
-        counted = ~series.missing
-        counted[[0, -1]] &= ~is_part
+        known, shares = series.observations, series.shares if shares is None else shares
+        variances = known.noise_variance(np.broadcast_to(shares, series.values.shape))
         all_variances = np.column_stack([variances, series.total_variances])
-        average = exposures[counted].mean() if counted.any() else 1.0
-        scale = np.divide(average, exposures, out=np.ones(len(exposures)), where=exposures > 0)
+        observed, counted = series.observed, series.counted
+        average = known.exposures[counted].mean() if counted.any() else 1.0
+        scale = np.divide(average, known.exposures, out=np.ones(len(series)), where=known.exposures > 0)
         values = np.column_stack([series.values, series.totals])
-        return cls(series, values, all_variances, all_variances * scale[:, None], counted)
+        return cls(series, values, all_variances, all_variances * scale[:, None], observed)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -143,14 +129,9 @@ class History:
     def time(self) -> TimeAxis:
         return self.series.domain.time
 
-    def since_counted(self, origins: IntArray) -> IntArray:
-        """Return how many bins just before each origin were not counted."""
-        last = np.maximum.accumulate(np.where(self.counted, np.arange(len(self)), -1))
-        return np.asarray(origins - 1 - np.concatenate([[-1], last])[origins], np.int64)
-
     def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
         """Refuse a series with fewer than ``n_bins`` bins counted."""
-        if (n_counted := int(self.counted.sum())) < n_bins:
+        if (n_counted := int(self.series.counted.sum())) < n_bins:
             raise DataError(
                 f"{forecaster} needs a series of at least {n_bins} bins that were counted; got {n_counted}, each a "
                 f"{self.time.step}. Wait for more, or count by a finer step."
@@ -158,15 +139,15 @@ class History:
 
     @property
     def floor(self) -> FloatArray:
-        """The least rate a place is taken to have: half an event in all that was counted."""
-        return np.full(self.values.shape[1], 0.5 / max(int(self.counted.sum()), 1))
+        """The least rate of each column: half an event in all that was counted."""
+        return 0.5 / np.maximum(self.observed.sum(axis=0), 1)
 
     def levels(self, first: int, stop: int) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each column over these bins, positive whatever the noise, and its noise variance."""
-        counted = self.counted[first:stop]
-        n_counted = max(int(counted.sum()), 1)
-        means = self.values[first:stop][counted].sum(axis=0) / n_counted
-        noise = self.variances[first:stop][counted].sum(axis=0) / n_counted**2
+        observed = self.observed[first:stop]
+        n_observed = np.maximum(observed.sum(axis=0), 1)
+        means = np.where(observed, self.values[first:stop], 0.0).sum(axis=0) / n_observed
+        noise = np.where(observed, self.variances[first:stop], 0.0).sum(axis=0) / n_observed**2
         return np.asarray(np.maximum(positive_means(means, noise), self.floor), np.float64), noise
 
 
@@ -185,12 +166,6 @@ def positive_means(means: FloatArray, variances: FloatArray) -> FloatArray:
     at = np.clip(at, -_FAR, _FAR)
     ratio = np.exp(-np.square(at) / 2 - special.log_ndtr(at)) / np.sqrt(2 * np.pi)
     return np.asarray(np.where(sd > 0, np.maximum(means + sd * ratio, 0.0), np.maximum(means, 0.0)), np.float64)
-
-
-def long_run_shares(series: Series) -> FloatArray:
-    """Return the share of each place in all exposures, never below 0."""
-    total = max(float(series.measured.exposures.sum()), 1.0)
-    return np.asarray(np.maximum(series.values.sum(axis=0) / total, 0.0), np.float64)
 
 
 def gaps(totals: FloatArray, observed: BoolArray, season: int, *, shortest: int = _SHORTEST) -> BoolArray:

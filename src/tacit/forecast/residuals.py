@@ -25,7 +25,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
-from tacit.forecast.past import History, long_run_shares
+from tacit.forecast.past import History
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
 
@@ -151,7 +151,7 @@ class ResidualForecaster(Learner):
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin
-        history = History.of(series, long_run_shares(self._series or series))
+        history = History.of(series, (self._series or series).shares)
         found = self._overdispersion.counts(*self._ahead(history, origins, horizon))
         return Forecasts(
             origins,
@@ -170,11 +170,10 @@ class ResidualForecaster(Learner):
 
     def _ahead(self, history: History, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
         expected = self._expect(history, origins, horizon)
-        return expected, self._leads(origins, horizon), history.since_counted(origins)
+        return expected, self._leads(origins, horizon), history.series.since_counted(origins)
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
-        n_missing = History.of(series).since_counted(np.array([len(series)]))
-        return gap_notes(int(n_missing[0]), series.domain.time.step)
+        return gap_notes(int(series.since_counted(np.array([len(series)]))[0]), series.domain.time.step)
 
     def _learned(self) -> dict[str, Any]:
         return {"overdispersion": self._overdispersion.to_dict(), **self._rule()}
@@ -247,7 +246,7 @@ def _origins(first: int, last: int, *, n_numbers: int) -> IntArray:
 def _compare(history: History, expected: Expected, origins: IntArray) -> tuple[_Residuals, _Residuals]:
     """Return the residuals of the last bin of each horizon, and those of the sum over it."""
     targets = origins[:, None] + np.arange(expected.means.shape[1])[None, :]
-    is_observed = history.counted[targets][:, :, None]
+    is_observed = history.observed[targets]
     residuals, noise, means, known = (
         np.where(is_observed, part, 0.0)
         for part in (
@@ -307,7 +306,7 @@ def _yearly_change(history: History, per_year: int) -> float:
     if n_years < 2:
         return _USUAL_CHANGE
     shape = (n_years, per_year)
-    counted = history.counted[-n_years * per_year :].reshape(shape)
+    counted = history.observed[-n_years * per_year :, -1].reshape(shape)
     totals = np.where(counted, history.values[-n_years * per_year :, -1].reshape(shape), 0.0).sum(axis=1)
     means = totals / np.maximum(counted.sum(axis=1), 1)
     whole = means[(counted.mean(axis=1) > 0.5) & (means > 0)]

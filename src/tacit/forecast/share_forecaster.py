@@ -23,11 +23,12 @@ from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
-from tacit.forecast.past import FEWEST_BINS, Past
+from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
 from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
+from tacit.statespace.settings import SETTINGS
 from tacit.statespace.shares import ShareModel, Shares, Weights
-from tacit.statespace.totals import SETTINGS, FilteredRates, TotalModel, Totals
+from tacit.statespace.totals import FilteredRates, TotalModel
 
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
 
@@ -83,7 +84,7 @@ class _Filtered:
     """What filters knew at origins, ascending."""
 
     origins: IntArray
-    totals: Totals
+    series: Series
     rates: FilteredRates
     weights: Weights | None
 
@@ -109,17 +110,19 @@ class ShareForecaster(Learner):
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:
         sizes = self._sizes(series)
-        past = Past.of(series, covariates, len(series))
-        if past.totals.is_observed.sum() < FEWEST_BINS:
+        past = without_gaps(series, len(series))
+        if past.counted.sum() < FEWEST_BINS:
             raise DataError(
                 f"{self.name} needs at least {FEWEST_BINS} time bins that were counted; this series has fewer."
             )
-        self._totals = TotalModel.learned(past.totals)
+        self._totals = TotalModel.learned(past, covariates)
         self._shares = None
         if len(series.places) > 1:
-            known, excess = past.of_shares(self._totals, self._totals.filter(past.totals, np.empty(0, np.int64)))
+            rates = self._totals.filter(past, covariates, np.empty(0, np.int64))
+            known, excess = share_observations(past, self._totals, rates)
             self._shares = ShareModel.learned(known, series.domain.time, excess, sizes)
-        self._n_learned, self._n_gaps, self._at_end = len(series), int(past.gaps.sum()), None
+        self._n_gaps = int((series.counted & ~past.counted).sum())
+        self._n_learned, self._at_end = len(series), None
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         order = np.argsort(origins, kind="stable")
@@ -138,24 +141,25 @@ class ShareForecaster(Learner):
         is_end = series is self._series and origins.tolist() == [len(series)]
         if is_end and self._at_end is not None and self._at_end[0] is series:
             return self._at_end[1]
-        past = Past.of(series.until(int(origins[-1])), self._covariates, self._n_learned)
-        rates = self._totals.filter(past.totals, origins)
+        past = without_gaps(series.until(int(origins[-1])), self._n_learned)
+        rates = self._totals.filter(past, self._covariates, origins)
         weights = None
         if self._shares is not None:
-            weights = self._shares.filter(*past.of_shares(self._totals, rates), series.domain.time, origins)
-        found = _Filtered(origins, past.totals, rates, weights)
+            known, excess = share_observations(past, self._totals, rates)
+            weights = self._shares.filter(known, excess, series.domain.time, origins)
+        found = _Filtered(origins, past, rates, weights)
         if is_end:
             self._at_end = series, found
         return found
 
     def _ahead(self, known: _Filtered, horizon: int) -> Disaggregated:
-        total = self._totals.predict(known.totals, known.rates, known.origins, horizon)
-        own = self._totals.hyperparameters.overdispersion
-        leads = known.totals.n_unobserved(known.origins)[:, None] + np.arange(1.0, horizon + 1)
-        inflation = self._totals.inflation_at(known.totals.time.step, leads)
+        time, own = known.series.domain.time, self._totals.hyperparameters.overdispersion
+        total = self._totals.predict(time, self._covariates, known.rates, known.origins, horizon)
+        leads = known.series.since_counted(known.origins)[:, None] + np.arange(1.0, horizon + 1)
+        inflation = self._totals.inflation_at(time.step, leads)
         if self._shares is None or known.weights is None:
             return Disaggregated(total, None, own, inflation, 0.0)
-        shares = self._shares.predict(known.weights, known.totals.time, horizon)
+        shares = self._shares.predict(known.weights, time, horizon)
         return Disaggregated(total, shares, own, inflation, self._shares.hyperparameters.overdispersion)
 
     def _learned(self) -> dict[str, Any]:
@@ -184,11 +188,11 @@ class ShareForecaster(Learner):
         return np.array([float(self.prior[place]) for place in series.places])
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
-        step, n_missing = series.domain.time.step, int(series.missing.sum())
+        step, n_missing = series.domain.time.step, int((~series.counted).sum())
         known = self._filtered(series, np.array([len(series)]))
-        notes = list(gap_notes(int(known.totals.n_unobserved(known.origins)[0]), step))
+        notes = list(gap_notes(int(known.series.since_counted(known.origins)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
-        if n_counted < SETTINGS.fewest_bins:
+        if n_counted < SETTINGS.totals.fewest_bins:
             notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
         if self._n_gaps:
             notes.append(f"{self._n_gaps} {step}s without any event were taken for a gap: the level around says so")

@@ -32,7 +32,6 @@ from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast, crews_for
 KINDS: Final = ("pyarrow", "pandas", "polars")
 ALL_PLACES: Final = "all"
 _KEY: Final = b"tacit"
-_UNKNOWN: Final = 1e4  # times the largest count squared is the variance of a count that is not there: it says nothing
 
 
 def check_ending(path: Path) -> None:
@@ -256,16 +255,22 @@ def _check_once(where: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int]
 def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact: bool) -> Series:
     is_blank = np.isnan(values)
     missing = np.asarray(is_blank.all(axis=1), bool)
-    is_unknown = is_blank & ~missing[:, None]
-    if is_exact and not is_unknown.any():
-        if (values < 0).any():
+    counts = np.where(is_blank, 0.0, values)
+    if is_exact and not (is_blank & ~missing[:, None]).any():
+        if (counts < 0).any():
             raise DataError("counts without a variance are taken for exact, and some are below 0. Add their variance.")
-        return Series.exact(domain, np.where(is_blank, 0.0, values), missing=missing)
-    # an unknown count stands at its place's mean, with so much noise that it says nothing
-    n_known = np.maximum((~is_blank).sum(axis=0), 1)
-    means = np.where(is_blank, 0.0, values).sum(axis=0) / n_known
-    largest = float(np.max(np.abs(values[~is_blank]), initial=1.0))
-    counts = np.where(missing[:, None], 0.0, np.where(is_unknown, means, values))
-    errors = np.where(is_blank, np.where(is_unknown, _UNKNOWN * largest**2, 0.0), errors)
-    known = Observations(np.ones(len(counts)), counts, errors, np.zeros((1, counts.shape[1])), False, False)
-    return Series(domain, known, errors.sum(axis=1), missing)
+        return Series.exact(domain, counts, missing=missing)
+    none = np.zeros((1, counts.shape[1]))
+    return Series(
+        domain,
+        Observations(
+            np.ones(len(counts)),
+            counts,
+            np.where(is_blank, 0.0, errors),
+            none,
+            is_shared=False,
+            cancels=False,
+            observed=~is_blank,
+            total_variance=np.where(is_blank, 0.0, errors).sum(axis=1),
+        ),
+    )

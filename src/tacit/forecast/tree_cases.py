@@ -153,7 +153,7 @@ class Told:
             self.features(origins, leads, base),
             history.values[targets, columns].reshape(-1),
             base.reshape(-1),
-            np.where(history.counted[targets], weights, 0.0).reshape(-1),
+            np.where(history.observed[targets, columns], weights, 0.0).reshape(-1),
             ((len(history) - targets) / season_length(history.time.step, "year")).reshape(-1),
             np.broadcast_to(origins[:, None, None], base.shape).reshape(-1),
         )
@@ -161,14 +161,14 @@ class Told:
     def _relative(self, bins: IntArray) -> FloatArray:
         """Return counts of bins over what was expected of them, less 1: NaN where not counted or not expected."""
         inside = np.maximum(bins, 0)
-        is_known = (bins >= self.begin) & self.history.counted[inside]
-        return np.where(is_known[..., None], self.history.values[inside] / self.expected[inside] - 1, np.nan)
+        is_known = (bins >= self.begin)[..., None] & self.history.observed[inside]
+        return np.where(is_known, self.history.values[inside] / self.expected[inside] - 1, np.nan)
 
     def _windows(self, origins: IntArray) -> list[FloatArray]:
         """Return, for windows of bins before each origin, what was counted over what was expected, less 1."""
-        is_known = self.history.counted & (np.arange(len(self.history)) >= self.begin)
+        is_known = self.history.observed & (np.arange(len(self.history)) >= self.begin)[:, None]
         counted, expected = (
-            np.concatenate([np.zeros((1, part.shape[1])), np.cumsum(np.where(is_known[:, None], part, 0.0), axis=0)])
+            np.concatenate([np.zeros((1, part.shape[1])), np.cumsum(np.where(is_known, part, 0.0), axis=0)])
             for part in (self.history.values, self.expected)
         )
         found = []

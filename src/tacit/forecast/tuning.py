@@ -21,7 +21,7 @@ from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.series import Series
 from tacit.errors import DataError
 from tacit.forecast.boosting import BoostingForecaster, fewest_losses, ranks
-from tacit.forecast.past import History, long_run_shares
+from tacit.forecast.past import History
 from tacit.forecast.tree_cases import Cases, Told, feature_groups
 from tacit.randomness import SeededRandomness
 from tacit.statespace.calendar import season_length
@@ -209,7 +209,7 @@ def _folds(
         cut = n_times - (n_folds - number) * width
         before, begin = series.until(cut), min(year, cut // 4)
         base, history = own.fitted_base(before, covariates), History.of(before)
-        later = History.of(series.until(cut + width), long_run_shares(before))
+        later = History.of(series.until(cut + width), before.shares)
         places = ranks(history)
         found.append(
             (

@@ -189,8 +189,8 @@ def past(shown: Coming) -> dict[str, Any]:
     n_past = max(min(n_past, len(series), MOST_CELLS // (len(shown.kept) + 1)), 1)
     part = slice(len(series) - n_past, len(series))
     values = rounded(shown.release.refined.values[part], 1)
-    rows = [_with_gaps(rounded(series.totals[part], 1), series.missing[part])]
-    rows += [_with_gaps(values[:, cell], series.missing[part]) for cell in shown.kept]
+    rows = [_with_gaps(rounded(series.totals[part], 1), ~series.observed[part, -1])]
+    rows += [_with_gaps(values[:, cell], ~series.observed[part, cell]) for cell in shown.kept]
     axis = series.domain.time
     has_times = axis.step not in _PAST_BINS or axis.step == "hour"
     starts = [f"{start}Z" if has_times else str(start)[:10] for start in axis.starts()[part]]

@@ -127,7 +127,7 @@ class Terms:
         return cls(tuple(columns))
 
     def kinds(self, step: str) -> tuple[str, ...]:
-        """What each term belongs to, as ``<kind>_sd`` of :class:`tacit.statespace.totals.TotalSettings`."""
+        """What each term belongs to, as ``<kind>_sd`` of :class:`tacit.statespace.settings.TotalSettings`."""
         found = [kind for kind, part in _calendar(_EXAMPLE, step, 0) for _ in range(part.shape[1])]
         for column in self.columns:
             found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -14,7 +14,19 @@ from tacit._base.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Hyperparameters:
+class _Logarithms:
+    """Positive numbers that a fit finds by their logarithms."""
+
+    def logs(self) -> FloatArray:
+        return np.asarray(np.log(np.array(astuple(self))), np.float64)
+
+    @classmethod
+    def from_logs(cls, logs: FloatArray) -> Self:
+        return cls(*np.exp(logs).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters(_Logarithms):
     """How shares vary; standard deviations are relative to the share.
 
     ``level_sd`` is that of the random-walk level after a year, ``ar_sd`` of the AR(1) component, whose correlation
@@ -33,12 +45,103 @@ class Hyperparameters:
     excess_dispersion: float = 0.2
     chance: float = 1.0
 
-    def logs(self) -> FloatArray:
-        return np.asarray(np.log(np.array(astuple(self))), np.float64)
 
-    @classmethod
-    def from_logs(cls, logs: FloatArray) -> Hyperparameters:
-        return cls(*np.exp(logs).tolist())
+@dataclass(frozen=True, slots=True)
+class TotalHyperparameters(_Logarithms):
+    """How the rate of totals varies; standard deviations are relative to the rate.
+
+    ``level_sd`` is that of the random-walk level after a year, ``ar_sd`` of the AR(1) component, whose correlation
+    falls to 1/e in ``timescale_days``. ``overdispersion`` is a bin's variance beyond chance. ``change_sd`` is that of
+    coefficients after a year, relative to their usual size.
+    """
+
+    level_sd: float = 0.1
+    ar_sd: float = 0.06
+    timescale_days: float = 7.0
+    overdispersion: float = 0.004
+    change_sd: float = 0.1
+
+
+@dataclass(frozen=True)
+class TotalSettings:
+    """What is assumed of any series of totals, and not estimated from it.
+
+    Each field says where it comes from. What halving or doubling does is of forecasts of totals in the worlds of
+    ``experiments/ablations`` where it was measured (three
+    worlds of each kind: a first indication); elsewhere it is what follows from the formula.
+    """
+
+    # the prior of hyperparameters: log-normal
+    prior: TotalHyperparameters = TotalHyperparameters()
+    """Medians, from calls of fire brigades other than the ones tested. They decide
+    where a series is too short to tell."""
+    prior_sd: TotalHyperparameters = TotalHyperparameters(1.5, 1.0, 0.7, 1.0, 1.0)
+    """Standard deviations of logarithms: a factor of 2 to 4.5 either way. Halved, short series keep the medians;
+    doubled, hyperparameters of a few weeks follow chance."""
+    start_variance: float = 0.25
+    """Of the first log level around the median of the first weeks: a factor of 1.6 either way. Forgotten in weeks."""
+
+    # prior standard deviations of regression coefficients, on the log scale
+    weekday_sd: float = 0.15
+    """Weekdays differ by about 15 %. Near 0 it costs up to a factor of 2 where weeks have a rhythm."""
+    clock_sd: float = 0.5
+    """Nights have a fraction of the events of afternoons. Halved, the first weeks of a series are too flat."""
+    year_sd: float = 0.1
+    """Summers and winters differ by about 10 %. Near 0 it costs up to 45 % where years do, and gains up to 7 % in
+    series of less than a year, whose season is a guess."""
+    trend_sd: float = 0.05
+    """Growth in a year. Near 0 it costs up to 0.9 % in series of four years, nothing in those of months."""
+    flag_sd: float = 0.1
+    """Holidays and other flags. Halved, the effect of a flag that came a few times is taken for half."""
+    number_sd: float = 0.1
+    """A standard deviation of a table's numbers: as a flag."""
+    special_sd: float = 0.2
+    """Special days are chosen because they are far from usual: twice a flag."""
+    length_sd: float = 0.02
+    """How far the effect of a month's length may be from proportional: next to nothing."""
+    changing_kinds: tuple[str, ...] = ("weekday", "clock", "year")
+    """Kinds whose coefficients are random walks. None: up to 1.8 % worse in worlds of four years, up to 0.6 % better in
+    others."""
+
+    # unusual bins
+    largest_innovation: float = 2.5
+    """Standard deviations. An innovation beyond moves the state no further, and costs its size, not its square, as
+    Huber's loss: one normal innovation in 80. Without the limit totals of stormy worlds are 13 to 23 % worse, others
+    within 1 % of what they are."""
+    special_score: float = 4.0
+    """A day of the year is special if its innovations add up to so many standard errors: by chance one of 366 days in
+    40 series. Without special days totals of worlds with feasts are up to 21 % worse."""
+    special_years: int = 3
+    """Years in which a special day must have come: two agree by chance too often."""
+    most_specials: int = 12
+    """The most special days: as many as a country has holidays. More take time in every step of the filter."""
+
+    # the fit
+    fewest_bins: int = 28
+    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken."""
+    most_bins: int = 12_000
+    """The last so many bins are fitted: 33 years of days, 16 months of hours. It bounds the time of a fit."""
+    half_life_years: float = 2.0
+    """A bin so many years ago counts half in the fit: recent years say more. Without it totals of feasts are up
+    to 1.8 % worse, of storms up to 2 % better."""
+    burn_in_bins: int = 60
+    """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level."""
+    first_step: float = 0.7
+    """The first step of the search in logarithms: a factor of 2, about one prior standard deviation. The search is that
+    of shares (:func:`tacit.statespace.fit.minimize`)."""
+
+    # the inflation of the stated variance
+    look_back_years: float = 6.0
+    """Forecasts of the last so many years are looked at. Older years say little of what is to come."""
+    most_origins: int = 800
+    """So many origins among them: neighbouring ones have nearly the same errors."""
+    levels: tuple[float, float] = (0.8, 0.95)
+    """Coverage is compared at these two levels, which commands and pages show."""
+    most_inflation: float = 30.0
+    """Beyond, the model is wrong and its variance no measure. The search by halves ends within 0.1 % of a factor."""
+    years_differ: float = 1.2
+    """A factor on top: some years vary more than those before them. Without it 80 % intervals of totals cover 2 to 7
+    points less."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +251,9 @@ class Settings:
     """A level shift whose time is spread over more than this part of the bins is of no use to a forecast."""
     least_forecast_sd: float = 1e-3
     """The least standard deviation of a forecast share, relative to it: guards divisions."""
+
+    totals: TotalSettings = TotalSettings()
+    """The settings of totals in forecasts."""
 
 
 SETTINGS: Final = Settings()
