@@ -96,7 +96,7 @@ def _without_outliers(measured: Any) -> Any:
 
 
 def _each_day_alone(_: Any) -> Any:
-    from tacit.postprocess.smoothing.shown import shown_alone
+    from tacit.postprocess.smoothing import shown_alone
 
     return lambda values, known, time: shown_alone(values, known)
 
@@ -168,10 +168,7 @@ RULES: Final = (
     Rule(
         "non-negative by periods",
         SMOOTHING,
-        {
-            "tacit.postprocess.smoothing.shown.shown_in_periods": _each_day_alone,
-            "tacit.postprocess.coherence.handed_down": lambda _: lambda tree, values, totals: np.maximum(values, 0.0),
-        },
+        {"tacit.postprocess.smoothing.shown_in_periods": _each_day_alone},
         is_of_fit=False,
     ),
     # forecasting: shares

@@ -15,7 +15,7 @@ from experiments.ablations.summary import FULL, Limits, Run, losses, verdicts
 from experiments.ablations.worlds import KINDS, draw
 from experiments.findings import read_findings
 
-from tacit.postprocess.smoothing import steps
+from tacit.postprocess import smoothing
 from tacit.statespace import fit
 
 RULE = {rule.name: rule for rule in RULES}
@@ -38,10 +38,10 @@ def test_a_name_that_is_not_in_the_code_is_refused() -> None:
 def test_a_rule_is_off_wherever_it_was_imported_and_on_again_afterwards() -> None:
     before = fit.with_outliers
     with switched_off(RULE["additive outliers"]):
-        assert steps.with_outliers is fit.with_outliers is not before
+        assert smoothing.with_outliers is fit.with_outliers is not before
     with pytest.raises(LookupError), switched_off(RULE["additive outliers"]):
         raise LookupError
-    assert steps.with_outliers is fit.with_outliers is before
+    assert smoothing.with_outliers is fit.with_outliers is before
 
 
 def test_a_constant_of_a_settings_object_is_replaced_where_the_object_was_imported(

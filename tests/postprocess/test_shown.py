@@ -12,7 +12,7 @@ from small_worlds import simulated_estimate
 from tacit.counts.observations import Observations
 from tacit.domain import TimeAxis, sum_groups
 from tacit.postprocess import smooth
-from tacit.postprocess.smoothing.shown import shown_alone, shown_in_periods
+from tacit.postprocess.smoothing import shown_alone, shown_in_periods
 
 FloatArray = NDArray[np.float64]
 

@@ -18,16 +18,14 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
-from tacit.postprocess.smoothing import Hyperparameters
-from tacit.postprocess.smoothing.trees import measured_with_sums
+from tacit.postprocess.smoothing import Hyperparameters, measured_with_sums
 from tacit.privacy.spend import Spend
 from tacit.release.hiding import without_cells
 from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import Release
 from tacit.release.rules import Rules
-from tacit.statespace.fused_noise import FusedNoise
 from tacit.statespace.size_prior import long_run_shares
-from tacit.statespace.smoothed_noise import SmoothedNoise
+from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 
 Counts = NDArray[np.int64]
 USUAL = Hyperparameters(level_sd=0.15, overdispersion=0.01)

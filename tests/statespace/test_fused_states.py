@@ -17,7 +17,7 @@ from tacit.domain import Box, Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.release.noise_kinds import noise_from_dict
-from tacit.statespace.fused_noise import FusedNoise
+from tacit.statespace.smoothed_noise import FusedNoise
 from tacit.statespace.state_space import StateSpace
 
 N_TIMES, N_PLACES = 22, 2

@@ -15,8 +15,7 @@ from tacit.counts.noise import TreeNoise
 from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import MissingExtra
-from tacit.statespace.fused_noise import FusedNoise
-from tacit.statespace.smoothed_noise import SmoothedNoise
+from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 from tacit.statespace.state_space import StateSpace
 
 N_TIMES, N_TERMS, N_PLACES = 23, 3, 2

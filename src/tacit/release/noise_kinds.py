@@ -42,7 +42,7 @@ def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
 
 
 def _fused_states_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.fused_noise import FusedNoise
+    from tacit.statespace.smoothed_noise import FusedNoise
 
     return FusedNoise.from_dict(content)
 

@@ -30,7 +30,7 @@ after another, where they are more likely than none; additive outliers, counts t
 themselves.
 
 **Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
-models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, ``fused_noise`` for trees,
+models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, of trees too;
 ``filtered_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
 ``totals``, ``ahead``); totals have the same model on a log scale.
 

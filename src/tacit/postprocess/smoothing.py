@@ -1,0 +1,303 @@
+r"""Smoothing over time: days borrow strength from their neighbours, weekdays, seasons and years.
+
+:func:`smooth` revises the past with the whole series; :func:`filtered` takes nothing from the future. The model is that
+of :mod:`tacit.statespace`; here are the ways from estimate to estimate.
+
+**Trees.** Leaves of a curator's tree do not err independently, and its sums are known better: the model observes them
+too. Where it is known that nothing was counted at some times, their counts are 0, whatever noise was added. Leaves with
+the covariance C are then, given that those of the times m are 0, :math:`\hat y - C_{\cdot m} C_{mm}^{-1} \hat y_m`.
+
+**What is shown.** A posterior mean may be below zero where next to nothing happens. Moving it to zero day by day would
+add up to events that nobody found: a year of small rests. So the longest periods are moved first, to the nearest counts
+that can be; then the months of each year, and the days of each month, so that they add up to them, and in each period
+all places to its public total. Both are kept by scaling rows and columns in turn.
+
+Reference: Harvey1990; Durbin2012; Deming1940.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit.counts.estimate import Estimate
+from tacit.counts.noise.tree import TreeNoise
+from tacit.counts.norm_sub import norm_sub
+from tacit.counts.observations import Observations, measured
+from tacit.counts.tree_least_squares import TreeFusion
+from tacit.domain import TimeAxis
+from tacit.postprocess.coherence import calendar_tree, handed_down
+from tacit.statespace.calendar import Seasons, seasons
+from tacit.statespace.filtered_noise import FilteredNoise
+from tacit.statespace.fit import fitted, with_outliers
+from tacit.statespace.model import Model, total_excess
+from tacit.statespace.settings import SETTINGS, Hyperparameters
+from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
+from tacit.statespace.state_space import StateSpace, measured_levels, rounded
+
+__all__ = ["Hyperparameters", "filtered", "smooth"]
+
+SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
+FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
+SHOWN: Final = "negative counts shown as 0, the others lowered to keep the total"
+SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
+SHOWN_IN_PERIODS: Final = "negative counts shown as 0, the others lowered to keep totals, and years, then months"
+SHOWN_ADDING_UP: Final = "negative counts shown as 0, the others lowered to keep years, then months"
+
+_MOST_ROUNDS: Final = 30  # of scaling rows and columns: bounds the time where they agree slowly
+_SLACK: Final = (
+    1e-4  # of an event, relative to the largest sum: a tenth of what is shown; half of it takes a round more
+)
+
+
+def smooth(
+    estimate: Estimate,
+    *,
+    hyperparameters: Hyperparameters | None = None,
+    non_negative: bool = True,
+    missing: BoolArray | None = None,
+) -> Estimate:
+    r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
+
+    Each place's share of the public totals (or its rate, where there are none) is a random-walk level, an AR(1)
+    component around it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more
+    where the public total is out of the ordinary. How much is estimated from the private data themselves unless
+    ``hyperparameters`` say it. The realized count is the share's expectation and a part of what the day itself says,
+
+    .. math:: \hat c = N s + \frac{\sigma^2}{\sigma^2 + v} (y - N s),
+
+    and places add up to the public total. Below an epsilon of about 1.7 that part is so small that a day's answer is
+    essentially the smoothed share: it cannot show that day's anomaly, and its interval says so.
+
+    The noise is the model's posterior distribution, for days, months, years and any other sum. With ``non_negative``
+    what is shown is moved to where counts can be, longer periods first; intervals stay those of the values before.
+    Where a curator counted sums over time too, in a tree, they are as well known as their own noise lets them be. Of
+    times that are ``missing``, a curator's counts are 0.
+
+    Reference: Harvey1990; Durbin2012.
+    """
+    known = measured_with_sums(estimate, missing)
+    excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
+    found = fitted(known, seasons(estimate.domain.time), excess, hyperparameters)
+    states = found.model.state_space(found.hyperparameters)
+    states = replace(
+        states, process_variance=rounded(states.process_variance), noise_variance=rounded(states.noise_variance)
+    )
+    noise: SmoothedNoise
+    if states.tree is not None:
+        values = states.smooth(found.model.observed)[1] + states.exposures[:, None] * found.model.start
+        noise = FusedNoise(states, inflation=SETTINGS.inflation, share_skews=found.model.skews)
+    else:
+        means, variances = states.smooth(found.model.observed)[0], states.smoothed_variances()
+        states = with_outliers(states, found.model, means, variances)
+        shares = states.smooth(found.model.observed)[0] + found.model.start
+        weights = _weights(known, states)
+        noise = SmoothedNoise(states, *weights, inflation=SETTINGS.inflation, share_skews=found.model.skews)
+        values = _realized(known, states.gains, shares, *weights)
+    made = replace(estimate, values=values, noise=noise, steps=(*estimate.steps, SMOOTHED))
+    if not non_negative:
+        return made
+    shown = shown_in_periods(values, known, estimate.domain.time) if values.min() < 0 else values
+    return _shown(made, noise, shown, SHOWN_IN_PERIODS if known.is_shared else SHOWN_ADDING_UP)
+
+
+def filtered(
+    estimate: Estimate, *, hyperparameters: Hyperparameters | None = None, non_negative: bool = True
+) -> Estimate:
+    """Estimate each time bin from itself and what came before: what could have been published on its day.
+
+    The model is that of ``smooth``. How much shares vary is found from the past alone, again whenever the series has
+    grown by a fifth: no value changes when later bins are added or altered. Intervals are exact for questions about one
+    bin; for sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an
+    epsilon of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
+
+    Reference: Harvey1990; Durbin2012.
+    """
+    known = measured(estimate)
+    calendar, n_times = seasons(estimate.domain.time), len(known.exposures)
+    excess = total_excess(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
+    parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
+    first = 0
+    while first < n_times:
+        stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
+        model, chosen = _learned(known, calendar, excess, first, stop, hyperparameters)
+        states = model.state_space(chosen)
+        states = with_outliers(states, model, *states.filter(model.observed))
+        shares, variances = states.filter(model.observed)
+        parts.append((states, shares + model.start, variances, slice(first, stop)))
+        first = stop
+    shares, noise = _joined(known, parts)
+    weights = noise.weights if known.is_shared else (None, None)
+    values = _realized(known, noise.gains, shares, *weights)
+    made = replace(estimate, values=values, noise=noise, steps=(*estimate.steps, FILTERED))
+    if not non_negative:
+        return made
+    return _shown(made, noise, shown_alone(values, known), SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)
+
+
+def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Observations:
+    """Read an estimate; of a tree over time, the leaves with the noise that is their own, and the tree beside them.
+
+    Times that are ``missing`` count for nothing in a curator's counts; where public totals say how many reports came
+    in, they say it of these times too.
+    """
+    tree = estimate.noise.tree_over_time()
+    if tree is None or not _has_unknown_sums(tree) or np.isnan(estimate.values).any():
+        known = measured(estimate)
+        if missing is None or known.is_shared:
+            return known
+        return replace(known, exposures=known.exposures * ~missing, counts=known.counts * ~missing[:, None])
+    n_times, n_places = estimate.domain.shape
+    gone = np.zeros(n_times, np.bool_) if missing is None else missing
+    return Observations(
+        exposures=np.where(gone, 0.0, 1.0),
+        counts=_given_zeros(tree.fusion, np.asarray(estimate.values, np.float64), gone),
+        unit_variance=np.full((1, n_places), tree.fusion.level_variances[-1]),
+        slopes=np.zeros((1, n_places)),
+        is_shared=False,
+        cancels=False,
+        tree=tree,
+    )
+
+
+def _has_unknown_sums(tree: TreeNoise) -> bool:
+    """Whether sums of successive times were measured, and leaves of which not all is known."""
+    return bool(measured_levels(tree)) and tree.fusion.level_variances[-1] > 0
+
+
+def _given_zeros(fusion: TreeFusion, leaves: FloatArray, gone: BoolArray) -> FloatArray:
+    """The least-squares leaves, given that some are 0."""
+    if not gone.any():
+        return leaves
+    asked = np.eye(len(leaves))[:, gone]
+    weights = fusion.node_weights(asked)
+    for level, variance in enumerate(fusion.level_variances):
+        weights[fusion.hierarchy.level_slice(level)] *= variance if np.isfinite(variance) else 0.0
+    covariances = fusion.fuse(weights)
+    given: FloatArray = leaves - covariances @ np.linalg.solve(covariances[gone], leaves[gone])
+    given[gone] = 0.0
+    return given
+
+
+def _learned(
+    known: Observations,
+    calendar: Seasons,
+    excess: FloatArray,
+    first: int,
+    stop: int,
+    hyperparameters: Hyperparameters | None,
+) -> tuple[Model, Hyperparameters]:
+    """Return the model of all bins before ``stop``, of which only those before ``first`` were looked at."""
+    shown, n_places = known.until(stop), known.counts.shape[1]
+    if first > 0:
+        found = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
+        return found.model.extended(shown, calendar.until(stop), excess[:stop]), found.hyperparameters
+    base = np.full(n_places, 1 / n_places)
+    if not known.is_shared:
+        base = np.full(n_places, max(float(np.abs(known.counts[0]).mean()), 1.0))
+    model = Model(
+        observations=shown,
+        calendar=calendar.until(stop),
+        excess=excess[:stop],
+        base=base,
+        start=base,
+        start_variance=base * np.maximum(base, 1 - base),
+        shares=np.broadcast_to(base, shown.counts.shape),
+        shift_variance=np.zeros((1, 1)),
+    )
+    return model, hyperparameters or SETTINGS.shares_prior
+
+
+def _joined(
+    known: Observations, parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]]
+) -> tuple[FloatArray, FilteredNoise]:
+    def join(arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([array[part[3]] for array, part in zip(arrays, parts, strict=True)])
+
+    models = [part[0] for part in parts]
+    noise = FilteredNoise(
+        exposures=known.exposures,
+        gains=rounded(join([model.gains for model in models])),
+        share_variance=rounded(join([part[2] for part in parts])),
+        count_variance=rounded(join([model.count_variance for model in models])),
+        count_skew=rounded(join([SmoothedNoise(model).cumulants[0] for model in models])),
+        is_shared=known.is_shared,
+    )
+    return join([part[1] for part in parts]), noise
+
+
+def _weights(known: Observations, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return how what is missing of a total is disaggregated: by posterior variances over all time together.
+
+    Missing shares go to shares, but a place whose counts speak for themselves (gain 1) needs none of them: residuals of
+    its counts would take them back.
+    """
+    if not known.is_shared:
+        return None, None
+    exposures = np.broadcast_to(known.exposures[:, None], model.shape)
+    all_times = np.zeros(len(exposures), np.int64)
+    of_shares = model.covariances(exposures[None], all_times, 1)[:, 0, 0, 0]
+    of_counts = model.count_variance.sum(axis=0)
+    if not of_counts.sum() > 0:
+        of_counts = np.ones_like(of_counts)
+    if not of_shares.sum() > 0:
+        of_shares = np.ones_like(of_shares)
+    of_shares, of_counts = of_shares / of_shares.sum(), of_counts / of_counts.sum()
+    total = max(float(known.exposures.sum()), 1.0)
+    gains = known.exposures @ model.gains / total
+    return of_shares * (1 - gains) + of_counts * (of_shares @ gains), of_counts
+
+
+def _realized(
+    known: Observations, gains: FloatArray, shares: FloatArray, k: FloatArray | None, m: FloatArray | None
+) -> FloatArray:
+    """Return the posterior means of the realized counts; k and m say how they are made to add up to public totals."""
+    exposures = known.exposures[:, None]
+    residuals = gains * (known.counts - exposures * shares)
+    if k is not None and m is not None:
+        shares = shares + k * (1 - shares.sum(axis=1, keepdims=True))
+        residuals = residuals - m * residuals.sum(axis=1, keepdims=True)
+    return np.asarray(exposures * shares + residuals, np.float64)
+
+
+def _shown(made: Estimate, noise: SmoothedNoise | FilteredNoise, shown: FloatArray, said: str) -> Estimate:
+    """Return an estimate moved to what is shown of it; its noise knows by how much, in half the digits."""
+    offsets = (shown - made.values).astype(np.float32).astype(np.float64)
+    noise = replace(noise, offsets=offsets if offsets.any() else None)
+    return replace(made, values=np.maximum(made.values + offsets, 0.0), noise=noise, steps=(*made.steps, said))
+
+
+def shown_alone(values: FloatArray, known: Observations) -> FloatArray:
+    """Return the nearest values that counts can have, each time for itself."""
+    if known.is_shared:
+        return norm_sub(values, known.exposures.astype(np.int64))
+    return np.maximum(values, 0.0)
+
+
+def shown_in_periods(values: FloatArray, known: Observations, time: TimeAxis) -> FloatArray:
+    """Return values that counts can have, whose years and months are the nearest that those can have."""
+    tree = calendar_tree(time)
+    if not known.is_shared:
+        return known.exposures[:, None] * handed_down(tree, values, None)
+    totals = tree.sum_leaves(known.exposures)
+    nodes = norm_sub(tree.sum_leaves(values), totals)
+    for level in range(1, tree.n_levels):
+        part, above = tree.level_slice(level), tree.level_slice(level - 1)
+        nodes[part] = _raked(nodes[part], totals[part], nodes[above], tree.first_children(level - 1))
+    return nodes[tree.level_slice(tree.height)]
+
+
+def _raked(rows: FloatArray, totals: FloatArray, parents: FloatArray, first: IntArray) -> FloatArray:
+    """Return rows scaled so that their groups add up to their parents, nearly, and each to its total."""
+    groups = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    for _ in range(_MOST_ROUNDS):
+        sums = np.add.reduceat(rows, first[:-1], axis=0)
+        if np.abs(sums - parents).max() <= _SLACK * (1 + parents.max()):
+            break
+        scaled = rows * np.divide(parents, sums, out=np.ones_like(sums), where=sums > 0)[groups]
+        found = scaled.sum(axis=1, keepdims=True)
+        rows = np.where(found > 0, scaled * np.divide(totals[:, None], found, where=found > 0, out=found.copy()), rows)
+    return rows
