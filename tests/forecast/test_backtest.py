@@ -12,10 +12,17 @@ from small_series import noisy_series, small_counts, small_series
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution
-from tacit.forecast.backtest import LABORATORY, backtest
+from tacit.forecast.backtest import (
+    LABORATORY,
+    Held,
+    Mean,
+    backtest,
+    covered,
+    noise_variances,
+    squared_errors,
+)
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.scoring import Held, Mean, covered, noise_variances, squared_errors
 
 
 class Constant:

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.forecast.horizon import MOST_BINS, horizon_of
+from tacit.forecast.forecast import MOST_BINS, horizon_of
 
 DAYS = TimeAxis.between("2018-01-01", "2018-12-31", zone="Europe/Paris")
 

@@ -14,12 +14,11 @@ from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, seed_
 from tacit.cli.page import true_counts
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
-from tacit.forecast.backtest import Leaderboard, Score
+from tacit.forecast.backtest import Leaderboard, Mean, Score
 from tacit.forecast.backtest import backtest as rolled
+from tacit.forecast.forecast import horizon_of
 from tacit.forecast.forecaster import entry_named, settings_for
-from tacit.forecast.horizon import horizon_of
 from tacit.forecast.past import series_of
-from tacit.forecast.scoring import Mean
 from tacit.pages.forecast_words import decimals
 from tacit.release import Release
 

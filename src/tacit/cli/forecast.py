@@ -16,8 +16,8 @@ from tacit.cli.options import Force, Panel, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast import Forecast, Forecaster
+from tacit.forecast.forecast import horizon_of
 from tacit.forecast.forecaster import entry_named, settings_for
-from tacit.forecast.horizon import horizon_of
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.past import series_of
 from tacit.forecast.tables import write_forecast

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,10 +15,8 @@ from tacit.errors import SettingError
 
 LARGEST: Final = 2.0**52
 """Counts that a distribution may reach: whole numbers up to twice this are floats, so that their middle is one too."""
-
-_LEAST_MEAN: Final = 1e-12
-_LEAST_EXTRA: Final = 1e-9
-"""What variances exceed means by at least, in parts of the mean: Poisson counts but for the last digits."""
+_LEAST_MEAN: Final = 1e-12  # guards divisions: such a count is 0
+_LEAST_EXTRA: Final = 1e-9  # of the mean, that variances exceed it by at least: Poisson counts but for the last digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +29,20 @@ class CountDistribution:
     means: FloatArray
     variances: FloatArray
 
+    def __getitem__(self, where: Any) -> CountDistribution:
+        """Return those at an index of the arrays."""
+        return CountDistribution(self.means[where], self.variances[where])
+
+    @classmethod
+    def joined(cls, parts: Sequence[CountDistribution], axis: int = 0) -> CountDistribution:
+        """Return the distributions of all parts, one after another along an axis."""
+        means, variances = (
+            np.concatenate([getattr(part, name) for part in parts], axis) for name in ("means", "variances")
+        )
+        return cls(means, variances)
+
     def quantiles(self, share: float) -> FloatArray:
-        """The least counts that are not exceeded with probability ``share``."""
+        """Return the least counts that are not exceeded with probability ``share``."""
         check_share(share=share)
         special = require("scipy.special", extra="forecast")
         spread = np.sqrt(np.maximum(self.variances, self.means))
@@ -50,16 +61,16 @@ class CountDistribution:
         return np.asarray(high, np.float64)
 
     def intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits that hold the count with at least the probability ``level``, as much on either side."""
+        """Return limits that hold the count with at least the probability ``level``, as much on either side."""
         check_share(level=level)
         return self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
 
     def below(self, counts: FloatArray) -> FloatArray:
-        """The probability of less than each count."""
+        """Return the probability of less than each count."""
         return self.up_to(np.asarray(counts, np.float64) - 1)
 
     def up_to(self, counts: FloatArray) -> FloatArray:
-        """The probability of at most each count."""
+        """Return the probability of at most each count."""
         special = require("scipy.special", extra="forecast")
         means = np.maximum(self.means, _LEAST_MEAN)
         extra = np.maximum(self.variances - means, _LEAST_EXTRA * means)
@@ -69,7 +80,7 @@ class CountDistribution:
         return np.where(whole < 0, 0.0, shares)
 
     def coverage(self, counts: FloatArray, level: float) -> FloatArray:
-        """With which probability a randomized interval of just this ``level`` covers each count.
+        """Return the probability with which a randomized interval of just this ``level`` covers each count.
 
         Counts are whole numbers, so no interval has just the level; one whose ends are tossed for has. Averaged over
         counts that follow the distribution it is the level itself.

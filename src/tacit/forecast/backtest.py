@@ -1,8 +1,11 @@
-"""Backtests: what forecasters would have said on past days, held against what came.
+r"""Backtests: what forecasters would have said on past days, held against what came.
 
 Origins roll through the past. At each, a forecaster knows the bins before it and speaks of those after. It is held
-against the private counts (what everyone can do; the known noise is taken off the score), or in the laboratory against
-the truth.
+against the private counts (what everyone can do), or in the laboratory against the truth.
+
+A private count is :math:`y = c + e` with a noise :math:`e` of mean 0 and known variance :math:`v`, drawn after the
+forecast :math:`\mu` was made. Then :math:`E(y-\mu)^2 = E(c-\mu)^2 + v`: the mean of :math:`(y-\mu)^2 - v` errs from the
+true mean squared error by chance alone. There is no such way to a mean absolute error, so none is given.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +31,6 @@ from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.forecast.scoring import LEVELS, Held, Mean, covered, noise_variances, squared_errors
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
 
@@ -35,6 +38,45 @@ Report = Callable[[int, int | None], None]
 
 FEWEST_TO_LEARN: Final = 14  # two weeks of days: every weekday twice
 LABORATORY: Final = "LABORATORY – not for publication"
+LEVELS: Final = (0.80, 0.95)
+_LITTLE_NOISE: Final = 0.25  # a variance at which a count can still be told by rounding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Counts that forecasts are held against, the variance of their noise, and which of them were counted."""
+
+    counts: FloatArray
+    variances: FloatArray
+    counted: NDArray[np.bool_]
+
+    @property
+    def is_exact(self) -> bool:
+        return not self.variances[self.counted].any()
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over all that was forecast, and its standard error; forecasts of one origin are correlated."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, values: FloatArray, counted: NDArray[np.bool_]) -> Mean:
+        """The mean over what was counted; the first axis are origins, whose means are taken for independent."""
+        n_origins = len(values)
+        weights = counted.reshape(n_origins, -1).sum(axis=1).astype(np.float64)
+        sums = np.where(counted, values, 0.0).reshape(n_origins, -1).sum(axis=1)
+        n_all = float(weights.sum())
+        if not n_all:
+            return cls(math.nan, math.nan)
+        mean = float(sums.sum() / n_all)
+        n_used = int((weights > 0).sum())
+        if n_used < 2:
+            return cls(mean, math.nan)
+        spread = np.square(sums - weights * mean).sum() * n_used / (n_used - 1)
+        return cls(mean, math.sqrt(float(spread)) / n_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +202,8 @@ def backtest(
                 progress(n_done, n_all)
             parts.append(_rolled(forecaster, series, group, horizon, covariates))
             n_done += 1
-        made[name] = _joined([part.counts for part in parts]), _joined([part.totals for part in parts])
+        counts_of, totals_of = [part.counts for part in parts], [part.totals for part in parts]
+        made[name] = CountDistribution.joined(counts_of), CountDistribution.joined(totals_of)
     if progress is not None:
         progress(n_all, n_all)
     return _leaderboard(made, counts, totals, at, horizon, series, is_laboratory=truth is not None)
@@ -194,13 +237,6 @@ def _rolled(
     # learning sees a series that ends at the first origin, so that nothing later can be looked at
     fitted = forecaster.fit(series.until(int(origins[0])), covariates)
     return fitted.predict_from(series.until(int(origins[-1]) + horizon), origins, horizon)
-
-
-def _joined(distributions: Sequence[CountDistribution]) -> CountDistribution:
-    return CountDistribution(
-        np.concatenate([distribution.means for distribution in distributions]),
-        np.concatenate([distribution.variances for distribution in distributions]),
-    )
 
 
 def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
@@ -286,6 +322,56 @@ def _widths(distribution: CountDistribution, held: Held) -> tuple[float, float]:
     limits = [distribution.intervals(level) for level in LEVELS]
     first, second = (Mean.of(upper - lower, held.counted).value for lower, upper in limits)
     return first, second
+
+
+def noise_variances(series: Series) -> FloatArray:
+    """Return the variance of the noise of every count of a series, as the counts are.
+
+    Counts that were made to add up to a public total have less than independent ones.
+    """
+    variances = series.variances
+    if not series.has_public_totals:
+        return variances
+    sums = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(variances - np.square(variances) / sums, np.float64)
+
+
+def squared_errors(distribution: CountDistribution, held: Held) -> FloatArray:
+    """Return squared errors whose mean is the true mean squared error: the noise's variance is taken off."""
+    return np.asarray(np.square(held.counts - distribution.means) - held.variances, np.float64)
+
+
+def covered(distribution: CountDistribution, held: Held, level: float) -> FloatArray:
+    """Return whether each count lies within its interval; a noisy one within an interval widened by its known noise.
+
+    Counts with next to no noise are covered with the probability of :meth:`CountDistribution.coverage`, noisy ones with
+    0 or 1.
+    """
+    is_noisy = held.variances > _LITTLE_NOISE
+    found = np.zeros(held.counts.shape)
+    found[~is_noisy] = distribution[~is_noisy].coverage(np.maximum(np.round(held.counts[~is_noisy]), 0.0), level)
+    counts, noise = held.counts[is_noisy], held.variances[is_noisy]
+    ends = (1 - level) / 2, (1 + level) / 2
+    lower, upper = (_noisy_quantiles(distribution[is_noisy], noise, share) for share in ends)
+    found[is_noisy] = (lower <= counts) & (counts <= upper)
+    return found
+
+
+def _noisy_quantiles(distribution: CountDistribution, noise: FloatArray, share: float) -> FloatArray:
+    r"""Return quantiles of a negative binomial count plus normal noise, by the expansion of Cornish and Fisher.
+
+    With :math:`d = \sigma^2/\mu` the count's cumulants are :math:`\mu d, \mu d(2d-1), \mu d(6d^2-6d+1)` from the second
+    on; the noise adds to the second alone.
+    """
+    means = np.maximum(distribution.means, 1e-9)
+    own = np.maximum(distribution.variances, means)
+    d = own / means
+    spread = np.sqrt(own + noise)
+    skew = own * (2 * d - 1) / spread**3
+    excess = own * (6 * d**2 - 6 * d + 1) / spread**4
+    z = NormalDist().inv_cdf(share)
+    turned = z + (z**2 - 1) * skew / 6 + (z**3 - 3 * z) * excess / 24 - (2 * z**3 - 5 * z) * skew**2 / 36
+    return np.asarray(means + spread * turned, np.float64)
 
 
 def _row(score: Score) -> dict[str, Any]:

@@ -16,6 +16,7 @@ Reference: Chen2016; Arcolezi2020.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Learner, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
-from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups
+from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
 from tacit.statespace.calendar import calendar_columns, season_length
 from tacit.statespace.covariates import Covariates
 
@@ -40,10 +41,9 @@ RAW_DATA_NOTE: Final = (
 )
 _HORIZONS: Final = (1, 7, 28)  # bins at which residuals of the paper's model are measured: a day, a week, a month
 _FEWEST_BINS: Final = 60  # two months: trees on less see no weekday nine times
-_STEP: Final = 10  # trees are compared by so many
-_LARGEST_LOG: Final = 20.0  # of a mean: e^20 events
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class BoostingForecaster(Learner):
     """Trees on residuals, calendar and covariates, with the place as a feature, correct the means of ``base``.
 
@@ -55,34 +55,18 @@ class BoostingForecaster(Learner):
 
     name = "boosting"
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 3,
-        learning_rate: float = 0.05,
-        n_estimators: int = 200,
-        min_child_weight: float = 200.0,
-        reg_lambda: float = 50.0,
-        subsample: float = 0.7,
-        colsample: float = 0.7,
-        half_life: float = 6.0,
-        features: tuple[str, ...] | None = None,
-        base: Forecaster | None = None,
-        seed: int = 0,
-        n_jobs: int = 1,
-    ) -> None:
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.min_child_weight = min_child_weight
-        self.reg_lambda = reg_lambda
-        self.subsample = subsample
-        self.colsample = colsample
-        self.half_life = half_life
-        self.features = features
-        self.base = base
-        self.seed = seed
-        self.n_jobs = n_jobs
+    max_depth: int = 3
+    learning_rate: float = 0.05
+    n_estimators: int = 200
+    min_child_weight: float = 200.0
+    reg_lambda: float = 50.0
+    subsample: float = 0.7
+    colsample: float = 0.7
+    half_life: float = 6.0
+    features: tuple[str, ...] | None = None
+    base: Forecaster | None = None
+    seed: int = 0
+    n_jobs: int = 1
 
     def check(self) -> None:
         """Refuse settings that break their rules."""
@@ -235,6 +219,7 @@ class BoostingForecaster(Learner):
         self._booster = _booster(learned["booster"], self.n_jobs)
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PaperForecaster(ResidualForecaster):
     """Learns from each day's calendar and counts the next day's counts, a tree model for every place.
 
@@ -250,30 +235,16 @@ class PaperForecaster(ResidualForecaster):
 
     name = "paper's XGBoost"
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 3,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        base_score: float = 0.5,
-        tree_method: str = "hist",
-        true_means: Sequence[float] | FloatArray | None = None,
-        ratio_years: Sequence[int] | None = None,
-        literal: bool = False,
-        seed: int = 0,
-        n_jobs: int = 1,
-    ) -> None:
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.base_score = base_score
-        self.tree_method = tree_method
-        self.true_means = true_means
-        self.ratio_years = ratio_years
-        self.literal = literal
-        self.seed = seed
-        self.n_jobs = n_jobs
+    max_depth: int = 3
+    learning_rate: float = 0.1
+    n_estimators: int = 100
+    base_score: float = 0.5
+    tree_method: str = "hist"
+    true_means: Sequence[float] | FloatArray | None = None
+    ratio_years: Sequence[int] | None = None
+    literal: bool = False
+    seed: int = 0
+    n_jobs: int = 1
 
     def inputs(self, series: Series, *, as_given: bool = False) -> FloatArray:
         """Return what the model sees of each bin: its calendar, and the counts as it takes them.
@@ -379,31 +350,6 @@ class PaperForecaster(ResidualForecaster):
         self._boosters = [_booster(raw, self.n_jobs) for raw in learned["boosters"]]
 
 
-def ranks(history: History) -> IntArray:
-    """Return the number of each place, from the busiest on."""
-    sums = np.where(history.observed, history.values, 0.0)[:, :-1].sum(axis=0)
-    order = np.argsort(-sums, kind="stable")
-    return np.asarray(np.argsort(order, kind="stable"), np.int64)
-
-
-def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, FloatArray]:
-    """Return the number of trees with the least loss, none if the base alone does best; and the means they give."""
-    n_trees = booster.num_boosted_rounds()
-    if not len(cases):
-        return n_trees, np.empty(0)
-    features = np.ascontiguousarray(cases.features[:, columns])
-    margins = np.log(cases.base)
-    best, means, least = 0, cases.base, cases.loss(cases.base)
-    for first in range(0, n_trees, _STEP):
-        span = (first, min(first + _STEP, n_trees))
-        # each step starts from the last, so that every tree is asked once
-        margins = booster.inplace_predict(features, iteration_range=span, predict_type="margin", base_margin=margins)
-        found = _means(margins)
-        if (loss := cases.loss(found)) < least:
-            best, means, least = span[1], found, loss
-    return best, means
-
-
 def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
     check_at_least(1, max_depth=settings.max_depth, n_estimators=settings.n_estimators, n_jobs=settings.n_jobs)
     check_at_least(0, seed=settings.seed)
@@ -414,18 +360,14 @@ def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_
     """Return what is expected by the base and by the first trees over it."""
     if n_trees == 0:
         return base.copy()
-    return _means(
+    return means_of(
         booster.inplace_predict(features, iteration_range=(0, n_trees), predict_type="margin", base_margin=np.log(base))
     )
 
 
-def _means(margins: NDArray[np.float32]) -> FloatArray:
-    return np.asarray(np.exp(np.clip(margins, -_LARGEST_LOG, _LARGEST_LOG)), np.float64)
-
-
 def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return gradient and curvature of the Poisson loss; xgboost leaves weights to the loss."""
-    means, weights = _means(margins.astype(np.float64)), rows.get_weight()
+    means, weights = means_of(margins.astype(np.float64)), rows.get_weight()
     return weights * (means - rows.get_label()), weights * means
 
 

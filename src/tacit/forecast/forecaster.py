@@ -117,8 +117,8 @@ class Learner(Settings, ABC):
         sums, total_sum = self._sums(series, found)
         return Forecast(
             domain=coming(series.domain, horizon),
-            counts=CountDistribution(found.counts.means[0], found.counts.variances[0]),
-            totals=CountDistribution(found.totals.means[0], found.totals.variances[0]),
+            counts=found.counts[0],
+            totals=found.totals[0],
             sums=sums,
             total_sum=total_sum,
             forecaster=self.name,

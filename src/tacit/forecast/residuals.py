@@ -153,20 +153,12 @@ class ResidualForecaster(Learner):
         # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin
         history = History.of(series, (self._series or series).shares)
         found = self._overdispersion.counts(*self._ahead(history, origins, horizon))
-        return Forecasts(
-            origins,
-            CountDistribution(found.means[:, :, :-1], found.variances[:, :, :-1]),
-            CountDistribution(found.means[:, :, -1], found.variances[:, :, -1]),
-        )
+        return Forecasts(origins, found[:, :, :-1], found[:, :, -1])
 
     def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
         horizon = made.totals.means.shape[1]
         found = self._overdispersion.sums(*self._ahead(History.of(series), made.origins, horizon))
-        places, total = np.s_[0, :-1], np.s_[0, -1:]
-        return (
-            CountDistribution(found.means[places], found.variances[places]),
-            CountDistribution(found.means[total], found.variances[total]),
-        )
+        return found[0, :-1], found[0, -1:]
 
     def _ahead(self, history: History, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
         expected = self._expect(history, origins, horizon)

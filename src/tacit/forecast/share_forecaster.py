@@ -11,7 +11,7 @@ where the inflation k is learned from forecasts of the past.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,8 +24,8 @@ from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Learner, gap_notes
 from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
-from tacit.statespace.ahead import Ahead
 from tacit.statespace.covariates import Covariates
+from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.shares import ShareModel, Shares, Weights
 from tacit.statespace.totals import FilteredRates, TotalModel
@@ -53,7 +53,7 @@ class Disaggregated:
         relative = self.inflation * (self.overdispersion + np.expm1(variances))
         totals = CountDistribution(means, means + relative * np.square(means))
         if self.shares is None:
-            return CountDistribution(totals.means[..., None], totals.variances[..., None]), totals
+            return totals[..., None], totals
         share = self.shares.means
         counts = means[..., None] * share
         relative_to_total = (
@@ -130,7 +130,7 @@ class ShareForecaster(Learner):
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
         pairs = [self._ahead(self._filtered(series, block), horizon).distributions() for block in blocks]
         back = np.argsort(order, kind="stable")
-        counts, totals = (_joined([pair[which] for pair in pairs], back) for which in (0, 1))
+        counts, totals = (CountDistribution.joined(parts)[back] for parts in zip(*pairs, strict=True))
         return Forecasts(origins, counts, totals)
 
     def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
@@ -206,9 +206,3 @@ class ShareForecaster(Learner):
                         f"{name} is unknown for {n_unknown} of {horizon} {step}s ahead, and taken as usual there"
                     )
         return tuple(notes)
-
-
-def _joined(parts: Sequence[CountDistribution], order: IntArray) -> CountDistribution:
-    """Return the distributions of all blocks, in this order."""
-    means, variances = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "variances"))
-    return CountDistribution(means[order], variances[order])

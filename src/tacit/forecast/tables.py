@@ -188,10 +188,7 @@ def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
 
 def _with_all(forecast: Forecast) -> CountDistribution:
     """Return the distributions of places and, last, of all together."""
-    return CountDistribution(
-        np.column_stack([forecast.counts.means, forecast.totals.means]),
-        np.column_stack([forecast.counts.variances, forecast.totals.variances]),
-    )
+    return CountDistribution.joined([forecast.counts, forecast.totals[:, None]], axis=1)
 
 
 def _columns(frame: Any) -> tuple[NDArray[Any], NDArray[np.datetime64], FloatArray, FloatArray | None]:

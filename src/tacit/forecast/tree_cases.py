@@ -8,7 +8,7 @@ one, and what is learned of one year for the next.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ _WINDOWS: Final = (1, 4, 13, 52)  # seasons: a week, a month, a quarter and a ye
 _CALENDAR: Final = ("month", "day", "weekday", "day of year", "hour")
 _MOST_ROWS: Final = 400_000  # cases; more take minutes to learn from and change little
 _ROWS_AT_ONCE: Final = 200_000  # 16 MB of features
+_STEP: Final = 10  # trees are compared by so many
+_LARGEST_LOG: Final = 20.0  # of a mean: e^20 events
 _LEAST_MEAN: Final = 0.01  # events expected of a bin: below, logarithms and weights say nothing
 
 
@@ -180,6 +182,36 @@ class Told:
             )
             found.append(ratio - 1)
         return found
+
+
+def ranks(history: History) -> IntArray:
+    """Return the number of each place, from the busiest on."""
+    sums = np.where(history.observed, history.values, 0.0)[:, :-1].sum(axis=0)
+    order = np.argsort(-sums, kind="stable")
+    return np.asarray(np.argsort(order, kind="stable"), np.int64)
+
+
+def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, FloatArray]:
+    """Return the number of trees with the least loss, none if the base alone does best; and the means they give."""
+    n_trees = booster.num_boosted_rounds()
+    if not len(cases):
+        return n_trees, np.empty(0)
+    features = np.ascontiguousarray(cases.features[:, columns])
+    margins = np.log(cases.base)
+    best, means, least = 0, cases.base, cases.loss(cases.base)
+    for first in range(0, n_trees, _STEP):
+        span = (first, min(first + _STEP, n_trees))
+        # each step starts from the last, so that every tree is asked once
+        margins = booster.inplace_predict(features, iteration_range=span, predict_type="margin", base_margin=margins)
+        found = means_of(margins)
+        if (loss := cases.loss(found)) < least:
+            best, means, least = span[1], found, loss
+    return best, means
+
+
+def means_of(margins: NDArray[np.float32]) -> FloatArray:
+    """Return means from what trees add up to, their logarithms."""
+    return np.asarray(np.exp(np.clip(margins, -_LARGEST_LOG, _LARGEST_LOG)), np.float64)
 
 
 def feature_groups(step: str, covariates: Covariates | None) -> dict[str, tuple[str, ...]]:

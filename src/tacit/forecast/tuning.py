@@ -20,9 +20,9 @@ from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.series import Series
 from tacit.errors import DataError
-from tacit.forecast.boosting import BoostingForecaster, fewest_losses, ranks
+from tacit.forecast.boosting import BoostingForecaster
 from tacit.forecast.past import History
-from tacit.forecast.tree_cases import Cases, Told, feature_groups
+from tacit.forecast.tree_cases import Cases, Told, feature_groups, fewest_losses, ranks
 from tacit.randomness import SeededRandomness
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates

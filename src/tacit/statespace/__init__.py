@@ -21,9 +21,9 @@ Here m is the long-run share, :math:`\Delta` the length of a bin, b the excess o
 **Size prior.** What places say of one another's long-run shares m (``size_prior``): a mixture of log-logistic and
 Weibull distributions, weighed by the other places.
 
-**Filter, smoother, likelihood** (``state_space``). Given the hyperparameters all is normal. One pass forward filters
-counts and regressors together; the innovations give :math:`\beta` by least squares, and the likelihood. One pass
-backward gives the posterior means, the variance of any question, and score and information of a level shift.
+**Filter, smoother, likelihood** (``state_space``, ``passes``). Given the hyperparameters all is normal. One pass
+forward filters counts and regressors together; the innovations give :math:`\beta` by least squares, and the likelihood.
+One pass backward gives the posterior means, the variance of any question, and score and information of a level shift.
 
 **Fit** (``fit``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts one
 after another, where they are more likely than none; additive outliers, counts that no usual bin explains, stand for
@@ -32,7 +32,7 @@ themselves.
 **Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
 models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, of trees too;
 ``filtered_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
-``totals``, ``ahead``); totals have the same model on a log scale.
+``totals``, ``passes``); totals have the same model on a log scale.
 
 All numeric settings stand in ``settings``. Compiled passes are in ``tacit._base.kernels.series`` and ``filters``.
 

@@ -19,10 +19,10 @@ from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.observations import Observations
 from tacit.domain import TimeAxis
-from tacit.statespace.ahead import Ahead
 from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.fit import fitted
 from tacit.statespace.model import Model
+from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import SizePrior, pooled_shares
 

@@ -29,6 +29,7 @@ from tacit._base.kernels import compiled_kernels
 from tacit._base.packing import pack_array
 from tacit.counts.noise.tree import TreeNoise
 from tacit.errors import SettingError
+from tacit.statespace.passes import Passes, root_of
 
 _DIGITS: Final = 1 << 12  # relative precision of variances in a release: 2**-12, a tenth of what intervals show
 _KEYS: Final = {
@@ -131,12 +132,12 @@ class StateSpace:
     def log_likelihoods(self, shares: FloatArray) -> FloatArray:
         """Return the log likelihood of observed shares (times x places) for each place, without constants."""
         n_places, n_terms = self.coefficient_variances.shape
-        passes, by_place = _Passes(self), np.ascontiguousarray(shares.T)
+        passes, by_place = Passes(self), np.ascontiguousarray(shares.T)
         logs, products = np.empty(n_places), np.empty((n_places, n_terms + 1, n_terms + 1))
         for place in range(n_places):
             logs[place] = passes.forward(place, by_place[place])
             products[place] = passes.products
-        root = _root(products, self.coefficient_variances)
+        root = root_of(products, self.coefficient_variances)
         solved = np.linalg.solve(root, products[:, n_terms, :n_terms, None])[..., 0]
         logs += products[:, n_terms, n_terms] + np.log(self.coefficient_variances).sum(axis=1)
         logs += 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - np.square(solved).sum(axis=1)
@@ -147,7 +148,7 @@ class StateSpace:
 
         Realized values are counts where sums were observed, else equal to shares.
         """
-        passes, means = _Passes(self), np.empty((2, *self.shape))
+        passes, means = Passes(self), np.empty((2, *self.shape))
         for place in range(self.shape[1]):
             passes.forward(place, shares[:, place])
             means[:, :, place] = passes.means(place)
@@ -184,7 +185,7 @@ class StateSpace:
         For a shift of prior variance w the log likelihood gains
         w score^2 / (1 + w information) / 2 - log(1 + w information) / 2.
         """
-        passes, found = _Passes(self), np.empty((2, *self.shape))
+        passes, found = Passes(self), np.empty((2, *self.shape))
         for place in range(self.shape[1]):
             passes.forward(place, shares[:, place])
             found[:, :, place] = passes.level_scores(place)
@@ -213,7 +214,7 @@ class StateSpace:
         present, first = np.unique(groups, return_index=True)
         last = len(groups) - np.unique(groups[::-1], return_index=True)[1]
         bounds[present[present >= 0]] = np.stack([first, last], axis=1)[present >= 0]
-        passes, nothing, n_places = _Passes(self), np.zeros(self.shape[0]), self.shape[1]
+        passes, nothing, n_places = Passes(self), np.zeros(self.shape[0]), self.shape[1]
         found = np.empty((n_places, n_groups, len(asked), len(asked)))
         slopes = np.empty((n_places, n_groups, len(asked), self.regressors.shape[1]))
         for place in range(n_places):
@@ -327,123 +328,6 @@ class StateSpace:
         if read.excess is not None and read.excess.shape != read.exposures.shape:
             raise ValueError("excess")
         return read
-
-
-class _Passes:
-    """The passes over one place after another, in arrays that are used again."""
-
-    def __init__(self, model: StateSpace) -> None:
-        self._kernels = compiled_kernels("series")
-        self._model, (self._ends, self._sum_variance) = model, model.sums
-        n_times, n_terms = model.regressors.shape
-        n_rows, size = n_times + int(self._ends.sum()), len(self._ends) + 2
-        self._observed = np.ascontiguousarray(np.column_stack([model.regressors, np.zeros(n_times)]))
-        self._innovations, self._weights = np.empty((n_rows, n_terms + 1)), np.empty(n_rows)
-        self._covariances, self._count_variance = np.empty((n_rows, size)), np.empty((n_times, 2))
-        self.products = np.empty((n_terms + 1, n_terms + 1))
-
-    def forward(self, place: int, shares: FloatArray) -> float:
-        """Filter observed shares and regressors; return the sum of log variances of innovations."""
-        model, (exposures, noise_variance, process_variance) = self._model, self._model.scaled
-        self._observed[:, -1] = shares * exposures
-        return float(
-            self._kernels.forward(
-                self._observed,
-                exposures,
-                noise_variance[place],
-                process_variance[place],
-                model.state_variances[place],
-                model.phi,
-                model.shifts[place],
-                self._ends,
-                self._sum_variance,
-                self._innovations,
-                self._weights,
-                self._covariances,
-                self._count_variance,
-                self.products,
-            )
-        )
-
-    def means(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior means of shares and of realized values."""
-        residuals = self._innovations @ np.append(-self.coefficients(place)[0], 1.0)
-        of_counts = self._backward(residuals[:, None], with_information=False)[0][:, 0]
-        exposures, rows = self._model.scaled[0], self._rows
-        moved = self._observed[:, -1] - residuals[rows] + of_counts[:, 0]
-        shares = moved + self._covariances[rows, :2].sum(axis=1) * exposures * of_counts[:, 1]
-        return shares, exposures * (moved + self._count_variance[:, 0] * of_counts[:, 1])
-
-    def level_scores(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return score and information of a shift of the level from each time on; 0 for the first."""
-        coefficients, inverse_root = self.coefficients(place)
-        _, scores, informations = self._backward(self._innovations)
-        of_terms = scores[:-1, :-1, 0]
-        score, information = np.zeros((2, len(scores)))
-        score[1:] = scores[:-1, -1, 0] - of_terms @ coefficients
-        information[1:] = informations[:-1, 0, 0] - np.square(of_terms @ inverse_root.T).sum(axis=1)
-        return score, information
-
-    def questions(
-        self, asked: FloatArray, groups: IntArray, bounds: IntArray, found: FloatArray, slopes: FloatArray
-    ) -> None:
-        """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
-        _, scores, informations = self._backward(self._innovations)
-        self._kernels.questions(
-            np.ascontiguousarray(asked, np.float64),
-            np.ascontiguousarray(groups, np.int64),
-            bounds,
-            self._innovations,
-            self._weights,
-            self._covariances,
-            self._count_variance,
-            self._model.phi,
-            self._ends,
-            scores,
-            informations,
-            found,
-            slopes,
-        )
-
-    @cached_property
-    def _rows(self) -> IntArray:
-        """Return the rows of counts among all that was observed."""
-        return np.concatenate([[0], np.cumsum(1 + self._ends.sum(axis=0))[:-1]]).astype(np.int64)
-
-    def coefficients(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior means of coefficients, and the inverse of the root of their precision."""
-        n_terms = self._model.regressors.shape[1]
-        root = _root(self.products[None], self._model.coefficient_variances[place][None])[0]
-        inverse_root = np.linalg.solve(root, np.eye(n_terms))
-        return inverse_root.T @ (inverse_root @ self.products[n_terms, :n_terms]), inverse_root
-
-    def _backward(
-        self, innovations: FloatArray, *, with_information: bool = True
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        n_times, n_columns = len(self._count_variance), innovations.shape[1]
-        size = self._covariances.shape[1]
-        of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
-        informations = np.empty((n_times if with_information else 0, size, size))
-        self._kernels.backward(
-            innovations,
-            self._weights,
-            self._covariances,
-            self._count_variance,
-            self._model.scaled[0],
-            self._model.phi,
-            self._ends,
-            of_counts,
-            scores,
-            informations,
-        )
-        return of_counts, scores, informations
-
-
-def _root(products: FloatArray, variances: FloatArray) -> FloatArray:
-    """Return Cholesky roots of the posterior precisions of coefficients, from lower triangles of products."""
-    n_terms = variances.shape[1]
-    precision = products[:, :n_terms, :n_terms] + np.eye(n_terms) / variances[:, None, :]
-    return np.asarray(np.linalg.cholesky(precision), np.float64)
 
 
 def _condition(covariance: FloatArray, part: int, variance: FloatArray) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.statespace.ahead import Ahead
+from tacit.statespace.passes import Ahead
 
 HORIZON, TERMS = 6, 2
 

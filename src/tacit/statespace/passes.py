@@ -1,0 +1,201 @@
+"""The passes of filter and smoother over one place after another, and what a filter's state predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.kernels import compiled_kernels
+
+if TYPE_CHECKING:
+    from tacit.statespace.state_space import StateSpace
+
+
+class Passes:
+    """The passes over one place after another, in arrays that are used again."""
+
+    def __init__(self, model: StateSpace) -> None:
+        self._kernels = compiled_kernels("series")
+        self._model, (self._ends, self._sum_variance) = model, model.sums
+        n_times, n_terms = model.regressors.shape
+        n_rows, size = n_times + int(self._ends.sum()), len(self._ends) + 2
+        self._observed = np.ascontiguousarray(np.column_stack([model.regressors, np.zeros(n_times)]))
+        self._innovations, self._weights = np.empty((n_rows, n_terms + 1)), np.empty(n_rows)
+        self._covariances, self._count_variance = np.empty((n_rows, size)), np.empty((n_times, 2))
+        self.products = np.empty((n_terms + 1, n_terms + 1))
+
+    def forward(self, place: int, shares: FloatArray) -> float:
+        """Filter observed shares and regressors; return the sum of log variances of innovations."""
+        model, (exposures, noise_variance, process_variance) = self._model, self._model.scaled
+        self._observed[:, -1] = shares * exposures
+        return float(
+            self._kernels.forward(
+                self._observed,
+                exposures,
+                noise_variance[place],
+                process_variance[place],
+                model.state_variances[place],
+                model.phi,
+                model.shifts[place],
+                self._ends,
+                self._sum_variance,
+                self._innovations,
+                self._weights,
+                self._covariances,
+                self._count_variance,
+                self.products,
+            )
+        )
+
+    def means(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of shares and of realized values."""
+        residuals = self._innovations @ np.append(-self.coefficients(place)[0], 1.0)
+        of_counts = self._backward(residuals[:, None], with_information=False)[0][:, 0]
+        exposures, rows = self._model.scaled[0], self._rows
+        moved = self._observed[:, -1] - residuals[rows] + of_counts[:, 0]
+        shares = moved + self._covariances[rows, :2].sum(axis=1) * exposures * of_counts[:, 1]
+        return shares, exposures * (moved + self._count_variance[:, 0] * of_counts[:, 1])
+
+    def level_scores(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return score and information of a shift of the level from each time on; 0 for the first."""
+        coefficients, inverse_root = self.coefficients(place)
+        _, scores, informations = self._backward(self._innovations)
+        of_terms = scores[:-1, :-1, 0]
+        score, information = np.zeros((2, len(scores)))
+        score[1:] = scores[:-1, -1, 0] - of_terms @ coefficients
+        information[1:] = informations[:-1, 0, 0] - np.square(of_terms @ inverse_root.T).sum(axis=1)
+        return score, information
+
+    def questions(
+        self, asked: FloatArray, groups: IntArray, bounds: IntArray, found: FloatArray, slopes: FloatArray
+    ) -> None:
+        """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
+        _, scores, informations = self._backward(self._innovations)
+        self._kernels.questions(
+            np.ascontiguousarray(asked, np.float64),
+            np.ascontiguousarray(groups, np.int64),
+            bounds,
+            self._innovations,
+            self._weights,
+            self._covariances,
+            self._count_variance,
+            self._model.phi,
+            self._ends,
+            scores,
+            informations,
+            found,
+            slopes,
+        )
+
+    @cached_property
+    def _rows(self) -> IntArray:
+        """Return the rows of counts among all that was observed."""
+        return np.concatenate([[0], np.cumsum(1 + self._ends.sum(axis=0))[:-1]]).astype(np.int64)
+
+    def coefficients(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of coefficients, and the inverse of the root of their precision."""
+        n_terms = self._model.regressors.shape[1]
+        root = root_of(self.products[None], self._model.coefficient_variances[place][None])[0]
+        inverse_root = np.linalg.solve(root, np.eye(n_terms))
+        return inverse_root.T @ (inverse_root @ self.products[n_terms, :n_terms]), inverse_root
+
+    def _backward(
+        self, innovations: FloatArray, *, with_information: bool = True
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        n_times, n_columns = len(self._count_variance), innovations.shape[1]
+        size = self._covariances.shape[1]
+        of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
+        informations = np.empty((n_times if with_information else 0, size, size))
+        self._kernels.backward(
+            innovations,
+            self._weights,
+            self._covariances,
+            self._count_variance,
+            self._model.scaled[0],
+            self._model.phi,
+            self._ends,
+            of_counts,
+            scores,
+            informations,
+        )
+        return of_counts, scores, informations
+
+
+def root_of(products: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return Cholesky roots of the posterior precisions of coefficients, from lower triangles of products."""
+    n_terms = variances.shape[1]
+    precision = products[:, :n_terms, :n_terms] + np.eye(n_terms) / variances[:, None, :]
+    return np.asarray(np.linalg.cholesky(precision), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    r"""What a filter's state predicts of the bins to come; arrays have any leading axes that broadcast.
+
+    The state at an origin o is a level, an AR(1) component and coefficients, :math:`x = (\ell, a, \beta)`; h bins later
+    the mean is :math:`\ell + \phi^h a + b_{o+h}^\top \beta`, and every part has taken h steps of its own since. Bins to
+    come share the state and the steps before the first of them, so their errors are correlated; a sum's variance
+    includes that.
+
+    ``states`` (... x parts) and ``covariances`` (... x parts x parts) are a filter's, ``regressors`` (... x horizon x
+    terms) those of the bins to come, ``phi`` the part of the AR(1) component left after a bin, ``process_variance``
+    (... x parts) what a bin adds to each part.
+    """
+
+    states: FloatArray
+    covariances: FloatArray
+    regressors: FloatArray
+    phi: float
+    process_variance: FloatArray
+
+    def means(self) -> FloatArray:
+        """Return the predicted means, ... x horizon."""
+        return np.asarray((self._loads @ self.states[..., None])[..., 0], np.float64)
+
+    def variances(self) -> FloatArray:
+        """Return the variances of predictions, ... x horizon."""
+        loads = self._loads
+        known = ((loads @ self.covariances) * loads).sum(axis=-1)
+        later = np.arange(loads.shape[-2])
+        level, ar, coefficients = self._process
+        added = level * later + ar * _powers(self.phi**2, later)
+        added = added + later * (np.square(self.regressors) @ coefficients[..., None])[..., 0]
+        return np.asarray(known + added, np.float64)
+
+    def sum_variances(self, weights: FloatArray) -> FloatArray:
+        """Return the variances of sums over the horizon with these weights (... x horizon)."""
+        loads = (weights[..., None, :] @ self._loads)[..., 0, :]
+        known = ((loads[..., None, :] @ self.covariances)[..., 0, :] * loads).sum(axis=-1)
+        of_level = _from_the_end(weights[..., None])[..., 0]
+        of_coefficients = _from_the_end(weights[..., None] * self.regressors)
+        of_ar = weights.astype(np.float64)
+        for h in range(weights.shape[-1] - 2, -1, -1):
+            of_ar[..., h] += self.phi * of_ar[..., h + 1]
+        level, ar, coefficients = self._process
+        added = level * np.square(of_level) + ar * np.square(of_ar)
+        added = added + (np.square(of_coefficients) @ coefficients[..., None])[..., 0]
+        return np.asarray(known + added[..., 1:].sum(axis=-1), np.float64)  # the first step is in the state already
+
+    @property
+    def _process(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.process_variance[..., :1], self.process_variance[..., 1:2], self.process_variance[..., 2:]
+
+    @property
+    def _loads(self) -> FloatArray:
+        shape = self.regressors.shape[:-1]
+        left = np.broadcast_to(self.phi ** np.arange(shape[-1], dtype=np.float64), shape)
+        return np.concatenate([np.ones((*shape, 1)), left[..., None], self.regressors], axis=-1)
+
+
+def _from_the_end(values: FloatArray) -> FloatArray:
+    """Return sums over a bin and all after it."""
+    return np.cumsum(values[..., ::-1, :], axis=-2)[..., ::-1, :]
+
+
+def _powers(base: float, n: IntArray) -> FloatArray:
+    """Return 1 + base + ... + base^(n-1)."""
+    return np.asarray(n if base == 1 else (1 - base**n) / (1 - base), np.float64)
