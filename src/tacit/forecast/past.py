@@ -140,7 +140,7 @@ class History:
     @property
     def floor(self) -> FloatArray:
         """The least rate of each column: half an event in all that was counted."""
-        return 0.5 / np.maximum(self.observed.sum(axis=0), 1)
+        return np.asarray(0.5 / np.maximum(self.observed.sum(axis=0), 1), np.float64)
 
     def levels(self, first: int, stop: int) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each column over these bins, positive whatever the noise, and its noise variance."""

@@ -129,7 +129,8 @@ class TotalModel:
         found = FilteredRates(
             counts,
             noise_variance,
-            *np.empty((2, len(counts))),
+            np.empty(len(counts)),
+            np.empty(len(counts)),
             np.empty((n_origins, size)),
             np.empty((n_origins, size, size)),
         )
