@@ -67,8 +67,8 @@ class TotalSettings:
     """What is assumed of any series of totals, and not estimated from it.
 
     Each field says where it comes from. What halving or doubling does is of forecasts of totals in the worlds of
-    ``experiments/ablations`` where it was measured (three
-    worlds of each kind: a first indication); elsewhere it is what follows from the formula.
+    ``experiments/ablations`` where it was measured (three worlds of each kind: a first indication); elsewhere it is
+    what follows from the formula.
     """
 
     # the prior of hyperparameters: log-normal
@@ -146,11 +146,16 @@ class TotalSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is assumed of any series, and not estimated from it. Each field says where it comes from."""
+    """What is assumed of any series, and not estimated from it: shares first, then ``totals``.
+
+    Each field says where it comes from and what happens when it is halved or doubled. Where that was measured it is the
+    error in the worlds of ``experiments/ablations``; elsewhere it is what follows from the formula.
+    """
 
     # the prior of hyperparameters: log-normal
     shares_prior: Hyperparameters = Hyperparameters()
-    """Medians for shares of public totals; set by hand for daily counts."""
+    """Medians for shares of public totals; set by hand for daily counts. They decide where noise hides a variance, or a
+    series is short: halved, such shares are too smooth; doubled, noise gets in."""
     rates_prior: Hyperparameters = Hyperparameters(
         level_sd=0.08, ar_sd=0.08, weekday_sd=0.08, season_sd=0.08, overdispersion=0.02
     )
@@ -165,54 +170,66 @@ class Settings:
         excess_dispersion=1.0,
         chance=0.08,
     )
-    """Standard deviations of logarithms: a factor of 2 to 7 either way; chance is near Poisson's, with heavy tails."""
+    """Standard deviations of logarithms: a factor of 2 to 7 either way; chance is near Poisson's, with heavy tails.
+    Halved, short series keep the medians; doubled, their hyperparameters follow chance."""
     log_limits: tuple[float, float] = (-9.0, 7.0)
     """Logarithms of hyperparameters stay within these, far beyond what any series showed: guards overflow."""
     averaged_shifts: tuple[float, ...] = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
-    """Where two variances are averaged over their posterior, in logarithms: three prior standard deviations wide."""
+    """Where two variances are averaged over their posterior, in logarithms: three prior standard deviations wide. Half
+    as wide cuts the tails off which the mean is for; twice as wide needs as many points again."""
 
     # the fit
     revisions: int = 2
     """Rounds of level shifts and hyperparameters after the first fit; the second still finds shifts that the first
     hid."""
     fitted_places: int = 24
-    """So many places, from the largest to the smallest, are fitted: hyperparameters are the same for all."""
+    """So many places, from the largest to the smallest, are fitted: hyperparameters are the same for all. The time of a
+    fit is in proportion; the error of hyperparameters falls with its root."""
     first_step: float = 1.2
-    """The first step of the search in logarithms: a factor of 3, about one prior standard deviation."""
+    """The first step of the search in logarithms: a factor of 3, about one prior standard deviation. Halved or doubled,
+    the search takes more evaluations."""
     next_step: float = 0.5
     """The first step of a search that starts from an earlier fit."""
     last_step: float = 0.25
-    """The search ends with steps below this: the likelihood is flat within a quarter of a logarithm."""
+    """The search ends with steps below this: the likelihood is flat within a quarter of a logarithm. Halved, it takes
+    a sweep more; doubled, hyperparameters may be off by half a logarithm."""
     most_sweeps: int = 12
     """The most sweeps over all hyperparameters: guards against a search without end."""
     least_share: float = 0.1
-    """Smoothed shares below this part of the long-run share do not lower the variance of chance further."""
+    """Smoothed shares below this part of the long-run share do not lower the variance of chance further. Doubled, a
+    place that closed keeps wide intervals; halved, a small share is told too surely."""
     start_width: float = 4.0
-    """The fit takes the variance of the first level for so many squares of the share: nearly nothing is known of it."""
+    """The fit takes the variance of the first level for so many squares of the share: nearly nothing is known of it.
+    Any number far above 1 does as well."""
     least_fraction: float = 0.05
-    """At least this part of a place's variance is left once the sum of all places is known."""
+    """At least this part of a place's variance is left once the sum of all places is known: matters for a place that
+    has more than 95 % of all events."""
     fewest_times: int = 28
-    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken."""
+    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken: weekdays came four times."""
 
     # level shifts and additive outliers
     shifts_per_year: float = 0.05
-    """The expected level shifts of a place in a year: one place in twenty opens, closes or moves."""
+    """The expected level shifts of a place in a year: one place in twenty opens, closes or moves. A factor of
+    2 moves the log likelihood that a shift must gain by 0.7."""
     shift_variances: tuple[float, ...] = (0.1, 1.0, 10.0)
     """Prior variances of a shift in squares of the share: a third of the share, all of it, three times it."""
     most_shifts: int = 8
-    """The most level shifts of a place."""
+    """The most level shifts of a place: bounds the time."""
     least_shift_part: float = 1e-4
-    """A time with less of a shift's posterior probability gets none of its variance."""
+    """A time with less of a shift's posterior probability gets none of its variance: keeps releases small."""
     outlier_sd: float = 4.5
-    """A count of more posterior standard deviations is an additive outlier: by chance once in 150,000."""
+    """A count of more posterior standard deviations is an additive outlier: by chance once in 150,000. Halved, one
+    usual count in 40 is taken for one, and noise gets in; doubled, outliers move the shares of their weeks."""
     excess_window: int = 43
-    """Times around a public total whose median is usual: six weeks of days and one."""
+    """Times around a public total whose median is usual: six weeks of days and one. Halved, a fortnight of storms is
+    usual; doubled, the rise of a season is an excess."""
     excess_sd: float = 2.0
-    """Poisson standard deviations above the usual from which a total has an excess."""
+    """Poisson standard deviations above the usual from which a total has an excess: one day in 40 by chance."""
 
     # the size prior
     size_spreads: tuple[float, ...] = (0.06, 0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
-    """Spreads of log sizes: from places within a twentieth of each other to a few that hold nearly all."""
+    """Spreads of log sizes: from places within a twentieth of each other to a few that hold nearly all. The steps are
+    finer than places can tell."""
     size_medians: tuple[float, ...] = (0.6, 0.8, 1.0, 1.25, 1.6)
     """Medians, relative to that at which the distribution has the known mean."""
     empty_parts: tuple[float, ...] = (0.0, 0.2, 0.4)
@@ -228,23 +245,27 @@ class Settings:
     size_rounds: int = 2
     """Rounds in which the variance of chance follows the estimated share."""
     widest_start: float = 25.0
-    """The largest variance of the first level in squares of the share, where counts say more than the prior."""
+    """The largest variance of the first level in squares of the share, where counts say more than the prior: as good as
+    unknown. Any number far above 1 does as well."""
 
     # intervals
     inflation: float = 1.06
-    """Factor of the posterior variance of shares, for hyperparameters that were estimated; set by hand for coverage."""
+    """Factor of the posterior variance of shares, for hyperparameters that were estimated; set by hand for coverage.
+    Without it intervals are 3 % narrower where shares are most of what is unknown."""
     poisson_third: float = 3.0
     """The third cumulant of a Poisson count with an uncertain mean, in variances of the mean: exact by algebra."""
     excess_kurtosis: float = 0.8
-    """Of counts whose process variance is itself uncertain; set by hand for coverage."""
+    """Of counts whose process variance is itself uncertain; set by hand for coverage. It moves limits of 95 % out by up
+    to 3 %, and those of 80 % in by up to 5 %."""
     chance_ratios: tuple[float, float] = (0.15, 4.0)
-    """How far the count that was found may change the variance of chance."""
+    """How far the count that was found may change the variance of chance: guards counts near 0, and outliers."""
 
     # filtering
     first_fit: int = 28
     """The bins that a filter publishes before its first fit: four weeks of days."""
     refit_growth: float = 0.2
-    """A filter fits again when the series has grown by this part."""
+    """A filter fits again when the series has grown by this part. Halved, it takes twice the time; doubled, it learns
+    of a change a fifth of the series later."""
 
     # shares in forecasts
     timed_part: float = 0.05
