@@ -38,7 +38,7 @@ Report = Callable[[int, int | None], None]
 
 FEWEST_TO_LEARN: Final = 14  # two weeks of days: every weekday twice
 LABORATORY: Final = "LABORATORY – not for publication"
-LEVELS: Final = (0.80, 0.95)
+LEVELS: Final = (0.80, 0.95)  # those that commands and pages show
 _LITTLE_NOISE: Final = 0.25  # a variance at which a count can still be told by rounding
 
 
@@ -363,7 +363,7 @@ def _noisy_quantiles(distribution: CountDistribution, noise: FloatArray, share: 
     With :math:`d = \sigma^2/\mu` the count's cumulants are :math:`\mu d, \mu d(2d-1), \mu d(6d^2-6d+1)` from the second
     on; the noise adds to the second alone.
     """
-    means = np.maximum(distribution.means, 1e-9)
+    means = np.maximum(distribution.means, 1e-9)  # guards the division
     own = np.maximum(distribution.variances, means)
     d = own / means
     spread = np.sqrt(own + noise)

@@ -167,6 +167,7 @@ def _relative_deviation(history: History, first: int) -> float:
     totals = history.values[first:, -1][is_observed]
     mean = max(float(totals.mean()), float(history.floor[-1]))
     noise = float(history.variances[first:, -1][is_observed].mean())
+    # no less than 10 %, what weeks and seasons make of any series, and no more than the mean itself
     return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
 
 

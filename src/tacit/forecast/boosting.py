@@ -391,4 +391,5 @@ def _booster(raw: Any, n_jobs: int) -> Any:
 def _last_whole_year(years: FloatArray) -> list[float]:
     """Return the last year that the bins go through, or the last at all."""
     found, counts = np.unique(years, return_counts=True)
+    # a year that lacks three days is whole
     return [float(found[counts >= 0.99 * counts.max()][-1])]

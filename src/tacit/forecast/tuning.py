@@ -42,7 +42,6 @@ _RANGES: Final = {
     "half_life": (1.0, 20.0),
 }
 """Where a search looks: usual ranges of gradient boosting, on a log scale where they span more than a factor of ten."""
-_LOG: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ def _suggested(trial: Any, own: BoostingForecaster, groups: Mapping[str, tuple[s
     settings = {
         name: trial.suggest_int(name, low, high)
         if isinstance(low, int)
-        else trial.suggest_float(name, low, high, log=high / low > _LOG)
+        else trial.suggest_float(name, low, high, log=high / low > 10)
         for name, (low, high) in _RANGES.items()
     }
     used = [name for name in groups if trial.suggest_categorical(_USED + name, [True, False])]

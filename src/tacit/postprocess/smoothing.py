@@ -48,9 +48,7 @@ SHOWN_IN_PERIODS: Final = "negative counts shown as 0, the others lowered to kee
 SHOWN_ADDING_UP: Final = "negative counts shown as 0, the others lowered to keep years, then months"
 
 _MOST_ROUNDS: Final = 30  # of scaling rows and columns: bounds the time where they agree slowly
-_SLACK: Final = (
-    1e-4  # of an event, relative to the largest sum: a tenth of what is shown; half of it takes a round more
-)
+_SLACK: Final = 1e-4  # relative, of sums that agree: far below what is shown
 
 
 def smooth(

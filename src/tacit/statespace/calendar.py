@@ -16,7 +16,7 @@ from tacit._base.validation import check_one_of
 from tacit.domain import TimeAxis
 
 SECONDS_A_DAY: Final = 86_400
-DAYS_A_YEAR: Final = 365.25
+DAYS_A_YEAR: Final = 365.25  # with leap years
 _LONGER: Final = {"week": 52, "month": 12, "year": 1}
 """Steps longer than a day, and how many of them a year has."""
 _HARMONICS: Final = 2

@@ -150,7 +150,7 @@ class Terms:
     def _of_column(self, column: Column, values: FloatArray, first: int, stop: int, around: int) -> FloatArray:
         level = np.nan_to_num((_of_all(values) - column.centre) / column.scale, nan=0.0)
         if not column.is_flag:
-            level = np.clip(level[first:stop], -4.0, 4.0)
+            level = np.clip(level[first:stop], -4.0, 4.0)  # a number beyond was never seen, and its effect is a guess
             return np.stack([level, np.square(level) - 1], axis=1)
         if not column.is_alone:
             return level[first:stop, None]

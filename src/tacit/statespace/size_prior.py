@@ -75,6 +75,7 @@ class SizePrior:
         shares, chances = ((edges[..., 1:] + edges[..., :-1]) / 2)[:, 0], chances[:, 0]
         means = (chances * shares).sum(axis=1)
         apart = shares - means[:, None]
+        # at least a thousandth of the variance: cells are a fifth of a standard deviation wide
         squares = np.maximum((chances * np.square(apart)).sum(axis=1), 1e-3 * variances)
         return means, squares, np.asarray((chances * apart**3).sum(axis=1), np.float64)
 
@@ -214,7 +215,7 @@ def _family(n_places: int, settings: Settings) -> tuple[_Distribution, ...]:
     """
     most, found = float(max(n_places, 2)), []
     for spread, is_heavy, empty in product(settings.size_spreads, (True, False), settings.empty_parts):
-        low, high = 1e-8, 3.0
+        low, high = 1e-8, 3.0  # medians of sizes whose mean is 1 lie between, whatever the spread
         for _ in range(_HALVINGS):
             middle = _Distribution(spread, math.sqrt(low * high), is_heavy, empty)
             low, high = (middle.median, high) if middle.moments(most)[0] < 1 else (low, middle.median)

@@ -75,7 +75,8 @@ class TotalModel:
         """Return the model fitted to the totals of all bins."""
         observed, step_days = series.totals[series.observed[:, -1]], bin_days(series.domain.time)
         n_events = max(float(observed.sum()), 0.5)
-        # the first two months give the first level: their median, but no less than a fifth of their mean
+        # the first two months give the first level: their median, but no less than a fifth of their mean, and never
+        # below a twentieth of the mean of all; the start variance makes up for a factor of 2 either way
         early = observed[: max(SETTINGS.totals.fewest_bins, int(60 / step_days))]
         level = max(float(np.median(early)), 0.2 * float(early.mean()), n_events / max(len(observed), 1) / 20)
         start_variance = SETTINGS.totals.start_variance + 1 / n_events
@@ -168,7 +169,8 @@ class TotalModel:
     def _specials(self, series: Series, covariates: Covariates | None) -> tuple[str, ...]:
         """Return the days of the year ("07-14") on which innovations of several years agree."""
         rates = self.filter(series, covariates, np.empty(0, np.int64))
-        far = np.clip(rates.innovations(self.hyperparameters.overdispersion), -4.0, 4.0)
+        limit = SETTINGS.totals.special_score  # one year alone cannot make a day special
+        far = np.clip(rates.innovations(self.hyperparameters.overdispersion), -limit, limit)
         days = series.domain.time.without_end().starts(len(series)).astype("datetime64[D]").astype(str)
         of_day: dict[str, list[float]] = {}
         for day, score in zip(days.tolist(), far.tolist(), strict=True):
@@ -256,7 +258,7 @@ def _factor(
     if float(weights @ noise) > float(weights @ (means + relative * np.square(means))):
         return 1.0
     low, high = 0.0, np.log(SETTINGS.totals.most_inflation)
-    while high - low > 1e-3:
+    while high - low > 1e-3:  # 0.1 % of a factor
         middle = 0.5 * (low + high)
         variances = means + np.exp(middle) * relative * np.square(means) + noise
         too_wide = sum(
