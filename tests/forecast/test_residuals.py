@@ -19,7 +19,7 @@ def _truth(means: NDArray[np.float64]) -> Overdispersion:
     rates = np.column_stack([means, means.sum(axis=1)])
 
     def expect(origins: NDArray[np.int64], horizon: int) -> Expected:
-        return Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]])
+        return Expected(rates[origins[:, None] + np.arange(horizon)[None, :]])
 
     counts = np.random.default_rng(8).poisson(means)
     return learn_overdispersion(
@@ -39,7 +39,7 @@ def test_rates_that_move_are_found_from_residuals() -> None:
     rates = np.column_stack([small_means(), small_means().sum(axis=1)])
     phi = learn_overdispersion(
         History.of(Series.exact(small_domain(), counts)),
-        lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
+        lambda origins, horizon: Expected(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=200,
         horizons=(1,),
     )
@@ -52,7 +52,7 @@ def test_known_noise_is_taken_away() -> None:
     history = History.of(series)
     phi = learn_overdispersion(
         history,
-        lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
+        lambda origins, horizon: Expected(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=100,
         horizons=(1,),
     )
@@ -63,8 +63,8 @@ def test_known_noise_is_taken_away() -> None:
 def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
     phi = Overdispersion(np.array([1.0]), np.zeros((1, 2)), np.zeros((1, 2)), yearly=0.0, per_year=364)
     means, known = np.full((1, 4, 2), 5.0), np.full((1, 4, 2), 2.0)
-    repeated = Expected.of(means, known=known, repeats=np.full((1, 4), 4.0))
-    alone, shared = Expected.of(means, known=known), Expected.of(means, shared=known)
+    repeated = Expected(means, known=known, repeats=np.full((1, 4), 4.0))
+    alone, shared = Expected(means, known=known), Expected(means, shared=known)
     np.testing.assert_allclose(phi.sums(repeated, LEADS, NONE).variances, 20 + 4 * 4 * 2)
     np.testing.assert_allclose(phi.sums(shared, LEADS, NONE).variances, 20 + 4 * 4 * 2)
     np.testing.assert_allclose(phi.sums(alone, LEADS, NONE).variances, 20 + 4 * 2)
@@ -72,14 +72,14 @@ def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
 
 def test_beyond_what_was_measured_the_phi_grows() -> None:
     phi = Overdispersion(np.array([1.0, 28.0]), np.full((2, 2), 0.1), np.full((2, 2), 0.1), yearly=0.2, per_year=364)
-    found = phi.counts(Expected.of(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
+    found = phi.counts(Expected(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
     np.testing.assert_allclose(found.variances[0, 27], 10 + 0.1 * 100)
     np.testing.assert_allclose(found.variances[0, 391], 10 + (0.1 + 0.04) * 100)
 
 
 def test_after_a_gap_the_phi_is_larger_though_it_was_found_to_fall() -> None:
     phi = Overdispersion(np.array([1.0, 28.0]), np.array([[0.2], [0.1]]), np.zeros((2, 1)), yearly=0.2, per_year=364)
-    found = phi.counts(Expected.of(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
+    found = phi.counts(Expected(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
     assert (found.variances[1] > found.variances[0]).all()
     assert found.variances[1, 0, 0] == pytest.approx(10 + (0.2 + 0.04 / 4) * 100)
 
@@ -113,7 +113,7 @@ def test_a_short_history_leaves_out_long_horizons(n_days: int) -> None:
     rates = np.tile(history.values.mean(axis=0), (n_days, 1))
     phi = learn_overdispersion(
         history,
-        lambda origins, horizon: Expected.of(rates[origins[:, None] + np.arange(horizon)[None, :]]),
+        lambda origins, horizon: Expected(rates[origins[:, None] + np.arange(horizon)[None, :]]),
         first=n_days - 20,
         horizons=(1, 7, 28),
     )

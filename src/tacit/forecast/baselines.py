@@ -150,7 +150,7 @@ class SeasonalNaive(ResidualForecaster):
         shared = (1 - gain) * (rates + self._errors)
         repeats = np.broadcast_to(np.bincount(steps % season)[steps % season].astype(float), source.shape)
         means = np.maximum(means, _LEAST * levels)
-        return Expected.of(_added_up(means), known=gain * levels * half, repeats=repeats, shared=shared)
+        return Expected(_added_up(means), known=gain * levels * half, repeats=repeats, shared=shared)
 
     def _rule(self) -> dict[str, Any]:
         return {"levels": self._levels, "errors": self._errors, "deviation": self._deviation}
@@ -207,7 +207,7 @@ def _of_slots(learned: _SlotMeans, slot: IntArray) -> Expected:
     repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
     row = np.arange(len(slot))[:, None] if len(learned.means) > 1 else np.zeros((1, 1), np.int64)
     known, shared = learned.variances[row, slot], learned.shared[row, slot]
-    return Expected.of(_added_up(learned.means[row, slot]), known=known, repeats=repeats, shared=shared)
+    return Expected(_added_up(learned.means[row, slot]), known=known, repeats=repeats, shared=shared)
 
 
 def _added_up(means: FloatArray) -> FloatArray:

@@ -337,7 +337,7 @@ class PaperForecaster(ResidualForecaster):
             today = self.expect(np.column_stack([calendar[origins - 1 + step], today]))
             steps.append(today)
         means = np.maximum(np.stack(steps, axis=1), history.floor[:-1])
-        return Expected.of(np.concatenate([means, means.sum(axis=2, keepdims=True)], axis=2))
+        return Expected(np.concatenate([means, means.sum(axis=2, keepdims=True)], axis=2))
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return (*super()._notes(series, horizon), *(() if self.true_means is None else (RAW_DATA_NOTE,)))

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
@@ -49,38 +48,20 @@ class Expected:
     """
 
     means: FloatArray
-    known: FloatArray
-    repeats: FloatArray
-    shared: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        means: FloatArray,
-        *,
-        known: FloatArray | None = None,
-        repeats: FloatArray | None = None,
-        shared: FloatArray | None = None,
-    ) -> Expected:
-        """Return means with what is known of their own error; the rest of it is in the residuals."""
-        none = np.zeros(means.shape)
-        ones = np.ones(means.shape[:2])
-        return cls(
-            means,
-            none if known is None else known,
-            ones if repeats is None else repeats,
-            none if shared is None else shared,
-        )
+    known: FloatArray | float = 0.0
+    repeats: FloatArray | float = 1.0
+    shared: FloatArray | float = 0.0
 
     def variances(self) -> FloatArray:
         """Return the known variance of each mean."""
-        return self.known + self.shared
+        return np.broadcast_to(self.known + self.shared, self.means.shape)
 
-    def sum_variances(self, is_observed: NDArray[np.bool_] | bool = True) -> FloatArray:
+    def sum_variances(self, is_observed: BoolArray | bool = True) -> FloatArray:
         """Return the known variance of the sum of the means over the horizon, or over a part of it."""
-        known = np.where(is_observed, self.known * self.repeats[:, :, None], 0.0).sum(axis=1)
-        shared = np.square(np.where(is_observed, np.sqrt(self.shared), 0.0).sum(axis=1))
-        return np.asarray(known + shared, np.float64)
+        shape, repeats = self.means.shape, np.asarray(self.repeats)[..., None]
+        known = np.where(is_observed, np.broadcast_to(self.known * repeats, shape), 0.0).sum(axis=1)
+        shared = np.where(is_observed, np.broadcast_to(np.sqrt(self.shared), shape), 0.0).sum(axis=1)
+        return np.asarray(known + np.square(shared), np.float64)
 
 
 Expect = Callable[[IntArray, int], Expected]

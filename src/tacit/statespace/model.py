@@ -124,20 +124,19 @@ class Model:
         scale_squared, start_variance = np.square(self.base), self.start_variance
         if self.of_weights:  # of what a weight moves, its share shows a part: the sum of weights moves with it
             scale_squared = scale_squared * (1 - self.base)
-        if chosen is None:
-            return _Fixed(self.shares, chance, noise_variance, scale_squared, start_variance, self.shift_variance)
-        if known.is_shared:
+        if chosen is not None and known.is_shared:
             chance = chance * _left_by_sum(self.shares)
             noise_variance = noise_variance * _left_by_sum(noise_variance)
             start_variance = start_variance * _left_by_sum(start_variance[None])[0]
             scale_squared = scale_squared * _left_by_sum(scale_squared[None])[0]
-        shifts = self.shift_variance if self.shift_variance.shape[1] == 1 else self.shift_variance[:, chosen]
+        some = slice(None) if chosen is None else chosen
+        shifts = self.shift_variance if self.shift_variance.shape[1] == 1 else self.shift_variance[:, some]
         return _Fixed(
-            self.shares[:, chosen],
-            chance[:, chosen],
-            noise_variance[:, chosen],
-            scale_squared[chosen],
-            start_variance[chosen],
+            self.shares[:, some],
+            chance[:, some],
+            noise_variance[:, some],
+            scale_squared[some],
+            start_variance[some],
             shifts,
         )
 
