@@ -151,7 +151,7 @@ def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_anew(taci
         file.write("person-1,2018/01/05 10:10,Besançon\n")
     again = tacit("count", events, *COLUMNS, "--out", "2.csv", "--budget", "3", "--revises", "1.csv")
     assert again.code == 0, again.err
-    assert "Version 2: counting again drew new noise and was paid for anew." in again.out
+    assert "Version 2: counting again drew new noise and was paid for again." in again.out
     first, second = Release.read(tmp_path / "1.csv"), Release.read(tmp_path / "2.csv")
     assert second.version.revises == first.checksum
     assert second.statement.total_epsilon == pytest.approx(2.0)

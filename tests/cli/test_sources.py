@@ -60,3 +60,34 @@ def test_a_table_of_places_says_which_columns_it_has(tacit: Callable[..., Any], 
     assert "--places-column town=COLUMN" in tacit(*words, "towns.csv").err
     assert "is for a table of your own" in tacit(*words, "doubs", "--places-column", "town=NOM").err
     assert "there is no such file" in tacit(*words, "nowhere.csv", "--places-column", "town=NOM").err
+
+
+EXPORT = """N°;Début;Ville;Lat;Lon
+1;31/12/2018 08:08;Besançon;47,2380;6,0243
+2;02/10/2018 10:00;St Vit;;
+3;02/10/2018;Atlantis;;
+4;;Ornans;;
+5;03/10/2018;;47,2380;6,0243
+"""
+POLYGONS = """{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"nom": "Besançon"},
+"geometry": {"type": "Polygon", "coordinates": [[[5.9, 47.1], [6.2, 47.1], [6.2, 47.4], [5.9, 47.4], [5.9, 47.1]]]}}]}"""
+
+
+def test_check_says_how_an_export_is_written_and_counts_blank_places_by_coordinates(
+    tacit: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "export.csv").write_text(EXPORT, encoding="latin-1")
+    (tmp_path / "besancon.geojson").write_text(POLYGONS, encoding="utf-8")
+    read = ("export.csv", "--time", "debut", "--place", "ville", "--date-format", "day-first")
+    ran = tacit("check", *read)
+    assert ran.code == 0, ran.err
+    assert "5 rows read, 2 events counted." in ran.out
+    assert "It is a CSV file in Windows-1252, with the separator ;." in ran.out
+    assert "Dates are written day first (31/12/2018) or year first." in ran.out
+    for reason in ("no date (row 5)", "no place (row 6)", "a place that is not known (row 4)"):
+        assert f"1 row with {reason}" in ran.err
+    located = ("--latitude", "Lat", "--longitude", "Lon", "--polygons", "besancon.geojson")
+    ran = tacit("check", *read, *located)
+    assert "5 rows read, 3 events counted." in ran.out
+    assert "Numbers may have a decimal point or comma." in ran.out
+    assert "no place" not in ran.err

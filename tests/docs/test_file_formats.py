@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -70,6 +71,22 @@ def test_a_curators_plan_has_the_privacy_and_the_whole_numbers_described():
     assert dict(plan.thresholds) == {"fan-out 1": 9, "fan-out 2": 10, "share 1": 1, "share 2": 1}
 
 
+def test_a_report_file_is_a_header_bins_numbers_reports_and_a_checksum(tally, tmp_path):
+    data = (tmp_path / "events.reports").read_bytes()
+    assert data[:8] == b"TACITRPT"
+    assert hashlib.sha256(data[:-32]).digest() == data[-32:]
+    (length,) = struct.unpack("<I", data[8:12])
+    header = json.loads(data[12 : 12 + length])
+    start, n_bins, width = 12 + length, header["n_bins"], header["report_bytes"]
+    bins, numbers = np.frombuffer(data, "<i8", 2 * n_bins, offset=start).reshape(2, n_bins)
+    assert bins.tolist() == list(range(90))
+    assert numbers.tolist() == tally.reports.tolist()
+    rows = np.frombuffer(data, np.uint8, header["n_reports"] * width, offset=start + 16 * n_bins)
+    bits = np.unpackbits(rows.reshape(-1, width), axis=1, bitorder="little")
+    assert bits[:, :10].sum(axis=0).tolist() == tally.statistics.sum(axis=0).tolist()
+    assert not bits[:, 10:].any()
+
+
 def test_a_message_is_a_header_of_56_bytes_bins_numbers_and_reports():
     device = tacit.mechanism_of(PLAN)
     reports = device.randomize(np.arange(20) % 10, randomness=tacit.SecureRandomness())
@@ -99,12 +116,17 @@ def test_a_tally_has_the_arrays_the_keys_and_the_checksum_described(tally, tmp_p
     assert about["checksum"] == digest.hexdigest()
 
 
-def test_a_release_has_the_checksum_described_and_gives_the_same_answers(tally, tmp_path):
+def test_a_release_has_the_noise_model_and_the_checksum_described_and_gives_the_same_answers(tally, tmp_path):
     release = tacit.Release.of(PLAN, tacit.estimate_tally(tally, PLAN), by="month")
     release.write(tmp_path / "release.parquet")
     release.write(tmp_path / "release.csv")
     table = pq.read_table(tmp_path / "release.parquet")
     about = json.loads(table.schema.metadata[b"tacit"])
+    model = about["noise"]["unbiased"]
+    packed = model["reports"]
+    reports = np.frombuffer(zlib.decompress(base64.b64decode(packed["zlib"])), packed["type"]).reshape(packed["shape"])
+    assert (model["kind"], reports.shape, reports.sum()) == ("oracle", (3,), N_EVENTS)
+    assert int(model["law"]["zeros"], 16) == 2**62
     digest = hashlib.sha256(canonical(without_checksum(about)))
     for name in ("period", "place"):
         digest.update("\n".join(table.column(name).to_pylist()).encode())

@@ -36,7 +36,7 @@ from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 
 _COMMAND_RUNS: Final = 200_000
 _COMMAND_BATCH: Final = 1_000
-"""Lines that a command reads at a time where shared coins are looked for: it starts anew for each batch."""
+"""Lines that a command reads at a time where shared coins are looked for: it starts again for each batch."""
 _SLOW_RUNS: Final = 20_000
 _FUNCTION_RUNS: Final = 1_000_000
 

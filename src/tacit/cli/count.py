@@ -67,7 +67,7 @@ def count(
     revises: Annotated[
         Path | None,
         typer.Option(
-            help="The release that this one replaces, because data were late or corrected; it is paid for anew.",
+            help="The release that this one replaces, because data were late or corrected; it is paid for again.",
             metavar="RELEASE",
         ),
     ] = None,
@@ -143,7 +143,7 @@ def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
     size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
     console.say(f"Wrote {out}: {size}.")
     if made.version.number > 1:
-        console.say(f"Version {made.version.number}: counting again drew new noise and was paid for anew.")
+        console.say(f"Version {made.version.number}: counting again drew new noise and was paid for again.")
     say_rules(made)
     warn_of_contradictions(made)
     if done.is_resumed:
