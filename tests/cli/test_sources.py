@@ -70,7 +70,8 @@ EXPORT = """N°;Début;Ville;Lat;Lon
 5;03/10/2018;;47,2380;6,0243
 """
 POLYGONS = """{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"nom": "Besançon"},
-"geometry": {"type": "Polygon", "coordinates": [[[5.9, 47.1], [6.2, 47.1], [6.2, 47.4], [5.9, 47.4], [5.9, 47.1]]]}}]}"""
+"geometry": {"type": "Polygon", "coordinates":
+[[[5.9, 47.1], [6.2, 47.1], [6.2, 47.4], [5.9, 47.4], [5.9, 47.1]]]}}]}"""
 
 
 def test_check_says_how_an_export_is_written_and_counts_blank_places_by_coordinates(

@@ -46,7 +46,7 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def lines_of(said: str) -> list[str]:
-    """What a command said, without blank lines, spaces at the ends of lines, how long it took and where its ledger lies.
+    """What a command said, without blank lines, spaces at the ends of lines, how long it took and its ledger's place.
 
     That commands tell of the ledger is tested in tests/cli/test_ledger_verify.py.
     """
@@ -95,7 +95,8 @@ def check_console(block: Block, tacit) -> None:
         assert program == "tacit", command
         ran = tacit(*words)
         if "quiet" in block.words:  # a guide that leaves out what was shown elsewhere
-            assert ran.code == 0 and not shown, command
+            assert ran.code == 0, command
+            assert not shown, command
             continue
         said, shown = lines_of(ran.out) + lines_of(ran.err), lines_of("\n".join(shown))
         if is_noisy(words):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import math
-import ast
 import re
 import tomllib
 from dataclasses import fields, replace
@@ -15,36 +15,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer.main
 
 import tacit
 from small_worlds import simulated, simulated_estimate
 from tacit import errors
-from tacit.counts import noise
-from tacit.release import noise_kinds
-from tacit.mechanisms.continual import Counter
-from tacit.mechanisms.continual import compare as compare_counters
-from tacit.mechanisms.continual import pick as pick_noise_model
-from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
+from tacit._base.rounding import at_most, percent_at_most
 from tacit.cli.app import COMMANDS, load_command
+from tacit.collection.wire import ReportWriter
+from tacit.counts import noise
+from tacit.counts.continual_noise import CONTINUAL_NOISE, KaryTree
+from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.oracle_distributions import ORACLE_DISTRIBUTIONS
+from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, Grouping, Layout, PlaceAxis, TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.events import Reason
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
+from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual import compare as compare_counters
+from tacit.mechanisms.continual import pick as pick_noise_model
 from tacit.mechanisms.local.unary import UnaryEncoding
-from tacit.mechanisms.registry import MECHANISMS, plan_for
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
-from tacit.plan import Plan
 from tacit.mechanisms.planner import choose
+from tacit.mechanisms.registry import MECHANISMS, plan_for
+from tacit.plan import Plan
 from tacit.postprocess import filtered, smooth
 from tacit.privacy import compose
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
-from tacit.counts.provenance import Provenance
-from tacit.release import PrivacyStatement, Release
-from tacit._base.rounding import at_most, percent_at_most
-from tacit.counts.continual_noise import CONTINUAL_NOISE, KaryTree
-from tacit.counts.oracle_distributions import ORACLE_DISTRIBUTIONS
-from tacit.collection.wire import ReportWriter
+from tacit.release import PrivacyStatement, Release, noise_kinds
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -250,7 +248,8 @@ def test_the_rooms_are_those_that_are_enforced():
 
 def test_what_changes_is_found_where_the_architecture_says():
     for change, (file,), (name,) in (
-        (row[0], code_spans(row[1]), code_spans(row[2])) for row in rows_of(section(ARCHITECTURE, "Where do I go to change …"))
+        (row[0], code_spans(row[1]), code_spans(row[2]))
+        for row in rows_of(section(ARCHITECTURE, "Where do I go to change …"))
     ):
         tree = ast.parse((ROOT / "src/tacit" / file).read_text(encoding="utf-8"))
         defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
@@ -308,7 +307,12 @@ def test_the_noise_models_and_their_fields_are_listed():
             estimate.noise,
             coarser,
             noise.SampledTreeNoise(
-                tree, distributions, histogram.chances, np.array([8]), Layout(("time",), (4, 1, 1)), np.full((1, 4), 2.0)
+                tree,
+                distributions,
+                histogram.chances,
+                np.array([8]),
+                Layout(("time",), (4, 1, 1)),
+                np.full((1, 4), 2.0),
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
             noise.MarginalNoise((None, distribution, distribution, distribution), (4, 3, 2)),
@@ -330,7 +334,9 @@ def test_the_noise_models_and_their_fields_are_listed():
 
 
 def test_the_distributions_of_central_noise_and_their_fields_are_listed():
-    listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Distributions of central noise"))}
+    listed = {
+        code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Distributions of central noise"))
+    }
     nodes = [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))]
     pure, gaussian = Cost.pure(1.0), Cost.zcdp(0.5)
     streams = [one.noise_model for one in compare_counters(pure, 64, reacts=False)]

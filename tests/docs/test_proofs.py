@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dotted import resolved
+from tacit.counts.continual_noise import CONTINUAL_NOISE
 from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.counts.continual_noise import CONTINUAL_NOISE
 
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 OTHERS = (
@@ -79,4 +79,4 @@ def test_what_a_page_names_is_a_function_of_its_row_or_a_part_of_one(path):
 
 
 def test_every_page_stands_in_the_table():
-    assert {path for path in PROOFS.glob("*.md")} - {PROOFS / "README.md"} == set(PAGES)
+    assert set(PROOFS.glob("*.md")) - {PROOFS / "README.md"} == set(PAGES)
