@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.cli.app import COMMANDS
-from tacit.cli.remedies import WORDS, in_shell
+from tacit.cli.console import REMEDIES, in_shell
 from tacit.errors import BudgetExhausted, FormatError, MissingExtra, Remedy, SettingError, TacitError
 
 SOURCES = Path(tacit.__file__).parent
@@ -56,7 +56,7 @@ def test_every_remedy_has_words_in_each_front(remedy: Remedy) -> None:
 
 
 def test_the_shell_has_words_for_no_other_remedies() -> None:
-    assert set(WORDS) == set(Remedy)
+    assert set(REMEDIES) == set(Remedy)
 
 
 def test_names_are_quoted_for_the_shell() -> None:

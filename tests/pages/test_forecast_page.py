@@ -15,8 +15,7 @@ from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.forecast import crews_for
 from tacit.forecast.past import series_of
-from tacit.pages.forecast_backtest import make_backtest_page
-from tacit.pages.forecast_page import make_forecast_page
+from tacit.pages.forecast_page import make_backtest_page, make_forecast_page
 
 
 @pytest.fixture(scope="module")

@@ -100,9 +100,7 @@ def run() -> None:
     try:
         app()  # leaves by SystemExit, also for a mistake in the words of the command
     except TacitError as problem:
-        from tacit.cli.remedies import in_shell
-
-        console.fail(problem, in_shell(problem))
+        console.fail(problem, console.in_shell(problem))
         code = problem.exit_code
     except Stopped as problem:
         console.fail(problem, "stopped. Files that were not finished were not left behind.")

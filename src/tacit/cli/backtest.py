@@ -19,7 +19,7 @@ from tacit.forecast.backtest import backtest as rolled
 from tacit.forecast.forecast import horizon_of
 from tacit.forecast.forecaster import entry_named, settings_for
 from tacit.forecast.past import series_of
-from tacit.pages.forecast_words import decimals
+from tacit.pages.words import decimals
 from tacit.release import Release
 
 _MOST_ORIGINS: Final = 52
@@ -111,7 +111,7 @@ def backtest(
         board.write(out)
         console.say(f"Wrote {out}: the leaderboard.")
     if page is not None:
-        from tacit.pages.forecast_backtest import make_backtest_page
+        from tacit.pages.forecast_page import make_backtest_page
 
         with console.waiting("Making the page"):
             make_backtest_page(board, asked, page, has_covariates=known.covariates is not None)

@@ -1,4 +1,4 @@
-"""tacit forecast: what to expect in every place, from a release alone."""
+"""tacit forecast: what to expect in every place, from a release alone; tables that stay readable on eighty columns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
+from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
-from tacit.cli.forecast_search import check_explained, check_tunable, importance_of, tuned
-from tacit.cli.forecast_tables import interval_words, say_forecast
 from tacit.cli.options import Force, Panel, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.errors import SettingError
-from tacit.forecast import Forecast, Forecaster
-from tacit.forecast.forecast import horizon_of
-from tacit.forecast.forecaster import entry_named, settings_for
+from tacit.forecast import CountDistribution, Forecast, Forecaster
+from tacit.forecast.forecast import crews_for, horizon_of
+from tacit.forecast.forecaster import Entry, entry_named, settings_for
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.past import series_of
 from tacit.forecast.tables import write_forecast
+from tacit.pages.figures import short_names
+from tacit.pages.words import ahead, counted, expected, how_often, moment, plural, short_moment, step_noun
 from tacit.release import Release
 
 _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
@@ -167,3 +169,153 @@ def _write(
 def _listed(items: Sequence[str]) -> str:
     *most, last = items
     return f"{', '.join(most)} and {last}" if most else last
+
+
+_BOOSTING: Final = "boosting"
+_MOST_TRIALS: Final = 10_000
+_SHOWN: Final = 12
+
+
+def check_tunable(entry: Entry) -> None:
+    """Refuse to search for settings of a model that has none to search for."""
+    if entry.name != _BOOSTING:
+        raise SettingError(f"only the model boosting can be tuned; {entry.word} needs none. Add: --model boosting")
+
+
+def check_explained(entry: Entry) -> None:
+    """Refuse to ask a model what mattered that cannot tell."""
+    if entry.name != _BOOSTING:
+        raise SettingError(f"only the model boosting tells what mattered; {entry.word} does not. Add: --model boosting")
+
+
+def tuned(forecaster: Forecaster, known: Known, *, seconds: float, seed: int) -> Forecaster:
+    """The forecaster with the best settings that were found in the time given."""
+    from tacit.forecast.boosting import BoostingForecaster
+    from tacit.forecast.tuning import tune
+
+    assert isinstance(forecaster, BoostingForecaster)
+    with console.progress("Searching for better settings") as report:
+        found = tune(
+            known.series,
+            known.covariates,
+            forecaster=forecaster,
+            n_trials=_MOST_TRIALS,
+            seconds=seconds,
+            seed=seed,
+            progress=lambda trials, share: report(round(100 * share), 100),
+        )
+    tried = f"Tried {console.counted(len(found.trials), 'setting')}"
+    if found.chosen is found.trials[0]:
+        console.say(f"{tried}: none was clearly better than the usual one, which is kept.")
+    else:
+        console.say(f"{tried}: the one chosen loses {found.chosen.advantage:.4f} ± {found.chosen.error:.4f} less.")
+    return found.forecaster
+
+
+def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[str, float]:
+    """Print what mattered most to a forecaster, and return it: how much worse it is without."""
+    from tacit.forecast.boosting import BoostingForecaster
+    from tacit.forecast.tuning import feature_importance
+
+    check_explained(entry_named(forecaster.name))
+    assert isinstance(forecaster, BoostingForecaster)
+    with console.waiting("Asking what mattered"):
+        found = feature_importance(forecaster, known.series, known.covariates, seed=seed)
+    rows = [[one.feature, f"{100 * one.gain:.0f}%", f"{one.loss:.4f} ± {one.loss_error:.4f}"] for one in found[:_SHOWN]]
+    console.say()
+    if not any(one.gain for one in found):
+        console.say("What mattered most: nothing. No tree did better than the level that trees start from.")
+        return {}
+    console.table(["What it was told", "Part of all gain", "Lost without it"], rows, title="What mattered most")
+    return {one.feature: one.loss for one in found}
+
+
+_MOST_PLACES: Final = 30
+_MOST_BINS: Final = 31
+
+
+def say_forecast(
+    forecast: Forecast,
+    *,
+    levels: Sequence[float],
+    quantile: float,
+    per_crew: float | None,
+    holidays: Mapping[str, str],
+) -> None:
+    """Print what is expected of every place in the next bin, and of all places together in every bin."""
+    _say_places(forecast, levels, quantile, per_crew)
+    if forecast.domain.shape[0] > 1:
+        console.say()
+        _say_bins(forecast, levels, holidays)
+
+
+def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, per_crew: float | None) -> None:
+    n_bins, n_places = forecast.domain.shape
+    level = forecast.domain.place.level
+    shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_PLACES]
+    shown = np.sort(shown) if n_places <= _MOST_PLACES else shown
+    names = short_names(forecast.domain.place.cells)
+    first = _distribution(forecast.counts, 0)
+    table = [[names[cell], *_cells(_distribution(first, slice(cell, cell + 1)), levels)] for cell in shown]
+    table.append([f"All {plural(level)}", *_cells(_distribution(forecast.totals, slice(0, 1)), levels)])
+    last = CountDistribution(
+        np.append(first.means[shown], forecast.totals.means[0]),
+        np.append(first.variances[shown], forecast.totals.variances[0]),
+    )
+    if per_crew is None:
+        heading, numbers = f"At most, {_odds(quantile)}", last.quantiles(quantile)
+    else:
+        crews = crews_for(last, quantile=quantile, per_crew=per_crew)
+        heading, numbers = f"Crews, {_odds(quantile)}", crews.astype(np.float64)
+    headings = [level.capitalize(), "Expected", *(percent(one) for one in levels), heading]
+    for row, number in zip(table, numbers.tolist(), strict=True):
+        row.append(whole(number))
+    if n_bins > 1:
+        headings.append(counted(n_bins, step_noun(forecast.domain.time.step)).partition(" of ")[0])
+        sums = [*forecast.sums.means[shown], float(np.ravel(forecast.total_sum.means)[0])]
+        for row, total in zip(table, sums, strict=True):
+            row.append(expected(float(total)))
+    title = f"Expected {moment(forecast.domain.time.label(0))}"
+    if n_bins > 1:
+        title += f", and in {ahead(n_bins, forecast.domain.time.step)} together"
+    console.table(headings, table, title=title)
+    if n_places > len(shown):
+        console.say(f"The {len(shown)} busiest of {n_places:,} {plural(level)}; --out writes all of them.")
+
+
+def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str, str]) -> None:
+    labels = forecast.domain.time.labels()
+    rows = []
+    for bin, label in enumerate(labels[:_MOST_BINS]):
+        words = moment(label) if "T" in label else short_moment(label)
+        rows.append(
+            [words, *_cells(_distribution(forecast.totals, slice(bin, bin + 1)), levels), holidays.get(label[:10], "")]
+        )
+    together = CountDistribution(np.ravel(forecast.total_sum.means), np.ravel(forecast.total_sum.variances))
+    rows.append([f"{ahead(len(labels), forecast.domain.time.step)}".capitalize(), *_cells(together, levels), ""])
+    headings = ["", "Expected", *(percent(level) for level in levels), "Holiday"]
+    if not any(row[-1] for row in rows):
+        rows, headings = [row[:-1] for row in rows], headings[:-1]
+    console.table(headings, rows, title=f"All {plural(forecast.domain.place.level)} together")
+    if len(labels) > _MOST_BINS:
+        console.say(f"The first {_MOST_BINS} of {len(labels):,} periods; --out writes all of them.")
+
+
+def interval_words(levels: Sequence[float]) -> str:
+    """What the intervals mean, in a line."""
+    parts = [f"{how_often(level)} within the {percent(level)} interval" for level in levels]
+    return f"The number will lie {', '.join(parts)}, if the future resembles the past."
+
+
+def _odds(quantile: float) -> str:
+    return how_often(quantile).replace(" times in ", " in ").replace(" time in ", " in ").replace(" of the time", "")
+
+
+def _cells(distribution: CountDistribution, levels: Sequence[float]) -> list[str]:
+    """What one distribution says: the mean, and an interval for every level."""
+    spans = [distribution.intervals(level) for level in levels]
+    return [expected(float(distribution.means[0])), *(f"{whole(lower[0])}–{whole(upper[0])}" for lower, upper in spans)]
+
+
+def _distribution(distribution: CountDistribution, part: int | slice) -> CountDistribution:
+    return CountDistribution(distribution.means[part], distribution.variances[part])

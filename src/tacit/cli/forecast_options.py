@@ -12,7 +12,6 @@ import typer
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import PlacesColumns
-from tacit.cli.remedies import in_shell
 from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
@@ -224,4 +223,4 @@ def _table(path: Path, series: Series, options: KnowledgeOptions, horizon: int) 
         )
     except MissingColumn as problem:
         name = "Name it: --covariates-date COLUMN, or --covariates-place COLUMN"
-        raise MissingColumn(in_shell(problem), remedy=name) from None
+        raise MissingColumn(console.in_shell(problem), remedy=name) from None

@@ -12,7 +12,6 @@ from tacit.cli import console
 from tacit.cli.counter_release import is_counter, published_history, restated_by
 from tacit.cli.ledger_file import LedgerFile, default_ledger, restated, say_ledger
 from tacit.cli.options import Force
-from tacit.cli.remedies import in_shell
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
@@ -65,7 +64,7 @@ def verify(
             book.verify(heads)
         except FormatError as problem:
             refused.append(file)
-            console.warn(f"{file}: {in_shell(problem)}")
+            console.warn(f"{file}: {console.in_shell(problem)}")
         else:
             held = "the ledger holds its head." if heads else "carries no head: a simulation, or older than heads are."
             console.say(f"{file}: {held}")

@@ -8,8 +8,7 @@ behind either. A :class:`Domain` is their product, a :class:`Box` a part of it t
 from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.hierarchy import Hierarchy
 from tacit.domain.layout import AXES, Grouping, Layout, sum_groups
-from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN
-from tacit.domain.names import fold_name
+from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name
 from tacit.domain.place import ALL, KindAxis, PlaceAxis
 from tacit.domain.product import Box, Domain
 from tacit.domain.time import STEPS, TimeAxis

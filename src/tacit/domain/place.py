@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain.gazetteer import BUILTIN, Gazetteer
-from tacit.domain.matching import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, matcher_of
-from tacit.domain.names import fold_name
+from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name, matcher_of
 from tacit.errors import Remedy, SettingError
 
 __all__ = [

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,16 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import Times
 from tacit._base.validation import check_at_least
-from tacit.domain.grid import Grid
-from tacit.domain.step import EPOCH, STEPS, Seconds, When, check_coarsens, floor, parse_period, parse_step, seconds_of
-from tacit.domain.zone import zone_info
+from tacit.domain.step import (
+    STEPS,
+    Grid,
+    When,
+    check_coarsens,
+    floor,
+    parse_period,
+    parse_step,
+)
+from tacit.domain.zone import Seconds, datetime_of, seconds_of, zone_info
 from tacit.errors import SettingError
 
 Bins = NDArray[np.int64]
@@ -101,14 +108,14 @@ class TimeAxis:
             raise SettingError(
                 f"first must not be the second of two repeated hours; got first={first}. Start an hour earlier."
             )
-        covered_from = None if low == grid.origin else _datetime(low)
+        covered_from = None if low == grid.origin else datetime_of(low)
         if last is None:
             return cls(grid.start, step, zone, None, covered_from)
         _, high = grid.period(last, setting="last")
         if not low < high:
             raise SettingError(f"last must not be before first; got first={first}, last={last}. Swap them.")
         n_bins = int(grid.bins(np.array([high - 1]))[0]) + 1
-        covered_until = None if high == grid.edge(n_bins) else _datetime(high)
+        covered_until = None if high == grid.edge(n_bins) else datetime_of(high)
         if grid.is_elapsed and covered_until is not None:
             raise SettingError(
                 f"step must be longer than an hour from {first} to {last} in {zone}, where clocks were changed by a "
@@ -218,14 +225,14 @@ class TimeAxis:
         if step == self.step:
             return self, np.arange(edges.size - 1, dtype=np.int64)
         local = self._grid.local_of(edges)
-        grid = Grid(floor(_datetime(local[0]), step), step, self.zone)
+        grid = Grid(floor(datetime_of(local[0]), step), step, self.zone)
         groups = grid.bins(local[:-1])
         self._check_exact(grid, groups, edges)
-        covered_from = None if self._is_edge(edges[0], grid.origin) else _datetime(local[0])
+        covered_from = None if self._is_edge(edges[0], grid.origin) else datetime_of(local[0])
         if self.n_bins is None:
             return TimeAxis(grid.start, step, self.zone, None, covered_from), groups
         n_groups = int(groups[-1]) + 1
-        covered_until = None if self._is_edge(edges[-1], grid.edge(n_groups)) else _datetime(local[-1])
+        covered_until = None if self._is_edge(edges[-1], grid.edge(n_groups)) else datetime_of(local[-1])
         return TimeAxis(grid.start, step, self.zone, n_groups, covered_from, covered_until), groups
 
     def to_dict(self, *, with_end: bool = True) -> dict[str, Any]:
@@ -351,10 +358,6 @@ def _cover_error(setting: str, rule: str, value: datetime) -> SettingError:
         f"{setting} must lie {rule} of an axis of a step above the hour; got {setting}={_iso(value)}. "
         "Use TimeAxis.between."
     )
-
-
-def _datetime(seconds: int | np.int64) -> datetime:
-    return EPOCH + timedelta(seconds=int(seconds))
 
 
 def _iso(when: datetime) -> str:

@@ -110,7 +110,7 @@ def _table(zone: str, first_year: int, last_year: int) -> ZoneTable:
     if info is UTC:
         return ZoneTable(np.empty(0, np.int64), np.zeros(1, np.int64))
     changes: list[int] = []
-    offsets = [_offset(info, _seconds(datetime(first_year, 1, 1)))]
+    offsets = [_offset(info, seconds_of(datetime(first_year, 1, 1)))]
     for year in range(first_year, last_year + 1):
         for at, offset in _changes_in(zone, year):
             changes.append(at)
@@ -138,18 +138,25 @@ def _changes_in(zone: str, year: int) -> tuple[tuple[int, int], ...]:
 
 
 def _samples(year: int) -> Iterator[int]:
-    first, last = _seconds(datetime(year, 1, 1)), _seconds(datetime(year + 1, 1, 1))
+    first, last = seconds_of(datetime(year, 1, 1)), seconds_of(datetime(year + 1, 1, 1))
     days = 1 if year <= _LAST_YEAR_OF_SURPRISES else 30
     yield from range(first, last, days * 86400)
     yield last
 
 
 def _offset(info: tzinfo, instant: int) -> int:
-    aware = (_EPOCH + timedelta(seconds=instant)).replace(tzinfo=UTC)
+    aware = datetime_of(instant).replace(tzinfo=UTC)
     offset = aware.astimezone(info).utcoffset()
     assert offset is not None
     return int(offset.total_seconds())
 
 
-def _seconds(naive: datetime) -> int:
-    return round((naive - _EPOCH).total_seconds())
+def seconds_of(naive: datetime) -> int:
+    """Return the seconds between 1970 and a naive time."""
+    passed = naive - _EPOCH
+    return passed.days * 86400 + passed.seconds
+
+
+def datetime_of(seconds: int | np.int64) -> datetime:
+    """Return the naive time so many seconds after 1970."""
+    return _EPOCH + timedelta(seconds=int(seconds))

@@ -20,9 +20,19 @@ from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits
 from tacit.pages.figures.counts import Counts, rounded
 from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, starts_of
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.forecast_words import ahead, expected, how_often, moment, short_moment
 from tacit.pages.sections import without_rows
-from tacit.pages.words import counted, number, plural, sentence_case, step_noun
+from tacit.pages.words import (
+    ahead,
+    counted,
+    expected,
+    how_often,
+    moment,
+    number,
+    plural,
+    sentence_case,
+    short_moment,
+    step_noun,
+)
 from tacit.release import Release
 
 MOST_CELLS: Final = 50_000

@@ -13,7 +13,7 @@ from tacit.pages.figures import LABORATORY, ON_PAGE, places_chart, series_chart,
 from tacit.pages.figures.counts import Counts
 from tacit.pages.sections import without_rows
 from tacit.pages.selection import Selection
-from tacit.pages.words import number, percent, period
+from tacit.pages.words import number, period, rounded_percent
 
 
 def densities(counts: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
@@ -69,7 +69,7 @@ def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
 
 def _coverage(counts: Counts, truth: NDArray[np.int64], level: str) -> dict[str, str]:
     held = ((counts.lower <= truth) & (truth <= counts.upper))[~counts.is_hidden]
-    share = percent(float(held.mean())) if held.size else "–"
+    share = rounded_percent(float(held.mean())) if held.size else "–"
     return {"what": f"{number(held.size)} counts by {level} and {counts.step}", "share": share}
 
 

@@ -8,18 +8,27 @@ from typing import Any
 
 from tacit._base.extras import require
 from tacit._base.files import write_whole
-from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit._base.rounding import percent as level_percent
+from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
 from tacit.counts.tally import ExactTally
 from tacit.events.places import Polygons
 from tacit.pages import sections
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
 from tacit.pages.figures import LABORATORY, outlines, short_names
 from tacit.pages.figures.charts import MOST_PLACES
-from tacit.pages.forecast_words import decimals, expected
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
-from tacit.pages.words import counted, listed, number, percent, plural, rough_at_least, rough_at_most, step_noun
+from tacit.pages.words import (
+    counted,
+    decimals,
+    expected,
+    listed,
+    number,
+    plural,
+    rough_at_least,
+    rough_at_most,
+    rounded_percent,
+    step_noun,
+)
 from tacit.release import Release
 
 
@@ -46,7 +55,7 @@ def make_page(
     data = {
         "places": list(selection.whole.places),
         "short": short_names(selection.whole.places),
-        "level": level_percent(release.level),
+        "level": percent(release.level),
         "unit": "events",
         "charted": MOST_PLACES,
         "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
@@ -101,7 +110,7 @@ def common_parts(
         "release": release,
         "statement": release.statement,
         "span": sections.time_span(release),
-        "level": level_percent(release.level),
+        "level": percent(release.level),
         "style": resource("page.css"),
         "place": release.domain.place.level,
         "places": plural(release.domain.place.level),
@@ -125,7 +134,7 @@ def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> P
         "at_most": at_most,
         "epsilon_at_most": epsilon_at_most,
         "percent_at_most": percent_at_most,
-        "percent": percent,
+        "percent": rounded_percent,
         "plural": plural,
         "listed": listed,
         "step_noun": step_noun,

@@ -28,8 +28,18 @@ from tacit.pages.figures import (
 from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
 from tacit.pages.figures.maps import Outlines
 from tacit.pages.selection import MOST_CELLS, Selection
-from tacit.pages.words import column_width, counted, number, period, plural, sentence_case, sheets, span, step_noun
-from tacit.pages.words import percent as percent_of
+from tacit.pages.words import (
+    column_width,
+    counted,
+    number,
+    period,
+    plural,
+    rounded_percent,
+    sentence_case,
+    sheets,
+    span,
+    step_noun,
+)
 from tacit.release import PrivacyStatement, Release
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
@@ -314,7 +324,7 @@ def unsure_words(release: Release) -> str:
     """Why a count is marked as too uncertain for one number."""
     rules = release.rules
     limit = rules.largest_relative_error
-    share = "a third" if limit is None else percent_of(limit)
+    share = "a third" if limit is None else rounded_percent(limit)
     also = f", or a rule greys it ({' or '.join(map(str, rules.grey))})" if rules.grey else ""
     return f"its standard error is more than {share} of it{also}"
 
