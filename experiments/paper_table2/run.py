@@ -18,7 +18,7 @@ from experiments.worlds import World, real_worlds
 
 from tacit.domain import Gazetteer
 from tacit.events.datasets import doubs
-from tacit.events.datasets.doubs.files import written_dates
+from tacit.events.datasets.doubs.rows import written_dates
 from tacit.pages.figures import short_names
 
 HERE = Path(__file__).parent

@@ -19,8 +19,17 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import BadRows, DataError, SettingError
-from tacit.events import DayDigest, EventColumns, EventCounts, Events, ReadOptions, Reason, SqlQuery, open_events
-from tacit.events import bounding as bounding_module
+from tacit.events import (
+    DayDigest,
+    EventColumns,
+    EventCounts,
+    Events,
+    ReadOptions,
+    Reason,
+    SqlQuery,
+    open_events,
+    user_days,
+)
 
 PLACES = ("North", "South", "East")
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-04", zone="Europe/Paris"), PlaceAxis.of(PLACES))
@@ -164,8 +173,8 @@ def test_every_kind_of_source_counts_the_same(tmp_path: Path) -> None:
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are full after a few rows, all of them on disk."""
-    monkeypatch.setattr(bounding_module, "_MAX_ROWS", 5)
-    monkeypatch.setattr(bounding_module, "_HELD_BYTES", 1)
+    monkeypatch.setattr(user_days, "_MAX_ROWS", 5)
+    monkeypatch.setattr(user_days, "_HELD_BYTES", 1)
 
 
 @pytest.mark.usefixtures("crowded")
@@ -210,13 +219,13 @@ def test_nothing_is_left_on_disk_even_by_a_failure(tmp_path: Path, monkeypatch: 
 @pytest.mark.usefixtures("crowded")
 def test_no_user_reaches_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
-    write = bounding_module._Part.write
+    write = user_days._Part.write
 
-    def spy(part: bounding_module._Part, rows: bounding_module.Rows) -> None:
+    def spy(part: user_days._Part, rows: user_days.Rows) -> None:
         written.append(rows.tobytes())
         write(part, rows)
 
-    monkeypatch.setattr(bounding_module._Part, "write", spy)
+    monkeypatch.setattr(user_days._Part, "write", spy)
     rows = [Row("Zyxwville", day, 0, 0) for day in (0, 1, 2)]
     counted(rows, 1)
     first = b"".join(written)
@@ -270,9 +279,9 @@ def test_the_digest_is_that_of_the_same_events_without_users(
 
 def test_user_days_that_share_their_first_word_are_told_apart() -> None:
     rows = np.array([[5, 2, 10], [5, 1, 11], [4, 9, 12], [5, 2, 13], [5, 1, 14]], np.uint64)
-    order = bounding_module._by_user_day(rows)
+    order = user_days._by_user_day(rows)
     assert rows[order, 2].tolist() == [12, 11, 14, 10, 13]
-    assert bounding_module._begins(rows[order]).tolist() == [True, True, False, True, False]
+    assert user_days._begins(rows[order]).tolist() == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize("users", [[["Zyxwville"]], [b"Zyxwville\xff"], ["Zyxwville"]])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.events import EventCounts, Reason
-from tacit.events.numbers import read_counts
+from tacit.events.columns import read_counts
 
 BAD = None
 

@@ -12,9 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.events import csv_blocks
-from tacit.events.csv_blocks import DAMAGED_QUOTES, TOO_LONG, UNCLOSED, Block, cut_blocks, row_at
-from tacit.events.csv_source import CsvLayout, parse_block
-from tacit.events.csv_streams import CUT_OFF, UNFIT, StreamDamage, Transcoded, Unzipped, read_fully, take_lines
+from tacit.events.csv_blocks import (
+    DAMAGED_QUOTES,
+    TOO_LONG,
+    UNCLOSED,
+    UNFIT,
+    Block,
+    StreamDamage,
+    cut_blocks,
+    read_fully,
+    row_at,
+)
+from tacit.events.csv_source import (
+    CUT_OFF,
+    CsvLayout,
+    Transcoded,
+    Unzipped,
+    parse_block,
+    take_lines,
+)
 
 FIELD = st.text(alphabet='ab ,;"\né', max_size=6)
 TABLE = st.lists(st.lists(FIELD, min_size=3, max_size=3), min_size=1, max_size=20)

@@ -19,8 +19,8 @@ from damaged_files import flipped, outcomes
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import UnreadableFile
 from tacit.events import EventColumns, ReadOptions, open_events, propose_source
-from tacit.events.csv_blocks import cut_lines
-from tacit.events.csv_streams import MAX_ROW_BYTES, ByteStream, Transcoded, Unzipped
+from tacit.events.csv_blocks import MAX_ROW_BYTES, ByteStream, cut_lines
+from tacit.events.csv_source import Transcoded, Unzipped
 from tacit.forecast import covariate_table
 from tacit.forecast.covariate_table import read_covariates
 

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 from tacit.errors import SettingError
 from tacit.events import dates as dates_module
-from tacit.events.date_format import DateForm, DateOrder, parse_date_format
-from tacit.events.dates import BLANK, GOOD, UNDECIDED, UNREADABLE, ReadDates, read_dates
+from tacit.events.dates import (
+    BLANK,
+    GOOD,
+    UNDECIDED,
+    UNREADABLE,
+    DateForm,
+    DateOrder,
+    ReadDates,
+    parse_date_format,
+    read_dates,
+)
 
 DAY_FIRST, MONTH_FIRST = DateForm(DateOrder.DAY_FIRST), DateForm(DateOrder.MONTH_FIRST)
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tacit.domain import Domain, PlaceAxis
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events import EventCounts, Polygons, Reason
-from tacit.events.numbers import east_and_north, read_location, read_number
+from tacit.events.columns import east_and_north, read_location, read_number
 
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.events import Reason
+from tacit.events.columns import read_users
 from tacit.events.tables import _array, runs
-from tacit.events.user_days import UserDayHash, read_users
+from tacit.events.user_days import UserDayHash
 
 KEY = bytes(range(32))
 USERS = st.lists(st.tuples(st.binary(max_size=70), st.integers(-800_000, 3_000_000)), max_size=20)

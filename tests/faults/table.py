@@ -971,7 +971,7 @@ FAULTS: tuple[Fault, ...] = (
     # events
     Fault(
         "one event more than the bound is counted of a person's day",
-        "tacit.events.bounding.UserDayBound.__init__",
+        "tacit.events.user_days.UserDayBound.__init__",
         _one_more,
         by.user_days,
         "tests/events/test_bounding.py",

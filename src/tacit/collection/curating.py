@@ -60,9 +60,9 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
     """Count the events of every cell in one pass, with the digests by which the ledger knows them.
 
     ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where the
-    unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.bounding`); the column of users
-    must then be named, and only then: to name users and protect events would promise more than is kept. The time axis
-    must have an end, for the data may not decide which cells are published.
+    unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.user_days`); the column of
+    users must then be named, and only then: to name users and protect events would promise more than is kept. The time
+    axis must have an end, for the data may not decide which cells are published.
 
     Nothing is refused because of what rows hold (unless strict reading was asked for): a row that cannot be counted is
     set aside by itself, no row at all counts as zeros, and a cell counts at most ``2**53 // n_cells`` events, so that

@@ -10,22 +10,21 @@
 
 Memory does not grow with the number of rows. :func:`scan_span` finds the first and last date, :func:`summarize` makes
 the curator's summary, and :class:`EventDigest` knows the same events again. With a column of users,
-:meth:`Events.count` bounds what one user's day adds (:mod:`tacit.events.bounding`).
+:meth:`Events.count` bounds what one user's day adds (:mod:`tacit.events.user_days`).
 """
 
 from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
-from tacit.events.counts import EventCounts, TableNotes
+from tacit.events.counts import EventCounts, EventSummary, TableNotes, YearSummary, summarize
 from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.places import Polygons
-from tacit.events.proposal import DateFinding, Proposal, propose_source
+from tacit.events.proposal import DateFinding, Proposal, Span, propose_source, scan_span
 from tacit.events.reader import Events, open_events
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import SqlQuery
-from tacit.events.summary import EventSummary, Span, YearSummary, scan_span, summarize
 
 __all__ = [
     "BadRowSummary",

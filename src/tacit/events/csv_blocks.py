@@ -1,4 +1,4 @@
-"""A CSV file cut into blocks of whole rows.
+"""A stream of CSV in UTF-8 cut into blocks of whole rows.
 
 *A line end ends a row* (:func:`cut_lines`): every row is read by itself, whatever the others hold. Where every quote of
 a line opens or closes a field, as in nearly every file, a fast parser reads the line as it is. A line with other quotes
@@ -13,18 +13,23 @@ one without, so that a single parser sees them all.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.events.csv_streams import MAX_ROW_BYTES, ByteStream, last_line_end, read_fully
-
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+# far beyond any row of text, and little enough to be held in memory
+MAX_ROW_BYTES: Final = 1 << 22
+# no character, and in no text: it stands for what does not fit the encoding
+UNFIT: Final = "\uffff"
+UNFIT_HANDLER: Final = "tacit-unfit"
+codecs.register_error(UNFIT_HANDLER, lambda problem: (UNFIT, problem.end))  # type: ignore[attr-defined]
 
 UNCLOSED: Final = 'a quote is opened and never closed. Close it, or write "" for a quote that belongs to the text'
 DAMAGED_QUOTES: Final = (
@@ -33,6 +38,51 @@ DAMAGED_QUOTES: Final = (
 TOO_LONG: Final = "the row is longer than 4 MB. Its line ends are missing or the file is damaged: export it again"
 
 Rows = NDArray[np.int64]
+
+
+class StreamDamage(Exception):
+    """The stream cannot be read on; says why. A signal between modules of this package, which never leaves it."""
+
+
+class ByteStream(Protocol):
+    """Something that gives bytes until there are no more."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most about ``size`` bytes, fewer at will, none at the end."""
+
+
+def read_fully(stream: ByteStream, size: int) -> tuple[bytes, str | None]:
+    """Read ``size`` bytes even from a stream that gives fewer at a time; at damage, what was good and why."""
+    parts: list[bytes] = []
+    n_bytes = 0
+    while n_bytes < size:
+        try:
+            part = stream.read(size - n_bytes)
+        except StreamDamage as damage:
+            return b"".join(parts), str(damage)
+        if not part:
+            break
+        parts.append(part)
+        n_bytes += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts), None
+
+
+def last_line_end(data: bytes | bytearray) -> int:
+    """Where the last whole line of some data ends; a final carriage return may be half of a line end.
+
+    >>> last_line_end(b"a\\nb"), last_line_end(b"a\\rb\\r"), last_line_end(b"a")
+    (2, 2, 0)
+    """
+    return max(data.rfind(b"\n"), data.rfind(b"\r", 0, max(0, len(data) - 1))) + 1
+
+
+def marked(data: bytes, encoding: str = "utf-8") -> bytes:
+    """Text in UTF-8, with a mark in place of whatever does not fit its encoding; line ends stay where they are.
+
+    >>> marked(b"Besan\\xe7on\\n").decode() == f"Besan{UNFIT}on\\n"
+    True
+    """
+    return data.decode(encoding, errors=UNFIT_HANDLER).encode()
 
 
 def _none() -> Rows:

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from tacit._base.extras import require
 from tacit.domain import Domain, TimeAxis
 from tacit.domain.zone import ZoneTable
-from tacit.events.arrays import text_of
 from tacit.events.badrows import Reason
-from tacit.events.date_format import DateForm
-from tacit.events.dates import BLANK, GOOD, ReadDates, read_dates
+from tacit.events.columns import east_and_north, read_counts, read_location, read_number, read_users, text_of
+from tacit.events.dates import BLANK, GOOD, DateForm, ReadDates, read_dates
 from tacit.events.mapping import Condition, ReadOptions
-from tacit.events.numbers import east_and_north, read_counts, read_location, read_number
 from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher, PointLocator
 from tacit.events.sources import RawTable
-from tacit.events.user_days import UserDayHash, UserDays, read_users
+from tacit.events.user_days import UserDayHash, UserDays
 
 LEFT_OUT: Final = 255
 

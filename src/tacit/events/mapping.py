@@ -138,7 +138,7 @@ class ReadOptions:
     zone: str | None = None
 
     def __post_init__(self) -> None:
-        from tacit.events.date_format import check_date_format
+        from tacit.events.dates import check_date_format
 
         check_at_least(1, batch_rows=self.batch_rows)
         check_at_least(0, header_lines=self.header_lines)

@@ -24,8 +24,8 @@ from tacit._base.validation import check_one_of
 from tacit.domain import PlaceAxis
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError, UnreadableFile
-from tacit.events.arrays import codes_of
 from tacit.events.badrows import Reason
+from tacit.events.columns import codes_of
 from tacit.events.mapping import CRS_CHOICES
 
 MISSING: Final = -3

@@ -14,18 +14,16 @@ from typing import Final, Generic, TypeVar
 from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, SettingError, UnreadableFile
-from tacit.events.arrays import is_text
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
-from tacit.events.bounding import UserDayBound
+from tacit.events.columns import is_text
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
-from tacit.events.date_format import DateForm, parse_date_format
-from tacit.events.dates import holds_dates
+from tacit.events.dates import DateForm, holds_dates, parse_date_format
 from tacit.events.digest import DayDigest, EventDigest
 from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.places import PointLocator, Polygons
 from tacit.events.sources import Piece, RawTable, Source, open_source
-from tacit.events.user_days import KEY_BYTES, UserDayHash
+from tacit.events.user_days import KEY_BYTES, UserDayBound, UserDayHash
 
 _MAX_WORKERS: Final = 4
 
@@ -185,7 +183,7 @@ class Events:
         """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
 
         With ``most_per_user_day`` only the first so many events of each user on each calendar day are counted
-        (:mod:`tacit.events.bounding`). The digest takes in all events, those without a user too: it is that of the
+        (:mod:`tacit.events.user_days`). The digest takes in all events, those without a user too: it is that of the
         same events read without a column of users.
         """
         keeper = CountKeeper(self.domain, self.name)

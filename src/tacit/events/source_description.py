@@ -19,7 +19,7 @@ from tacit._base.files import write_whole
 from tacit._base.validation import check_one_of
 from tacit.domain.zone import zone_info
 from tacit.errors import FormatError, Remedy, SettingError, TacitError
-from tacit.events.date_format import DateOrder, parse_date_format
+from tacit.events.dates import DateOrder, parse_date_format
 from tacit.events.mapping import FORMATS, EventColumns, ReadOptions
 
 FORMAT: Final = 1

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from tacit._base.extras import require
 from tacit._base.limits import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
-from tacit.events.arrays import LONGEST_TEXT, bounded, is_text, longest_text, readable
+from tacit.events.columns import LONGEST_TEXT, bounded, is_text, longest_text, readable
 from tacit.events.mapping import ReadOptions
 from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 

@@ -20,7 +20,7 @@ from tacit._base.limits import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError, UnreadableFile
-from tacit.events.arrays import codes_of, is_text, text_of
+from tacit.events.columns import codes_of, is_text, text_of
 from tacit.events.dates import BLANK, GOOD, UNDECIDED, OrderKeeper, ReadDates, find_proofs, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column

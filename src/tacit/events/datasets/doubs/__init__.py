@@ -25,10 +25,8 @@ from numpy.typing import NDArray
 
 from tacit.events.datasets._draws import Draws, Integers
 from tacit.events.datasets.doubs.calendar import PAPER_TABLE_2, Calendar, YearFigures
-from tacit.events.datasets.doubs.files import LABEL, Progress, check_path, write_rows
-from tacit.events.datasets.doubs.regions import REGIONS
-from tacit.events.datasets.doubs.rows import COLUMNS, Columns, make_rows
-from tacit.events.datasets.doubs.shares import daily_shares
+from tacit.events.datasets.doubs.regions import REGIONS, daily_shares
+from tacit.events.datasets.doubs.rows import COLUMNS, LABEL, Columns, Progress, check_path, make_rows, write_rows
 from tacit.events.datasets.doubs.totals import daily_totals, deviation
 
 __all__ = [

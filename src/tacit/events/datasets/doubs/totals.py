@@ -10,8 +10,7 @@ import numpy as np
 
 from tacit.events.datasets._draws import Draws, Floats, Integers, cos_turns, exp, log
 from tacit.events.datasets.doubs.calendar import PAPER_TABLE_2, Calendar, YearFigures
-from tacit.events.datasets.doubs.regions import N_REGIONS, base_shares, index_of
-from tacit.events.datasets.doubs.shares import autoregression, bell
+from tacit.events.datasets.doubs.regions import N_REGIONS, autoregression, base_shares, bell, index_of
 
 # Regions that are hit together, by their main towns; the first is hit hardest.
 CLUSTERS: Final = tuple(
