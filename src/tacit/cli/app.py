@@ -41,12 +41,24 @@ COMMANDS: Final = {
 """Every command with its line of help, in the order of the help. The module of a command has its name."""
 
 
+def new_group(name: str, **settings: Any) -> typer.Typer:
+    """Return an empty group of commands, with its line of help."""
+    return typer.Typer(
+        name=name,
+        help=COMMANDS[name],
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings=_HELP_OPTIONS,
+        **settings,
+    )
+
+
 def load_command(name: str) -> Any:
     """Return a command, or a group of commands, from its module ``tacit.cli.<name>``."""
     module = import_module(f"tacit.cli.{name}")
     group: typer.Typer | None = getattr(module, "app", None)
     if group is None:
-        group = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=_HELP_OPTIONS)
+        group = new_group(name)
         group.command(name, no_args_is_help=name != "demo")(getattr(module, name))
     return typer.main.get_command(group)
 

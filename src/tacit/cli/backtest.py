@@ -10,7 +10,7 @@ import typer
 from tacit._base.validation import check_at_least
 from tacit.cli import console
 from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
-from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, seed_or_none, takes
+from tacit.cli.options import Force, ModelSeed, Panel, ReadingOptions, ReleaseFile, SourceOptions, seed_or_none, takes
 from tacit.cli.page import true_counts
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
@@ -32,7 +32,7 @@ _USUAL_MODELS: Final = ("share", "weekday-mean", "seasonal-naive")
 )
 def backtest(
     *,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    release: ReleaseFile,
     horizon: Annotated[
         str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
     ] = "7",
@@ -68,7 +68,7 @@ def backtest(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the leaderboard (.csv).", metavar="FILE")] = None,
     page: Annotated[Path | None, typer.Option(help="Make a page of it (.html).", metavar="FILE")] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None,
+    seed: ModelSeed = None,
     force: Force = False,
     knowledge: KnowledgeOptions,
     reading: ReadingOptions,
@@ -79,10 +79,7 @@ def backtest(
 
     Example: [bold]tacit backtest release.parquet --horizon 7 --origins 52 --model share --model weekday-mean[/bold]
     """
-    written = [path for path in (out, page) if path is not None]
-    for path in written:
-        console.check_new(path, force=force)
-    console.check_apart(written, [release])
+    console.check_outputs((out, page), [release], force=force)
     if out is not None and out.suffix != ".csv":
         raise SettingError(f"a leaderboard is written as .csv; got path={out}.")
     given = {"origins": origins, "refit_every": refit_every, "every": every}

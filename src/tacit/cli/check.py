@@ -112,8 +112,7 @@ def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm
         raise SettingError(
             "the description of a database has no place of its own. Say where to keep it: --source events.source.toml"
         )
-    console.check_apart([path], [Path(source.file)])
-    console.check_new(path, force=True)
+    console.check_outputs([path], [Path(source.file)], force=True)
     described.write(path)
     console.say(f"Wrote {path}: randomize, count and counter read the source as it says.")
 

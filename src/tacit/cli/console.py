@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tacit._base.files import check_writable
-from tacit._base.rounding import whole
+from tacit._base.rounding import percent, whole
 from tacit.errors import Remedy, SettingError, TacitError
 
 out: Final = Console(highlight=False, soft_wrap=True)
@@ -161,12 +161,35 @@ def check_apart(written: Iterable[Path], read: Iterable[Path]) -> None:
         taken.add(path.resolve())
 
 
-def check_new(path: Path, *, force: bool) -> Path:
+def check_new(path: Path, *, force: bool) -> None:
     """Refuse a path that cannot be written, and to overwrite a file unless told to."""
     check_writable(path)
     if path.exists() and not force:
         raise SettingError(f"{path} exists already. Choose another name, or overwrite it with --force.")
-    return path
+
+
+def check_outputs(written: Iterable[Path | None], read: Iterable[Path | None], *, force: bool) -> None:
+    """Refuse files that cannot be written, or that would overwrite each other or a file that is needed."""
+    asked = [path for path in written if path is not None]
+    check_apart(asked, [path for path in read if path is not None])
+    for path in asked:
+        check_new(path, force=force)
+
+
+def size(shape: tuple[int, int]) -> str:
+    """The shape of a table in words.
+
+    >>> size((365, 17))
+    '365 periods x 17 places'
+    """
+    return f"{counted(shape[0], 'period')} x {counted(shape[1], 'place')}"
+
+
+def say_interval(level: float, limits: tuple[float, float], shape: tuple[int, int]) -> None:
+    """Say between which numbers the true one lies, and how many periods and places it counts."""
+    lower, upper = map(whole, limits)
+    n_periods, n_places = counted(shape[0], "period"), counted(shape[1], "place")
+    say(f"{percent(level)} interval: {lower} to {upper} ({n_periods}, {n_places})")
 
 
 REMEDIES: Final = {

@@ -9,18 +9,32 @@ import typer
 
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
-from tacit.cli.options import LEDGER, Force, Panel, PlanFile, RuleOptions, UserSourceOptions, seed_or_none, takes
-from tacit.cli.release import say_rules, warn_of_contradictions
+from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
+from tacit.cli.options import (
+    LEDGER,
+    DataSetName,
+    Force,
+    Level,
+    MostEpsilon,
+    Panel,
+    PlanFile,
+    PlanPlaces,
+    ReleaseOut,
+    RuleOptions,
+    SimulationSeed,
+    StatementOut,
+    UserSourceOptions,
+    seed_or_none,
+    takes,
+)
+from tacit.cli.release import say_next, say_protection, say_rules, warn_of_contradictions
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_table_notes
 from tacit.collection.curating import CountedEvents, Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.pages import make_statement_page
-from tacit.plan import Plan
 from tacit.postprocess.refinements import OF_A_CURATOR
 from tacit.privacy.budget import Budget
-from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 from tacit.release.files import check_ending
 from tacit.release.versions import check_replaceable
@@ -31,39 +45,25 @@ def count(
     source: UserSourceOptions,
     rules: RuleOptions,
     plan: PlanFile = Path("plan.toml"),
-    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
-        "release.parquet"
-    ),
+    out: ReleaseOut = Path("release.parquet"),
     by: Annotated[
         str | None, typer.Option(help="Add up to: week, month or year, at no further cost (default: the plan's step).")
     ] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    level: Level = 0.95,
     refine: Annotated[
         str | None,
         typer.Option(help=f"How to make the column to look at: {', '.join(OF_A_CURATOR)} (default: coherent)."),
     ] = None,
-    places: Annotated[
-        str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
-    ] = None,
-    data_set: Annotated[
-        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            help="The most epsilon all releases of these events may cost (default: this release alone).",
-            rich_help_panel=LEDGER,
-        ),
-    ] = None,
+    places: PlanPlaces = None,
+    data_set: DataSetName = None,
+    budget: MostEpsilon = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
         ),
     ] = False,
-    statement: Annotated[
-        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
-    ] = None,
+    statement: StatementOut = None,
     revises: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +72,7 @@ def count(
         ),
     ] = None,
     ledger: LedgerFile = None,
-    seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
+    seed: SimulationSeed = None,
     force: Force = False,
 ) -> None:
     """Count events exactly, add noise, and write what may be published.
@@ -83,13 +83,9 @@ def count(
 
     Example: [bold]tacit count visits.csv --plan plan.toml --out visits.parquet[/bold]
     """
-    book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
-    written = [path for path in (out, statement) if path is not None]
+    book = opened_ledger(ledger) if seed_or_none(seed) is None else None
     read = (Path(source.file), plan, revises, None if book is None else book.path)
-    needed = [path for path in read if path is not None]
-    console.check_apart(written, needed)
-    for path in written:
-        console.check_new(path, force=force)
+    console.check_outputs((out, statement), read, force=force)
     check_ending(out)
     check_share(level=level)
     if refine is not None:
@@ -131,29 +127,22 @@ def count(
         make_statement_page(made, statement)
     if book is not None:
         book.finish(done.spend)
-    _say(made, done, out, agreed)
+    _say(made, done, out)
     say_ledger(book)
-    if statement is not None:
-        console.say(f"Wrote {statement}: the privacy statement.")
-    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+    say_next(out, statement)
 
 
-def _say(made: Release, done: Curated, out: Path, plan: Plan) -> None:
-    n_times, n_places = made.domain.shape
-    size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    console.say(f"Wrote {out}: {size}.")
+def _say(made: Release, done: Curated, out: Path) -> None:
+    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
     if made.version.number > 1:
         console.say(f"Version {made.version.number}: counting again drew new noise and was paid for again.")
     say_rules(made)
     warn_of_contradictions(made)
     if done.is_resumed:
         console.say("An interrupted run was taken up again: the same noise, at no further cost.")
-    if made.is_simulation:
-        console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
-    else:
-        console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
-        if done.spend.what_remains:
-            console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
+    say_protection(made)
+    if not made.is_simulation and done.spend.what_remains:
+        console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
 
 
 def _show(counted: CountedEvents) -> None:

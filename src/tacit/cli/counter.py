@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +9,29 @@ import typer
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
-from tacit.cli.counter_release import Asked, DataSetName, Level, as_of_now, published_history, release
-from tacit.cli.ledger_file import LedgerFile, default_ledger, say_ledger
+from tacit.cli.app import new_group
+from tacit.cli.ledger_file import LedgerFile, as_of_now, opened_ledger, published_history, say_ledger
 from tacit.cli.options import (
     LEDGER,
+    DataSetName,
     DomainOptions,
+    FirstPeriod,
+    Force,
+    LastPeriod,
+    Level,
+    MostEpsilon,
+    Panel,
+    PlaceNames,
     ReadingOptions,
+    ReleaseOut,
+    RuleOptions,
+    SimulationSeed,
+    StatementOut,
     UserSourceOptions,
     seed_or_none,
     takes,
 )
+from tacit.cli.release import say_next, say_protection, say_rules
 from tacit.cli.sources import domain_of, moved_table, open_source, say_bad_rows
 from tacit.collection.curating import add_events
 from tacit.domain import Box, Domain
@@ -27,23 +39,28 @@ from tacit.errors import SettingError
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_statable
 from tacit.mechanisms.continual.recording import release_name
+from tacit.pages import make_statement_page
+from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
+from tacit.release import Release
+from tacit.release.files import check_ending
 
-app = typer.Typer(
-    name="counter",
-    add_completion=False,
-    help="Publish a running count after every period, at one price for ever.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = new_group("counter", no_args_is_help=True)
 
 CounterFile = Annotated[Path, typer.Argument(metavar="COUNTER", help="The counter's private state.")]
 HistoryFile = Annotated[
+    Path, typer.Argument(metavar="HISTORY", help="The public history of a counter, or the counter itself.")
+]
+CounterDataSet = Annotated[
+    str | None,
+    typer.Option(
+        help="The name of these events, where the ledger holds several counters of this kind.", rich_help_panel=LEDGER
+    ),
+]
+HistoryOut = Annotated[
     Path | None, typer.Option(help="The public history (default: beside the counter, .history.csv).", metavar="FILE")
 ]
 
@@ -76,16 +93,9 @@ def start(
     out: Annotated[Path, typer.Option(help="Where to keep the counter: private.", metavar="FILE")] = Path(
         "visits.counter"
     ),
-    history: HistoryFile = None,
-    data_set: Annotated[
-        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            help="The most epsilon all releases of these events may cost (default: this one).", rich_help_panel=LEDGER
-        ),
-    ] = None,
+    history: HistoryOut = None,
+    data_set: DataSetName = None,
+    budget: MostEpsilon = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -93,7 +103,7 @@ def start(
         ),
     ] = False,
     ledger: LedgerFile = None,
-    seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
+    seed: SimulationSeed = None,
 ) -> None:
     """Start a counter: pay once, then add the counts of every period as it ends.
 
@@ -108,7 +118,7 @@ visits.counter[/bold]
     if dry_run and seed_or_none(seed) is not None:
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
     name = data_set or out.stem
-    book = Ledger(ledger or default_ledger()) if seed is None else None
+    book = opened_ledger(ledger) if seed is None else None
     best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
     noise_model = best[0].noise_model
     check_statable(noise_model.cost)
@@ -166,7 +176,7 @@ def add(
     places: Annotated[
         str | None, typer.Option(help="The table of places, for a counter that carries none.", metavar="TABLE")
     ] = None,
-    history: HistoryFile = None,
+    history: HistoryOut = None,
     ledger: LedgerFile = None,
 ) -> None:
     """Count the next period, or several, and publish the running totals.
@@ -178,7 +188,7 @@ def add(
     Example: [bold]tacit counter add visits.counter visits.csv --date 2025-03-04[/bold]
     """
     stream = CounterFiles(counter, history).stream()
-    book = None if stream.is_simulation else Ledger(ledger or default_ledger())
+    book = None if stream.is_simulation else opened_ledger(ledger)
     files = CounterFiles(counter, history, ledger=book)
     if (events is None) == (counts is None):
         raise SettingError("the counts come from events or from --counts. Give one of the two.")
@@ -202,8 +212,7 @@ def add(
         files.add(rows, first=asked.start)
     else:
         assert events is not None
-        own = {field.name: getattr(reading, field.name) for field in fields(reading)}
-        source = UserSourceOptions(**own, file=events, user=user)
+        source = UserSourceOptions.of(events, reading, user=user)
         with console.progress("Counting events") as report:
             add_events(
                 files,
@@ -223,12 +232,10 @@ def add(
 
 @app.command(no_args_is_help=True)
 def answer(
-    history: Asked,
-    first: Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")] = None,
-    last: Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")] = None,
-    place: Annotated[
-        list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")
-    ] = None,
+    history: HistoryFile,
+    first: FirstPeriod = None,
+    last: LastPeriod = None,
+    place: PlaceNames = None,
     level: Level = 0.95,
 ) -> None:
     """Answer how many events there were in any past range, with an interval for the true number.
@@ -241,11 +248,63 @@ def answer(
     say_answer(asked, asked.domain.box(first, last, place or None), level, "")
 
 
-app.command(no_args_is_help=True)(release)
+@app.command(no_args_is_help=True)
+@takes(rules=Panel("What is shown of the counts", RuleOptions))
+def release(
+    rules: RuleOptions,
+    history: HistoryFile,
+    by: Annotated[
+        str | None, typer.Option(help="Add up to: week, month or year (default: the counter's step).")
+    ] = None,
+    place: Annotated[str | None, typer.Option(help="Add up to a coarser level of places.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
+    ] = None,
+    level: Level = 0.95,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How to make the column to look at: {', '.join(OF_A_COUNTER)} (default: coherent). Smoothing is for "
+            "noise that differs from period to period, which a counter's does not."
+        ),
+    ] = None,
+    out: ReleaseOut = Path("release.parquet"),
+    statement: StatementOut = None,
+    data_set: CounterDataSet = None,
+    ledger: LedgerFile = None,
+    force: Force = False,
+) -> None:
+    """Write the counts of all periods so far as a release, which costs nothing further.
+
+    Example: [bold]tacit counter release visits.history.csv --by month --out visits.parquet[/bold]
+    """
+    console.check_outputs((out, statement), [history], force=force)
+    check_ending(out)
+    agreed_rules = rules.rules()
+    _check_refinement(refine)
+    asked = as_of_now(published_history(history), ledger, data_set)
+    made = Release.of(
+        asked.plan(delta=delta or 0.0),
+        asked.estimate(delta=delta or 0.0),
+        by=by,
+        place=place,
+        level=level,
+        refine=refine,
+        rules=agreed_rules,
+    )
+    made.write(out)
+    say_protection(made)
+    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
+    say_rules(made)
+    if agreed_rules.suppress:
+        console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
+    if statement is not None:
+        make_statement_page(made, statement)
+    say_next(out, statement)
 
 
 @app.command(no_args_is_help=True)
-def show(history: Asked, level: Level = 0.95, data_set: DataSetName = None, ledger: LedgerFile = None) -> None:
+def show(history: HistoryFile, level: Level = 0.95, data_set: CounterDataSet = None, ledger: LedgerFile = None) -> None:
     """Show what a counter promises, and the running total of every place.
 
     Example: [bold]tacit counter show visits.history.csv[/bold]
@@ -332,10 +391,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     if found.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
     console.say_estimate(found.value, found.standard_error, when and f" {when}")
-    console.say(
-        f"{percent(level)} interval: {whole(found.lower)} to {whole(found.upper)} "
-        f"({console.counted(len(box.time), 'period')}, {console.counted(len(box.columns), 'place')})"
-    )
+    console.say_interval(level, (found.lower, found.upper), (len(box.time), len(box.columns)))
 
 
 def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> None:
@@ -372,3 +428,16 @@ def say_noise_models(found: list[Candidate], horizon: int | None) -> None:
         left=2,
         title=f"Predicted over {until}; the first was picked",
     )
+
+
+def _check_refinement(refine: str | None) -> None:
+    """Refuse what would not be true of a counter, before anything is read."""
+    if refine is None or refine in OF_A_COUNTER:
+        return
+    refinement_named(refine)
+    why = (
+        "smoothing takes the noise of every period for its own, and a counter's is correlated from one to the next"
+        if refine == "smooth"
+        else "that needs a public number of reports, which a counter has not"
+    )
+    raise SettingError(f"refine must be one of {', '.join(OF_A_COUNTER)} for a counter; got refine={refine}: {why}.")

@@ -12,7 +12,7 @@ import typer
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
-from tacit.cli.options import Force, Panel, seed_or_none, takes
+from tacit.cli.options import Force, Panel, ReleaseFile, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution, Forecast, Forecaster
@@ -35,7 +35,7 @@ _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", 
 )
 def forecast(
     *,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    release: ReleaseFile,
     horizon: Annotated[
         str | None,
         typer.Option(help="How far: a number of periods, or day, week, month, year (default: 7 days or alike)."),
@@ -52,10 +52,7 @@ def forecast(
     Example: [bold]tacit forecast release.parquet --horizon 7 --country FR --page forecast.html[/bold]
     """
     showing.check()
-    written = [path for path in (showing.out, showing.page, models.save) if path is not None]
-    for path in written:
-        console.check_new(path, force=force)
-    console.check_apart(written, [path for path in (release, models.load) if path is not None])
+    console.check_outputs((showing.out, showing.page, models.save), (release, models.load), force=force)
     asked = Release.read(release)
     series = series_of(asked)
     n_bins = _horizon(horizon, series)

@@ -11,7 +11,7 @@ import typer
 
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
-from tacit.cli.options import PlacesColumns
+from tacit.cli.options import ModelSeed, PlacesColumns, Synthetic, Title
 from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
@@ -91,7 +91,7 @@ class ModelOptions:
     importance: Annotated[bool, typer.Option("--importance", help="Show what mattered most to --model boosting.")] = (
         False
     )
-    seed: Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")] = None
+    seed: ModelSeed = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +115,8 @@ class ShowOptions:
     polygons: Annotated[
         Path | None, typer.Option(help="Outlines of places (GeoJSON) for the page's map.", metavar="GEOJSON")
     ] = None
-    title: Annotated[str | None, typer.Option(help="The page's title.")] = None
-    synthetic: Annotated[
-        str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
-    ] = None
+    title: Title = None
+    synthetic: Synthetic = None
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -9,8 +9,16 @@ import typer
 
 from tacit._base.rounding import epsilon_at_most
 from tacit.cli import console
-from tacit.cli.counter_release import is_counter, published_history, restated_by
-from tacit.cli.ledger_file import LedgerFile, default_ledger, restated, say_ledger
+from tacit.cli.app import new_group
+from tacit.cli.ledger_file import (
+    LedgerFile,
+    is_counter,
+    opened_ledger,
+    published_history,
+    restated,
+    restated_by,
+    say_ledger,
+)
 from tacit.cli.options import Force
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
@@ -24,13 +32,7 @@ from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
 
-app = typer.Typer(
-    name="ledger",
-    add_completion=False,
-    help="What was spent on which data set, what remains, what is promised, and budgets.",
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = new_group("ledger")
 DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]
 
 
@@ -55,7 +57,7 @@ def verify(
 
     Example: [bold]tacit ledger verify visits.parquet visits.counter[/bold]
     """
-    book = Ledger(ledger or default_ledger())
+    book = opened_ledger(ledger)
     book.verify(())
     found = {file: heads_of(file) for file in files or ()}
     refused = []
@@ -119,7 +121,7 @@ def ledger(
     """
     if context.invoked_subcommand is not None:
         return
-    book = Ledger(ledger or default_ledger())
+    book = opened_ledger(ledger)
     if budget is not None:
         if delta is not None and epsilon is None:
             raise SettingError("delta belongs to an epsilon. Add --epsilon, or leave --delta out.")
@@ -149,7 +151,7 @@ def same(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> None:
 
     Example: [bold]tacit ledger same visits visits-2025[/bold]
     """
-    book = Ledger(ledger or default_ledger())
+    book = opened_ledger(ledger)
     _say_new_names(book, data_set, other)
     book.declare_same(data_set, other)
     console.say(f"{data_set} and {other} are the same events from now on: what they cost is added up.")
@@ -164,7 +166,7 @@ def distinct(data_set: DataSet, other: DataSet, ledger: LedgerFile = None) -> No
 
     Example: [bold]tacit ledger distinct north-visits south-visits[/bold]
     """
-    book = Ledger(ledger or default_ledger())
+    book = opened_ledger(ledger)
     _say_new_names(book, data_set, other)
     book.declare_distinct(data_set, other)
     console.say(f"{data_set} and {other} are different events: what they cost is not added up.")
@@ -205,15 +207,14 @@ def statement(
 
     Example: [bold]tacit ledger statement visits.parquet --out visits-statement.html[/bold]
     """
-    book = Ledger(ledger or default_ledger())
+    book = opened_ledger(ledger)
     if file is None:
         for name in [data_set] if data_set is not None else book.data_sets():
             console.strong(name)
             console.say_promises(book.remaining(name).guarantee.sentences(delta or 0.0), is_alone=True)
         return
     target = out or file.with_name(f"{file.stem}.statement.html")
-    console.check_apart([target], [file, book.path])
-    console.check_new(target, force=force)
+    console.check_outputs([target], [file, book.path], force=force)
     made = _restated(file, book, data_set, delta)
     if target.suffix == ".html":
         make_statement_page(made, target)

@@ -1,4 +1,4 @@
-"""Which ledger a command writes to, and under which name it knows the events."""
+"""Which ledger a command writes to, under which name it knows the events, and what it says of a file by now."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
-from tacit.errors import SettingError
+from tacit.errors import FormatError, SettingError
+from tacit.mechanisms.continual import CounterFiles, History, Stream
+from tacit.mechanisms.continual.files import default_history
+from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.recording import release_name
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.release import Release
+from tacit.release.files import is_release
 
 LedgerFile = Annotated[
     Path | None,
@@ -42,6 +47,11 @@ def default_ledger() -> Path:
     return Path(home) / "tacit" / "ledger.sqlite"
 
 
+def opened_ledger(path: Path | None) -> Ledger:
+    """Return the ledger at a path, or the user's own."""
+    return Ledger(path or default_ledger())
+
+
 def stated_now(release: Release, ledger: Path | None) -> Release:
     """Return the release with the statement that holds now, where the ledger that paid for it is at hand.
 
@@ -68,6 +78,43 @@ def restated(release: Release, book: Ledger, data_set: str | None = None) -> Rel
     if not book.holds(label.ledger_heads):
         prior = Guarantee.parallel([label.prior, prior])
     return release.restated(prior, ledger_heads=tuple(sorted({*label.ledger_heads, *book.heads})))
+
+
+def is_counter(path: Path) -> bool:
+    """Whether a file is a counter or its history, and not a release; one that is not there is refused."""
+    if not path.exists():
+        raise FormatError(f"{path} is not there. Check the path.")
+    return default_history(path).exists() or not is_release(path)
+
+
+def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> History:
+    """A history with what all entries about its events promise by now; as it is where no ledger knows the counter.
+
+    Whoever reads a public history has no ledger of it, and is told what the history says.
+    """
+    path = ledger or default_ledger()
+    if history.stream.is_simulation or not path.exists():
+        return history
+    book, name = Ledger(path), _recorded_as(history.stream)
+    is_known = any(isinstance(entry, SpendEntry) and entry.release == name for entry in book.history())
+    return restated_by(book, history, data_set) if is_known or ledger is not None else history
+
+
+def restated_by(book: Ledger, history: History, data_set: str | None) -> History:
+    """A history with what a ledger, which must have paid for it, says of its events now, and that ledger's head."""
+    book.verify(history.stream.ledger_heads)
+    heads = history.stream.ledger_heads
+    prior = book.others(_recorded_as(history.stream), data_set, heads=heads)
+    return history.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
+
+
+def _recorded_as(stream: Stream) -> str:
+    return release_name(stream.noise_model, stream.domain, stream.unit)
+
+
+def published_history(path: Path) -> History:
+    """The history of a counter, by its own name or by that of the counter."""
+    return CounterFiles(path).history() if default_history(path).exists() else read_history(path)
 
 
 def say_ledger(book: Ledger | None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, Self, get_args, get_type_hints
 
 import typer
 
@@ -33,6 +33,34 @@ PlacesColumns = Annotated[
     ),
 ]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The plan (TOML), made by: tacit plan")]
+PlanPlaces = Annotated[
+    str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
+]
+ReleaseFile = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")]
+ReleaseOut = Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")]
+StatementOut = Annotated[
+    Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
+]
+DataSetName = Annotated[
+    str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
+]
+MostEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="The most epsilon all releases of these events may cost (default: this release alone).",
+        rich_help_panel=LEDGER,
+    ),
+]
+FirstPeriod = Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")]
+LastPeriod = Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")]
+PlaceNames = Annotated[list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")]
+Level = Annotated[float, typer.Option(help="The level of the intervals.")]
+Title = Annotated[str | None, typer.Option(help="The page's title.")]
+Synthetic = Annotated[
+    str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
+]
+SimulationSeed = Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")]
+ModelSeed = Annotated[int | None, typer.Option(help="The seed of models that draw lots (default: 0).")]
 
 
 class Panel(NamedTuple):
@@ -195,9 +223,9 @@ class SourceOptions(ReadingOptions):
     ]
 
     @classmethod
-    def of(cls, file: str, reading: ReadingOptions) -> SourceOptions:
+    def of(cls, file: str, reading: ReadingOptions, **others: Any) -> Self:
         """The same options for a file."""
-        return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)} | {"file": file})
+        return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)}, file=file, **others)
 
 
 @dataclass(frozen=True, kw_only=True)

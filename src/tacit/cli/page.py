@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, stated_now
-from tacit.cli.options import Force, Panel, ReadingOptions, SourceOptions, takes
+from tacit.cli.options import Force, Panel, ReadingOptions, ReleaseFile, SourceOptions, Synthetic, Title, takes
 from tacit.cli.sources import looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
@@ -20,14 +20,12 @@ from tacit.release import Release
 @takes(reading=Panel("Outlines of places, and the true events of --laboratory", ReadingOptions))
 def page(
     *,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    release: ReleaseFile,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the page (default: named like the release).", metavar="FILE")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
-    synthetic: Annotated[
-        str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
-    ] = None,
+    title: Title = None,
+    synthetic: Synthetic = None,
     laboratory: Annotated[
         str | None,
         typer.Option(
@@ -47,8 +45,7 @@ def page(
     Example: [bold]tacit page release.parquet --out release.html[/bold]
     """
     out = out or Path(f"{release.stem}.html")
-    console.check_apart([out], [release, *([Path(laboratory)] if laboratory else [])])
-    console.check_new(out, force=force)
+    console.check_outputs([out], [release, Path(laboratory) if laboratory else None], force=force)
     shown = Release.read(release)
     if stated_now(shown, ledger) is not shown:
         console.warn(

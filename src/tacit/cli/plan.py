@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -150,7 +150,7 @@ def plan(
     whom = _Whom(domain_of(domain), trust, _hidden(private, trust), delta, rho, Unit(unit, most))
     if asked.compare:
         _refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
-        say_comparison(whom.domain, asked, epsilon=epsilon, rho=rho, situated=whom.situation)
+        _say_comparison(whom, asked, epsilon)
         return
     _refuse(target=asked.target, why="it is looked for by a comparison; add --compare, then plan with what it finds")
     if trust == CURATOR:
@@ -180,9 +180,16 @@ class _Whom:
     rho: float | None
     unit: Unit
 
+    @property
+    def n_bins(self) -> int:
+        """The number of periods; a domain without an end has none."""
+        if self.domain.time.n_bins is None:
+            raise SettingError("errors can be predicted for a time that ends. Add the last day: --to 2018-12-31")
+        return self.domain.time.n_bins
+
     def situation(self, epsilon: float | None, n_events: float = _ANY_NUMBER) -> Situation:
         return Situation(
-            n_bins=n_bins_of(self.domain),
+            n_bins=self.n_bins,
             n_places=self.domain.place.n_cells,
             n_events=n_events,
             trust=self.trust,
@@ -291,21 +298,14 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
     console.say(f"Next: tacit randomize EVENTS --plan {out}")
 
 
-def say_comparison(
-    domain: Domain,
-    options: QuestionOptions,
-    *,
-    epsilon: float | None,
-    rho: float | None,
-    situated: Callable[[float | None, float], Situation],
-) -> None:
-    """Print the comparison; ``situated`` makes a situation of an epsilon and a number of events.
+def _say_comparison(whom: _Whom, options: QuestionOptions, epsilon: float | None) -> None:
+    """Print the comparison: of epsilon (or rho), the number of events and the target two must be given.
 
-    Of epsilon (or rho), the number of events and the target two must be given, and the third is found.
+    The third is found.
     """
-    questions, n_events = options.questions, options.n_events(n_bins_of(domain))
+    questions, n_events = options.questions, options.n_events(whom.n_bins)
     target = None if options.target is None else Target.parse(options.target)
-    is_spent = epsilon is not None or rho is not None
+    is_spent = epsilon is not None or whom.rho is not None
     if target is None and not is_spent:
         raise SettingError(
             "a comparison needs what may be spent, or what errors may be. Add: --epsilon 1, or --target 5%"
@@ -315,33 +315,21 @@ def say_comparison(
             raise SettingError(
                 "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
             )
-        n_events = _events_for(questions, target, situated(epsilon, 1.0))
+        n_events = float(least_events(whom.situation(epsilon, 1.0), questions, target))
+        console.strong(f"An error of {target} takes {whole(n_events)} events in all.")
         target = None
     elif not is_spent:
         assert target is not None
-        epsilon = _epsilon_for(questions, target, situated(1.0, n_events))
+        epsilon = _epsilon_for(questions, target, whom.situation(1.0, n_events))
         if epsilon is None:
             return
         target = None
     with console.progress("Comparing mechanisms"):
-        compared = compare(situated(epsilon, n_events), questions)
+        compared = compare(whom.situation(epsilon, n_events), questions)
         sentences = verdict(compared) + ([] if target is None else [reached(compared, target)])
     _say_table(compared)
     for sentence in sentences:
         console.say(sentence)
-
-
-def n_bins_of(domain: Domain) -> int:
-    """The number of periods; a domain without an end has none."""
-    if domain.time.n_bins is None:
-        raise SettingError("errors can be predicted for a time that ends. Add the last day: --to 2018-12-31")
-    return domain.time.n_bins
-
-
-def _events_for(questions: Sequence[Question], target: Target, situation: Situation) -> float:
-    needed = least_events(situation, questions, target)
-    console.strong(f"An error of {target} takes {whole(needed)} events in all.")
-    return float(needed)
 
 
 def _epsilon_for(questions: Sequence[Question], target: Target, situation: Situation) -> float | None:
@@ -379,7 +367,7 @@ def _say_table(compared: Comparison) -> None:
 
 
 def _said(situation: Situation) -> str:
-    size = f"{console.counted(situation.n_bins, 'period')} x {console.counted(situation.n_places, 'place')}"
+    size = console.size((situation.n_bins, situation.n_places))
     events = f"about {whole(situation.n_events)} events"
     if situation.rho is not None:
         spent = f"rho {epsilon_at_most(situation.rho)}"

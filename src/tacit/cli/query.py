@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
+from tacit.cli.options import FirstPeriod, LastPeriod, PlaceNames, ReleaseFile
 from tacit.domain import Box
 from tacit.release import Release
 from tacit.release.agreement import CHANCE, LEVEL, contradiction
@@ -19,12 +19,10 @@ _LONGER: Final = ("week", "month", "year")
 
 
 def query(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
-    first: Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")] = None,
-    last: Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")] = None,
-    place: Annotated[
-        list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")
-    ] = None,
+    release: ReleaseFile,
+    first: FirstPeriod = None,
+    last: LastPeriod = None,
+    place: PlaceNames = None,
     level: Annotated[float | None, typer.Option(help="The level of the interval (default: the release's).")] = None,
     refined: Annotated[
         bool, typer.Option("--refined", help="Ask the refined counts, where they have an interval (smooth, raw).")
@@ -50,10 +48,7 @@ def query(
         return
     how = f", refined ({asked.refinement})" if refined else ""
     console.say_estimate(found.value, found.standard_error, how)
-    console.say(
-        f"{percent(found.level)} interval: {whole(found.lower)} to {whole(found.upper)} "
-        f"({console.counted(n_periods, 'period')}, {console.counted(n_places, 'place')})"
-    )
+    console.say_interval(found.level, (found.lower, found.upper), (n_periods, n_places))
     if refined:
         say_model(asked, found.box)
 

@@ -9,13 +9,22 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, default_ledger, say_ledger
-from tacit.cli.options import LEDGER, Force, PlanFile, SourceOptions, seed_or_none, takes
+from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
+from tacit.cli.options import (
+    LEDGER,
+    DataSetName,
+    Force,
+    PlanFile,
+    PlanPlaces,
+    SimulationSeed,
+    SourceOptions,
+    seed_or_none,
+    takes,
+)
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows
 from tacit.collection.randomizing import randomize_events
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
 
 
 @takes(source=SourceOptions)
@@ -23,9 +32,7 @@ def randomize(
     source: SourceOptions,
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the reports.", metavar="FILE")] = Path("events.reports"),
-    places: Annotated[
-        str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
-    ] = None,
+    places: PlanPlaces = None,
     first: Annotated[
         str | None,
         typer.Option(
@@ -35,9 +42,7 @@ def randomize(
     last: Annotated[
         str | None, typer.Option("--to", help="Only events up to this day, included.", metavar="DATE")
     ] = None,
-    data_set: Annotated[
-        str | None, typer.Option(help="A lasting name for these events (default: the file's).", rich_help_panel=LEDGER)
-    ] = None,
+    data_set: DataSetName = None,
     again: Annotated[
         bool,
         typer.Option(
@@ -45,7 +50,7 @@ def randomize(
         ),
     ] = False,
     ledger: LedgerFile = None,
-    seed: Annotated[int | None, typer.Option(help="A SIMULATION with known randomness: protects nobody.")] = None,
+    seed: SimulationSeed = None,
     force: Force = False,
 ) -> None:
     """Randomize every event, and record that it was done.
@@ -55,7 +60,7 @@ def randomize(
 
     Example: [bold]tacit randomize interventions.csv --plan plan.toml[/bold]
     """
-    book = Ledger(ledger or default_ledger()) if seed_or_none(seed) is None else None
+    book = opened_ledger(ledger) if seed_or_none(seed) is None else None
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
     agreed = agreed_plan(plan, places)
     agreed.domain.place.check_table()

@@ -12,7 +12,7 @@ import typer
 from tacit._base.rounding import percent
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, stated_now
-from tacit.cli.options import Force, Panel, PlanFile, RuleOptions, takes
+from tacit.cli.options import Force, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
@@ -43,9 +43,7 @@ def release(
     place: Annotated[
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")] = Path(
-        "release.parquet"
-    ),
+    out: ReleaseOut = Path("release.parquet"),
     refine: Annotated[
         str | None,
         typer.Option(
@@ -56,9 +54,7 @@ def release(
     level: Annotated[
         float | None, typer.Option(help="The level of the intervals (default: 0.95, or the given release's).")
     ] = None,
-    statement: Annotated[
-        Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
-    ] = None,
+    statement: StatementOut = None,
     revises: Annotated[
         Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
     ] = None,
@@ -76,10 +72,7 @@ def release(
 
     Example: [bold]tacit release events.tally --plan plan.toml --by month --out release.parquet[/bold]
     """
-    written = [path for path in (out, statement) if path is not None]
-    console.check_apart(written, [tally, plan, *(reports or ()), *((revises,) if revises is not None else ())])
-    for path in written:
-        console.check_new(path, force=force)
+    console.check_outputs((out, statement), (tally, plan, revises, *(reports or ())), force=force)
     check_ending(out)
     agreed_rules = rules.rules()
     if refine is not None:
@@ -110,20 +103,29 @@ def release(
             )
         made = stated_now(made, ledger)
         made.write(out)
-    n_times, n_places = made.domain.shape
-    size = f"{console.counted(n_times, 'period')} x {console.counted(n_places, 'place')}"
-    console.say(f"Wrote {out}: {size}.")
+    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
     if former is not None:
         _say_version(made, revises)
     say_rules(made)
     warn_of_contradictions(made)
     warn_of_missing_reports(estimate, agreed_rules)
+    say_protection(made)
+    if statement is not None:
+        make_statement_page(made, statement)
+    say_next(out, statement)
+
+
+def say_protection(made: Release) -> None:
+    """Say what a release promises, or that a simulation protects nobody."""
     if made.is_simulation:
         console.warn("SIMULATION: made with a known seed, this release protects nobody. Do not publish it.")
     else:
         console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
+
+
+def say_next(out: Path, statement: Path | None) -> None:
+    """Say where the statement is, and what to do with a release."""
     if statement is not None:
-        make_statement_page(made, statement)
         console.say(f"Wrote {statement}: the privacy statement.")
     console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
 

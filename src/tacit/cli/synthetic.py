@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import Force
+from tacit.cli.options import Force, ReleaseFile
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows
 
 
 def synthetic(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")],
+    release: ReleaseFile,
     out: Annotated[Path, typer.Option(help="Where to write: .csv or .parquet.", metavar="FILE")] = Path(
         "synthetic-rows.csv"
     ),
