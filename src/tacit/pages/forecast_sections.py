@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +16,12 @@ from tacit.domain import PlaceAxis
 from tacit.forecast.forecast import Forecast, crews_for
 from tacit.forecast.tables import table_columns
 from tacit.pages.embedding import csv_link
-from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names, tile_map
-from tacit.pages.figures.counts import Counts, rounded
-from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, starts_of
+from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names
+from tacit.pages.figures.counts import Counts, rounded, starts_of
+from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.sections import without_rows
+from tacit.pages.sections import map_layout, without_rows
+from tacit.pages.selection import MOST_CELLS, MOST_PLACES
 from tacit.pages.words import (
     ahead,
     counted,
@@ -35,11 +36,8 @@ from tacit.pages.words import (
 )
 from tacit.release import Release
 
-MOST_CELLS: Final = 50_000
-MOST_PLACES: Final = 600
 TABLE_BINS: Final = 14
 QUANTILES: Final = (0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
-_LABELED_TILES: Final = 60
 _PAST_BINS: Final = {"hour": 96, "day": 42, "week": 52, "month": 36, "year": 20}
 _WHOLE: Final = "all"
 _DIGITS: Final = 4  # more than are ever shown: what is rounded twice may end up elsewhere
@@ -147,7 +145,7 @@ def _on(label: str) -> str:
 def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
     """The map, one state for the whole horizon and one for every bin a reader may choose."""
     narrow, wide = (
-        [_of_bins(expected_counts(shown.forecast, level), shown), expected_in_all(shown.forecast, level)]
+        [expected_counts(shown.forecast, level).first(shown.n_drawn), expected_in_all(shown.forecast, level)]
         for level in shown.levels
     )
     limits = {counts.step: shade_limits(counts.of_places(shown.kept).values) for counts in narrow}
@@ -158,26 +156,7 @@ def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
         )
         for bin in range(len(counts.periods))
     ]
-    layout = tile_map(shown.places)
-    n_cells = len(shown.kept)
-    return {
-        "periods": periods,
-        "first": 1 if shown.n_bins > 1 else 0,
-        "limits": limits,
-        "first_shades": {step: first_shade(found) for step, found in limits.items()},
-        "n_columns": layout.n_columns,
-        "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
-        "order": sorted(range(n_cells), key=lambda n: layout.tiles[n][::-1]),
-        "is_labeled": n_cells <= _LABELED_TILES,
-        "drawing": drawing,
-        "without_outline": 0 if drawing is None else n_cells - len(drawing.paths),
-    }
-
-
-def _of_bins(counts: Counts, shown: Coming) -> Counts:
-    n_bins = shown.n_drawn
-    names = ("periods", "starts", "is_partial", "values", "lower", "upper", "standard_errors", "reliable", "status")
-    return replace(counts, **{name: getattr(counts, name)[:n_bins] for name in names})
+    return {"periods": periods, "first": 1 if shown.n_bins > 1 else 0} | map_layout(shown.places, limits, drawing)
 
 
 def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown: Coming) -> dict[str, Any]:
@@ -201,10 +180,7 @@ def past(shown: Coming) -> dict[str, Any]:
     values = rounded(shown.release.refined.values[part], 1)
     rows = [_with_gaps(rounded(series.totals[part], 1), ~series.observed[part, -1])]
     rows += [_with_gaps(values[:, cell], ~series.observed[part, cell]) for cell in shown.kept]
-    axis = series.domain.time
-    has_times = axis.step not in _PAST_BINS or axis.step == "hour"
-    starts = [f"{start}Z" if has_times else str(start)[:10] for start in axis.starts()[part]]
-    return {"start": starts, "count": rows}
+    return {"start": list(starts_of(series.domain.time)[part]), "count": rows}
 
 
 def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | None]:
@@ -219,7 +195,7 @@ def fan(shown: Coming) -> dict[str, Any]:
         np.column_stack([totals.variances, counts.variances[:, shown.kept]])[:n_bins],
     )
     content: dict[str, Any] = {
-        "start": list(starts_of(shown.forecast)[:n_bins]),
+        "start": list(starts_of(shown.forecast.domain.time)[:n_bins]),
         "label": [moment(label) for label in shown.labels[:n_bins]],
         "expected": rounded(distribution.means.T, _DIGITS).tolist(),
     }

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent
+from tacit.domain import PlaceAxis
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import (
     ON_PAGE,
@@ -143,11 +144,13 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
         | _numbers(counts, bin)
         for counts, bin in selection.map_periods
     ]
-    axis = selection.places
+    return {"periods": periods, "first": selection.first_map} | map_layout(selection.places, limits, drawing)
+
+
+def map_layout(axis: PlaceAxis, limits: Mapping[str, Sequence[int]], drawing: Outlines | None) -> dict[str, Any]:
+    """What all periods of a map share: its shades, by kind of period, and where places stand."""
     layout = tile_map(axis)
     return {
-        "periods": periods,
-        "first": selection.first_map,
         "limits": limits,
         "first_shades": {step: first_shade(found) for step, found in limits.items()},
         "n_columns": layout.n_columns,

@@ -75,10 +75,10 @@ ON_PAGE: Final = Palette(
 MOST_PLACES: Final = 40
 LABORATORY: Final = "LABORATORY – not for publication"
 _ROW_HEIGHT: Final = 30
-_NUMBER: Final = ",~f"
+NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
 _NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
-_ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
+_ROUNDNUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
 
 
 def series_chart(
@@ -98,15 +98,8 @@ def series_chart(
     if truth is not None:
         columns["truth"] = list(truth)
     rows = rows_of(columns)
-    base = alt.Chart(alt.Data(name="series", values=rows)).encode(
-        x=alt.X(
-            "start:T",
-            title=None,
-            scale=alt.Scale(type="utc"),
-            axis=alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True),
-        )
-    )
-    y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
+    x, y = time_axes(alt)
+    base = alt.Chart(alt.Data(name="series", values=rows)).encode(x=x)
     limits = {"strokeDash": [2, 2], "strokeWidth": 0.8, "color": palette.muted, "aria": False}
     layers = []
     if not counts.is_exact:
@@ -128,7 +121,7 @@ def series_chart(
         layers.append(
             base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
         )
-    layers += _picked(alt, palette, rows[0])
+    layers += picked(alt, palette, rows[0], ("lower", "shown", "upper"))
     if truth is not None:
         layers.append(watermark(alt, palette))
     return finished(alt.layer(*layers), palette, height=height)
@@ -217,9 +210,7 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
             scale=alt.Scale(type="log", nice=False),
             axis=alt.Axis(values=[epsilon for epsilon in line if epsilon not in own], format=".1f"),
         ),
-        y=alt.Y(
-            "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=_NUMBER)
-        ),
+        y=alt.Y("error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUNDNUMBERS, format=NUMBER)),
         tooltip=[
             alt.Tooltip("epsilon:Q", title="Epsilon", format=".2f"),
             alt.Tooltip("error:Q", title="Standard error", format=",.0f"),
@@ -260,18 +251,26 @@ def _count_axis(alt: Any) -> Any:
     # where there is no number at all, ticks would lie on top of each other
     values = alt.expr(f"domain('x')[1] > domain('x')[0] ? {ticks} : []")
     return alt.Axis(
-        values=values, format=_NUMBER, grid=True, orient="top", domain=False, labelOverlap="greedy", labelFlush=True
+        values=values, format=NUMBER, grid=True, orient="top", domain=False, labelOverlap="greedy", labelFlush=True
     )
 
 
-def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
-    """The period being read: there is always one, invisible until a page marks it."""
+def time_axes(alt: Any) -> tuple[Any, dict[str, Any]]:
+    """The horizontal axis of time, and the settings of the vertical one, of counts."""
+    axis = alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True)
+    x = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
+    return x, {"title": None, "axis": alt.Axis(tickCount=4, format=NUMBER)}
+
+
+def picked(alt: Any, palette: Palette, first: dict[str, Any], columns: tuple[str, str, str]) -> list[Any]:
+    """The period being read, by its columns of limits and value: it is invisible until a page marks it."""
+    lower, value, upper = columns
     base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
         x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
     )
     return [
-        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower:Q", y2="upper:Q"),
-        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="shown:Q"),
+        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y=f"{lower}:Q", y2=f"{upper}:Q"),
+        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y=f"{value}:Q"),
     ]
 
 

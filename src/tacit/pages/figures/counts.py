@@ -17,7 +17,7 @@ from tacit.domain import ALL, Grouping, TimeAxis, sum_groups
 from tacit.errors import SettingError
 from tacit.postprocess import clip
 from tacit.release import Release
-from tacit.release.rules import MISSING, SHOWN, SUPPRESSED, Rules
+from tacit.release.rules import MISSING, SHOWN, SUPPRESSED
 
 HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
 """What stands where no number is drawn."""
@@ -56,16 +56,17 @@ class Counts:
         """The values drawn: an estimate below zero, or otherwise impossible, is drawn at the nearest limit."""
         return np.clip(self.values, self.lower, self.upper)
 
+    def first(self, n_periods: int) -> Counts:
+        """Keep the first periods only."""
+        return self._of_periods(slice(n_periods))
+
     def last(self, n_periods: int) -> Counts:
         """Keep the last periods only."""
-        part = slice(max(len(self.periods) - n_periods, 0), None)
-        return replace(
-            self,
-            **{
-                name: getattr(self, name)[part]
-                for name in ("periods", "starts", "is_partial", "days_missing", *_ARRAYS)
-            },
-        )
+        return self._of_periods(slice(max(len(self.periods) - n_periods, 0), None))
+
+    def _of_periods(self, part: slice) -> Counts:
+        names = ("periods", "starts", "is_partial", "days_missing", *_ARRAYS)
+        return replace(self, **{name: getattr(self, name)[part] for name in names})
 
     def of_places(self, numbers: NDArray[np.int64]) -> Counts:
         """Keep these places only, in this order."""
@@ -148,25 +149,8 @@ def coarser_steps(axis: TimeAxis) -> Iterator[str]:
 def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
     added = _added_up(release, step)
-    estimate, axis = added.unbiased, added.domain.time
-    status = added.statuses()
-    values, lower, upper = _numbers(estimate.values, estimate.noise, release.level)
-    errors = estimate.noise.standard_errors()
-    return Counts(
-        step=axis.step,
-        periods=tuple(axis.labels()),
-        starts=_starts(axis),
-        is_partial=_is_partial(axis, release.rules),
-        places=added.domain.place.cells,
-        values=values,
-        lower=lower,
-        upper=upper,
-        standard_errors=errors,
-        reliable=release.rules.reliable(values, errors, status),
-        status=status,
-        level=release.level,
-        days_missing=tuple(release.rules.days_missing(axis).tolist()),
-    )
+    about = _about(added.domain.time, added.domain.place.cells, release)
+    return _estimated(added.unbiased.values, added.unbiased.noise, added.statuses(), release, about)
 
 
 def _added_up(release: Release, step: str) -> Release:
@@ -179,28 +163,46 @@ def _added_up(release: Release, step: str) -> Release:
         )
 
 
-def _is_partial(axis: TimeAxis, rules: Rules) -> tuple[bool, ...]:
+def _about(axis: TimeAxis, places: tuple[str, ...], release: Release) -> dict[str, Any]:
+    """The periods of an axis, the places, and what all counts of a release share."""
+    rules = release.rules
     lacks_days = rules.missing_bins(axis, partly=True)
-    return tuple(axis.is_partial(bin) or bool(lacking) for bin, lacking in enumerate(lacks_days))
+    return {
+        "step": axis.step,
+        "periods": tuple(axis.labels()),
+        "starts": starts_of(axis),
+        "is_partial": tuple(axis.is_partial(bin) or bool(lacking) for bin, lacking in enumerate(lacks_days)),
+        "places": places,
+        "level": release.level,
+        "days_missing": tuple(rules.days_missing(axis).tolist()),
+    }
 
 
-def _numbers(values: FloatArray, noise: Noise, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Values and limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
-    known = np.nan_to_num(values)
-    lower, upper = noise.intervals(known, level)
-    is_gone = np.isnan(values)
-    return known, np.where(is_gone, 0.0, lower), np.where(is_gone, 0.0, upper)
+def _estimated(
+    values: FloatArray, noise: Noise, status: NDArray[np.object_], release: Release, about: Mapping[str, Any]
+) -> Counts:
+    """Counts with limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
+    known, errors = np.nan_to_num(values), noise.standard_errors()
+    lower, upper = (np.where(np.isnan(values), 0.0, limit) for limit in noise.intervals(known, release.level))
+    return Counts(
+        **about,
+        values=known,
+        lower=lower,
+        upper=upper,
+        standard_errors=errors,
+        reliable=release.rules.reliable(known, errors, status),
+        status=status,
+    )
 
 
 def counts_in_all(release: Release) -> Counts:
     """Add a release up over its whole time. Where the number of reports per place is public, that is the answer."""
     estimate, axis = release.unbiased, release.domain.time
     n_times, n_places = release.domain.shape
-    period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
     about = {
         "step": "all",
-        "periods": (period,),
-        "starts": _starts(axis)[:1],
+        "periods": (whole_period(axis),),
+        "starts": starts_of(axis)[:1],
         "is_partial": (bool(release.rules.missing),),
         "places": release.domain.place.cells,
         "level": release.level,
@@ -216,15 +218,7 @@ def totals_by(release: Release, step: str) -> Counts:
     """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
     estimate = release.unbiased.coarsen(time=step)
     axis, n_times = estimate.domain.time, estimate.domain.shape[0]
-    about = {
-        "step": axis.step,
-        "periods": tuple(axis.labels()),
-        "starts": _starts(axis),
-        "is_partial": _is_partial(axis, release.rules),
-        "places": (_ALL_PLACES,),
-        "level": release.level,
-        "days_missing": tuple(release.rules.days_missing(axis).tolist()),
-    }
+    about = _about(axis, (_ALL_PLACES,), release)
     if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
         found = _exact(estimate.totals.astype(np.float64), about)
     else:
@@ -250,19 +244,8 @@ def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[n
 
 def _summed(estimate: Estimate, grouping: Grouping, release: Release, about: Mapping[str, Any]) -> Counts:
     noise, values = estimate.noise.coarsen(grouping), grouping.sums(estimate.values)
-    errors = noise.standard_errors()
     # sums over the whole time, or over all places, are never wholly without data
-    status = release.rules.judged(values, errors)
-    known, lower, upper = _numbers(values, noise, release.level)
-    return Counts(
-        **about,
-        values=known,
-        lower=lower,
-        upper=upper,
-        standard_errors=errors,
-        reliable=release.rules.reliable(known, errors, status),
-        status=status,
-    )
+    return _estimated(values, noise, release.rules.judged(values, noise.standard_errors()), release, about)
 
 
 def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
@@ -278,7 +261,14 @@ def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
     )
 
 
-def _starts(axis: TimeAxis) -> tuple[str, ...]:
+def whole_period(axis: TimeAxis) -> str:
+    """The name of all periods of an axis together."""
+    first, last = axis.label(0), axis.label((axis.n_bins or 1) - 1)
+    return first if first == last else f"{first} to {last}"
+
+
+def starts_of(axis: TimeAxis) -> tuple[str, ...]:
+    """Where each period of an axis stands on a time scale."""
     # a date alone is read as UTC by JavaScript, a time only with a Z; charts use UTC scales throughout
     has_times = axis.step not in ("day", "week", "month", "year")
     return tuple(f"{start}Z" if has_times else str(start)[:10] for start in axis.starts())

@@ -15,8 +15,8 @@ from tacit._base.extras import require
 from tacit.counts.count_distribution import CountDistribution
 from tacit.forecast.backtest import Leaderboard, Score
 from tacit.forecast.forecast import Forecast
-from tacit.pages.figures.charts import ON_PAPER, Palette, finished, watermark
-from tacit.pages.figures.counts import Counts, rounded, rows_of
+from tacit.pages.figures.charts import NUMBER, ON_PAPER, Palette, finished, picked, time_axes, watermark
+from tacit.pages.figures.counts import Counts, rounded, rows_of, starts_of, whole_period
 from tacit.release.rules import SHOWN
 
 if TYPE_CHECKING:
@@ -24,55 +24,27 @@ if TYPE_CHECKING:
 
 FEW_BINS: Final = 14
 """Up to so many bins ahead are drawn one by one, more as bands."""
-_NUMBER: Final = ",~f"
-_DAY_STEPS: Final = ("day", "week", "month", "year")
 _DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
 
 
 def expected_counts(forecast: Forecast, level: float) -> Counts:
     """A forecast as counts to draw: means, with the limits of one level."""
     axis = forecast.domain.time
-    return _counts(
-        forecast.counts,
-        level,
-        step=axis.step,
-        periods=tuple(axis.labels()),
-        starts=starts_of(forecast),
-        places=forecast.domain.place.cells,
-    )
+    return _counts(forecast, forecast.counts, level, axis.step, tuple(axis.labels()))
 
 
 def expected_in_all(forecast: Forecast, level: float) -> Counts:
     """The same for the whole horizon together."""
-    axis = forecast.domain.time
-    n_times = forecast.domain.shape[0]
-    period = axis.label(0) if n_times == 1 else f"{axis.label(0)} to {axis.label(n_times - 1)}"
     distribution = CountDistribution(forecast.sums.means[None, :], forecast.sums.variances[None, :])
-    return _counts(
-        distribution,
-        level,
-        step="all",
-        periods=(period,),
-        starts=starts_of(forecast)[:1],
-        places=forecast.domain.place.cells,
-    )
-
-
-def starts_of(forecast: Forecast) -> tuple[str, ...]:
-    """Where each bin stands on a time scale, read as UTC."""
-    axis = forecast.domain.time
-    return tuple(str(start)[:10] if axis.step in _DAY_STEPS else f"{start}Z" for start in axis.starts())
+    return _counts(forecast, distribution, level, "all", (whole_period(forecast.domain.time),))
 
 
 def fan_rows(forecast: Forecast, levels: Sequence[float], place: int | None) -> list[dict[str, Any]]:
     """What is expected of one place, or of all together: a row for each bin, limits from the outermost level in."""
-    part = slice(None) if place is None else place
-    distribution = forecast.totals if place is None else forecast.counts
-    means, variances = (
-        values if place is None else values[:, part] for values in (distribution.means, distribution.variances)
-    )
-    one = CountDistribution(means, variances)
-    columns: dict[str, list[Any]] = {"start": list(starts_of(forecast)), "expected": rounded(means, 2).tolist()}
+    counts = forecast.counts
+    one = forecast.totals if place is None else CountDistribution(counts.means[:, place], counts.variances[:, place])
+    starts = list(starts_of(forecast.domain.time))
+    columns: dict[str, list[Any]] = {"start": starts, "expected": rounded(one.means, 2).tolist()}
     for number, level in enumerate(sorted(levels, reverse=True)):
         lower, upper = one.intervals(level)
         columns |= {f"lower{number}": lower.tolist(), f"upper{number}": upper.tolist()}
@@ -92,13 +64,7 @@ def fan_chart(
     two levels.
     """
     alt = require("altair", extra="pages")
-    x = alt.X(
-        "start:T",
-        title=None,
-        scale=alt.Scale(type="utc"),
-        axis=alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True),
-    )
-    y = {"title": None, "axis": alt.Axis(tickCount=4, format=_NUMBER)}
+    x, y = time_axes(alt)
     before = alt.Chart(alt.Data(name="past", values=list(past))).encode(x=x)
     after = alt.Chart(alt.Data(name="fan", values=list(fan))).encode(x=x)
     layers = [before.mark_line(color=palette.muted, strokeWidth=1.2, aria=False).encode(y=alt.Y("count:Q", **y))]
@@ -122,7 +88,7 @@ def fan_chart(
             ),
             after.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("expected:Q", **y)),
         ]
-    layers += _picked(alt, palette, dict(fan[0]))
+    layers += picked(alt, palette, dict(fan[0]), ("lower0", "expected", "upper0"))
     return finished(alt.layer(*layers), palette, height=height)
 
 
@@ -133,7 +99,7 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
     base = alt.Chart(alt.Data(name="models", values=rows)).encode(
         y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]))
     )
-    x = {"title": None, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=_NUMBER)}
+    x = {"title": None, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=NUMBER)}
     layers = [
         base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(x=alt.X("lower:Q", **x), x2="upper:Q"),
         base.mark_point(filled=True, size=55, color=palette.accent, opacity=1, aria=False).encode(
@@ -158,7 +124,7 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
     dashes = [list(_DASHES[number % len(_DASHES)]) for number in range(len(names))]
     base = alt.Chart(alt.Data(name="leads", values=rows)).encode(
         x=alt.X("lead:Q", title="periods ahead", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
-        y=alt.Y("error:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, format=_NUMBER)),
+        y=alt.Y("error:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, format=NUMBER)),
         strokeDash=alt.StrokeDash(
             "model:N",
             sort=names,
@@ -195,21 +161,15 @@ def _error_limits(score: Score) -> dict[str, float]:
 
 
 def _counts(
-    distribution: CountDistribution,
-    level: float,
-    *,
-    step: str,
-    periods: tuple[str, ...],
-    starts: tuple[str, ...],
-    places: tuple[str, ...],
+    forecast: Forecast, distribution: CountDistribution, level: float, step: str, periods: tuple[str, ...]
 ) -> Counts:
     lower, upper = distribution.intervals(level)
     return Counts(
         step=step,
         periods=periods,
-        starts=starts,
+        starts=starts_of(forecast.domain.time)[: len(periods)],
         is_partial=(False,) * len(periods),
-        places=places,
+        places=forecast.domain.place.cells,
         values=distribution.means,
         lower=np.minimum(lower, distribution.means),
         upper=np.maximum(upper, distribution.means),
@@ -218,14 +178,3 @@ def _counts(
         status=np.full(distribution.means.shape, SHOWN, object),
         level=level,
     )
-
-
-def _picked(alt: Any, palette: Palette, first: dict[str, Any]) -> list[Any]:
-    """The bin being read: there is always one, invisible until a page marks it."""
-    base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
-        x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
-    )
-    return [
-        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y="lower0:Q", y2="upper0:Q"),
-        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y="expected:Q"),
-    ]
