@@ -144,7 +144,7 @@ def test_a_simulation_says_so_and_is_not_recorded(tacit, events, tmp_path, domai
     assert tacit("count", events, *COLUMNS, "--seed", "7", "--dry-run", "--force").code == 2
 
 
-def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_anew(tacit, events, tmp_path, domain):
+def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_again(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     assert tacit("count", events, *COLUMNS, "--out", "1.csv", "--budget", "3").code == 0
     with events.open("a", encoding="utf-8") as file:
@@ -252,7 +252,7 @@ def test_months_are_counted_from_days_at_no_further_cost(tacit, events, tmp_path
     assert (release.statuses() == "suppressed").sum() == 14
 
 
-def test_a_curators_release_is_refined_anew_without_paying(tacit, events, tmp_path, domain):
+def test_a_curators_release_is_refined_again_without_paying(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     assert tacit("count", events, *COLUMNS, "--out", "days.parquet").code == 0
     ran = tacit("release", "days.parquet", "--by", "month", "--refine", "clip", "--out", "months.parquet")

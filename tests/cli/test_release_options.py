@@ -191,7 +191,7 @@ def test_a_rule_that_cannot_be_read_is_refused_before_anything_is_written(tacit,
     assert not (files / "release.parquet").exists()
 
 
-def test_a_release_is_refined_and_shown_anew_from_itself(tacit, files):
+def test_a_release_is_refined_and_shown_again_from_itself(tacit, files):
     """With its version, and the days that it lacks."""
     assert tacit("release", "a.tally", "--out", "1.csv").code == 0
     made = tacit("release", "ab.tally", "--out", "2.csv", "--revises", "1.csv", "--missing", "2018-01-20")

@@ -56,7 +56,7 @@ def test_a_release_of_another_plan_is_not_revised():
         Release.of(other, estimate_tally(tally, other), revises=released(EARLY))
 
 
-def test_a_curators_revision_says_that_it_was_paid_for_anew():
+def test_a_curators_revision_says_that_it_was_paid_for_again():
     version = Version(2, "ab" * 32)
     assert "paid for again" in version.words(is_central=True, is_alone=False)
     assert "add what that one cost" in version.words(is_central=True, is_alone=True)

@@ -34,11 +34,12 @@ from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 
-_COMMAND_RUNS: Final = 200_000
+_COMMAND_RUNS: Final = 200_000  # lines that a script reads and writes in seconds
 _COMMAND_BATCH: Final = 1_000
 """Lines that a command reads at a time where shared coins are looked for: it starts again for each batch."""
-_SLOW_RUNS: Final = 20_000
+_SLOW_RUNS: Final = 20_000  # calls of some microseconds to milliseconds each
 _FUNCTION_RUNS: Final = 1_000_000
+"""Values that a vectorized function takes at once. A quarter of the runs leaves about twice the room below a bound."""
 
 
 @dataclass(frozen=True)

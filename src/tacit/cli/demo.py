@@ -25,7 +25,7 @@ from tacit.release import Release
 
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
 _WRITTEN: Final = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
-_DEFAULT_F: Final = 0.5
+_DEFAULT_F: Final = 0.5  # the paper's: epsilon 2.2 for one report
 _SYNTHETIC: Final = "Synthetic interventions, made by tacit simulate doubs: nobody's real data."
 
 

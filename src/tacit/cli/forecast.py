@@ -169,8 +169,8 @@ def _listed(items: Sequence[str]) -> str:
 
 
 _BOOSTING: Final = "boosting"
-_MOST_TRIALS: Final = 10_000
-_SHOWN: Final = 12
+_MOST_TRIALS: Final = 10_000  # never reached: the time given ends the search
+_SHOWN: Final = 12  # a choice: what follows matters little
 
 
 def check_tunable(entry: Entry) -> None:
@@ -227,8 +227,8 @@ def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[st
     return {one.feature: one.loss for one in found}
 
 
-_MOST_PLACES: Final = 30
-_MOST_BINS: Final = 31
+_MOST_PLACES: Final = 30  # rows of a screen; --out writes all
+_MOST_BINS: Final = 31  # a month of days
 
 
 def say_forecast(

@@ -23,7 +23,7 @@ from tacit.pages.words import plural
 from tacit.release import Release
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
-_USUAL_LEVELS: Final = (80.0, 95.0)
+_USUAL_LEVELS: Final = (80.0, 95.0)  # percent, as on the page
 _BEYOND: Final = 31
 """Bins beyond the horizon of which is known, too: a model may look at the days around a day."""
 _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")

@@ -58,7 +58,7 @@ def split_qualifier(name: str) -> tuple[str, str] | None:
     return (found["name"], found["within"]) if found else None
 
 
-UNKNOWN, OUTSIDE, MISSING, AMBIGUOUS = -1, -2, -3, -4
+UNKNOWN, OUTSIDE, MISSING, AMBIGUOUS = -1, -2, -3, -4  # what stands for a cell where there is none
 _ARTICLES = frozenset({"le", "la", "les", "l"})
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.domain.zone import Seconds, ZoneTable, datetime_of, seconds_of
 from tacit.errors import SettingError
 
-_SLOTS = (2, 3, 4, 6, 8, 12)
+_SLOTS = (2, 3, 4, 6, 8, 12)  # hours that divide the day
 STEPS = ("hour", *(f"{n} hours" for n in _SLOTS), "day", "week", "month", "year")
 
 _WIDTHS = {"hour": 3600, "day": 86400, "week": 7 * 86400} | {f"{n} hours": 3600 * n for n in _SLOTS}
@@ -204,7 +204,7 @@ def _days(start: datetime, count: int) -> Period:
 
 
 _DATED = {"day": "D"} | _UNITS
-_LAST_SECOND = seconds_of(datetime(9998, 12, 31))
+_LAST_SECOND = seconds_of(datetime(9998, 12, 31))  # the standard library knows no year after 9999
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ Seconds = NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1)
 # Beyond this year a zone only follows its two yearly rules, which lie months apart.
 _LAST_YEAR_OF_SURPRISES = 2037
-_FIRST_YEAR, _LAST_YEAR = 2, 9998
+_FIRST_YEAR, _LAST_YEAR = 2, 9998  # one year less on either side than the standard library knows
 # A file with 9999-12-31 for "no date" must not cost seconds; no clock is known that far ahead anyway.
 _YEARS_FOLLOWED = 300
 

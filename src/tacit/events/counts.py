@@ -22,7 +22,7 @@ from tacit.events.interpret import EventBatch
 # 32 MiB of keys and row numbers: ten years of days in 500 places
 _MAX_ROWS: Final = 1 << 21
 _LABELS_SHOWN: Final = 3  # a choice: they stand in one line with the words around them
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, which spreads keys; any odd one does
 # 2 GiB of counts: days in 10,000 towns for 70 years, or a date far in the future on an axis without end
 _MAX_CELLS: Final = 1 << 28
 _FIRST_BINS: Final = 64  # a choice: the room is doubled whenever it is full

@@ -45,7 +45,7 @@ from tacit.events.sources import RawTable, first_bytes, format_of
 
 # about a row of most tables; it sets how much is read at a time, not what is read
 _BYTES_PER_ROW: Final = 64
-_MAX_BLOCK_BYTES: Final = 1 << 26
+_MAX_BLOCK_BYTES: Final = 1 << 26  # 64 MiB in each of a few threads; halved, half the memory
 _MARK: Final = codecs.BOM_UTF8
 _MARKS: Final = re.compile(rb"(^|[\r\n])(?:" + _MARK + rb")+")
 
@@ -207,12 +207,12 @@ def parse_block(block: Block, layout: CsvLayout, positions: Sequence[int]) -> Ra
     if block.damage is not None:
         return RawTable((), row_at(block.data, len(block.data)), damage=block.damage)
     is_ascii = block.data.isascii()
-    # the parser is given nothing but UTF-8: what it would do with a row that is none might hang on others
+    # the parser is given nothing but UTF-8: what it would do with a row that is none might depend on others
     rows = RegularRows(block.data if is_ascii or is_utf8(block.data) else marked(block.data))
     if not layout.fields_span_lines:
         rows = regular_rows(rows.data, separator=layout.separator, quote=layout.quote)
     if not is_ascii and _MARK in rows.data:
-        # the parser drops a mark from the first row of a block; which row that is hangs on the rows before it
+        # the parser drops a mark from the first row of a block; which row that is depends on the rows before it
         rows = replace(rows, data=_MARKS.sub(rb"\1", rows.data))
     parsed = _parse(rows.data, layout, positions)
     if parsed is None:
@@ -259,7 +259,7 @@ def _parse(
                 ignore_empty_lines=False,
                 invalid_row_handler=set_aside,
             ),
-            # every column is text: a type that is inferred would hang on all rows
+            # every column is text: a type that is inferred would depend on all rows
             convert_options=pa_csv.ConvertOptions(
                 include_columns=chosen,
                 column_types={name: pa.string() for name in chosen},

@@ -123,8 +123,9 @@ def _escape(literal: str) -> str:
 Seconds = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-GOOD, BLANK, UNREADABLE, UNDECIDED = 0, 1, 2, 3
+GOOD, BLANK, UNREADABLE, UNDECIDED = 0, 1, 2, 3  # codes of ReadDates.state
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+# of 2018-12-31, with 08:08, with seconds, with Z, with +01:00
 _FIXED_LENGTHS: Final = (10, 16, 19, 20, 25)
 _DASH, _DOT, _SLASH, _COLON, _SPACE = b"-./: "
 _T, _Z, _PLUS = b"TZ+"

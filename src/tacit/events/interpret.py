@@ -21,7 +21,7 @@ from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher, PointLoca
 from tacit.events.sources import RawTable
 from tacit.events.user_days import UserDayHash, UserDays
 
-LEFT_OUT: Final = 255
+LEFT_OUT: Final = 255  # a code beyond those of all reasons
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -29,6 +29,7 @@ from tacit.events.columns import codes_of
 from tacit.events.mapping import CRS_CHOICES
 
 MISSING: Final = -3
+# the numbers that PlaceAxis.match gives in place of a cell
 REASON_OF_CELL: Final = {
     -1: Reason.UNKNOWN_PLACE,
     -2: Reason.OUTSIDE_PLACE,

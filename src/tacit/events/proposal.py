@@ -34,7 +34,7 @@ from tacit.events.reader import Progress, Reading, find_columns, form_of_dates
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import RawTable, Source, SqlQuery, format_of, open_source, path_of
 
-_SAMPLE_BYTES: Final = 1 << 20
+_SAMPLE_BYTES: Final = 1 << 20  # thousands of rows; the encoding is judged by the whole file, a sample at a time
 # enough to see how rows are separated
 _RECORDS_TRIED: Final = 200
 _BYTE_ORDER_MARKS: Final = (

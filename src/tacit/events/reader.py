@@ -25,7 +25,7 @@ from tacit.events.places import PointLocator, Polygons
 from tacit.events.sources import Piece, RawTable, Source, open_source
 from tacit.events.user_days import KEY_BYTES, UserDayBound, UserDayHash
 
-_MAX_WORKERS: Final = 4
+_MAX_WORKERS: Final = 4  # a choice: each holds a block in memory
 
 Progress = Callable[[int, int | None], None]
 Made = TypeVar("Made")

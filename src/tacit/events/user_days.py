@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 UserDays = NDArray[np.uint64]
 
-KEY_BYTES: Final = 32
-_BLOCK: Final = 16
-_WORD: Final = 8
+KEY_BYTES: Final = 32  # of AES-256
+_BLOCK: Final = 16  # bytes of a block of AES
+_WORD: Final = 8  # bytes of a 64-bit word
 _MASKS: Final = np.array([2 ** (8 * n_bytes) - 1 for n_bytes in range(_WORD + 1)], "<u8")
 
 
@@ -96,12 +96,12 @@ Rows = NDArray[np.uint64]  # three words each: those of the user-day, then the c
 
 MOST: Final = 1_000_000_000  # a bound beyond it bounds nothing, and 32 bits hold it
 _ROW_WORDS: Final = 3
-_UNITS_BITS: Final = np.uint64(32)
+_UNITS_BITS: Final = np.uint64(32)  # the lower half of a word holds the number of events, the upper the cell
 _UNITS: Final = np.uint64(2**32 - 1)
-_PART_BITS: Final = 5
-_MAX_DEPTH: Final = 3
-_MAX_ROWS: Final = 1 << 20
-_HELD_BYTES: Final = 1 << 19
+_PART_BITS: Final = 5  # 32 files at a time, far below what a process may open
+_MAX_DEPTH: Final = 3  # 32^3 files of a million rows: 34 billion
+_MAX_ROWS: Final = 1 << 20  # 24 MiB are sorted at a time; halved, half the memory
+_HELD_BYTES: Final = 1 << 19  # of a file before it goes to the disk: 16 MiB for 32 of them
 
 
 class UserDayBound:

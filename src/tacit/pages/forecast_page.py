@@ -29,9 +29,9 @@ from tacit.pages.sections import without_rows
 from tacit.pages.words import ahead, counted, how_often, moment, rounded_percent, sentence_case, step_noun
 from tacit.release import Release
 
-_MOST_NOTABLE: Final = 20
-_MOST_IMPORTANT: Final = 12
-LEVELS: Final = (0.80, 0.95)
+_MOST_NOTABLE: Final = 20  # a choice: of further remarks the number is said
+_MOST_IMPORTANT: Final = 12  # a choice: what follows matters little
+LEVELS: Final = (0.80, 0.95)  # the usual ones of forecasts; wider ones hold more often and say less
 
 
 def make_forecast_page(
@@ -114,7 +114,7 @@ def make_forecast_page(
 
 
 def _title(shown: sections.Coming) -> str:
-    return f"{sentence_case(shown.release.plan.name)}: {shown.reach}"
+    return f"{sentence_case(shown.release.plan.name)}: {shown.horizon}"
 
 
 def _importance(found: Mapping[str, float]) -> list[dict[str, str]]:
@@ -159,7 +159,7 @@ def make_backtest_page(
             "board": board,
             "mark": LABORATORY,
             "step": step,
-            "reach": ahead(board.horizon, release.domain.time.step),
+            "ahead": ahead(board.horizon, release.domain.time.step),
             "first": moment(board.first),
             "last": moment(board.last),
             "is_exact": board.best.mae is not None,

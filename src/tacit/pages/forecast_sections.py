@@ -36,8 +36,10 @@ from tacit.pages.words import (
 )
 from tacit.release import Release
 
-TABLE_BINS: Final = 14
+TABLE_BINS: Final = 14  # two weeks of columns fit on a sheet; more are cut, and the page says so
+# what a reader may choose for crews; others are added when asked for
 QUANTILES: Final = (0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
+# bins of the past beside the future: four days, six weeks, a year, three years; twice as many make the fan narrower
 _PAST_BINS: Final = {"hour": 96, "day": 42, "week": 52, "month": 36, "year": 20}
 _WHOLE: Final = "all"
 _DIGITS: Final = 4  # more than are ever shown: what is rounded twice may end up elsewhere
@@ -87,7 +89,7 @@ class Coming:
         return self.forecast.domain.time.labels()
 
     @property
-    def reach(self) -> str:
+    def horizon(self) -> str:
         return ahead(self.n_bins, self.step)
 
 
@@ -112,7 +114,7 @@ def headline(shown: Coming) -> list[dict[str, str]]:
     items = [_figure(f"events expected {_on(labels[0])}", first, shown, f"All {plural(place.level)} together.")]
     if shown.n_bins > 1:
         whole = CountDistribution(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
-        items.append(_figure(f"in {shown.reach}", whole, shown, f"All {plural(place.level)} together."))
+        items.append(_figure(f"in {shown.horizon}", whole, shown, f"All {plural(place.level)} together."))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
             distribution = CountDistribution(forecast.totals.means[[top]], forecast.totals.variances[[top]])
@@ -162,7 +164,7 @@ def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
 def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown: Coming) -> dict[str, Any]:
     kept = shown.kept
     return {
-        "label": sentence_case(shown.reach) if counts.step == _WHOLE else moment(counts.periods[bin]),
+        "label": sentence_case(shown.horizon) if counts.step == _WHOLE else moment(counts.periods[bin]),
         "limits": counts.step,
         "shade": (np.searchsorted(limits, counts.values[bin, kept], side="right") + first_shade(limits)).tolist(),
         "expected": rounded(counts.values[bin, kept], _DIGITS).tolist(),

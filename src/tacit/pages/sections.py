@@ -44,7 +44,7 @@ from tacit.pages.words import (
 from tacit.release import PrivacyStatement, Release
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
-_LABELED_TILES: Final = 60
+_LABELED_TILES: Final = 60  # a choice: more tiles are too small for numbers
 _ERROR_STEPS: Final = ("day", "week", "month", "year")
 
 

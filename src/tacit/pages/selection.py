@@ -13,12 +13,13 @@ from tacit.domain import PlaceAxis
 from tacit.pages.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
 from tacit.release import Release
 
-MOST_PLACES: Final = 600
+MOST_PLACES: Final = 600  # the towns of a department; the largest are shown. Twice as many make a page twice as long
 MOST_CELLS: Final = 50_000
-RECENT_DAYS: Final = 90
-_MOST_MAPS: Final = 40
-_MOST_PERIODS: Final = 800
-_COMFORTABLE_PERIODS: Final = 200
+"""Numbers of one kind in a page, which keeps it to a few megabytes. Halved, fewer steps are offered."""
+RECENT_DAYS: Final = 90  # a quarter of a year: a line of days that can still be read
+_MOST_MAPS: Final = 40  # periods to choose from in one list: years, or three years of months
+_MOST_PERIODS: Final = 800  # two years of days: more points than a screen has pixels say nothing more
+_COMFORTABLE_PERIODS: Final = 200  # a choice: a chart with more periods is not shown first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -151,8 +151,8 @@ def _rough(value: float) -> str:
 
 _SHEET: Final = 680.0
 """The width of A4 between margins of 15 mm, in CSS pixels."""
-_NAMES: Final = 90.0
-_PADDING: Final = 8.0
+_NAMES: Final = 90.0  # pixels of the column of names in print, which breaks long ones
+_PADDING: Final = 8.0  # pixels, as in page.css
 # widths of a character in the sizes of print in page.css, somewhat generous
 _OF_A_HEAD, _OF_A_VALUE, _OF_A_LIMIT = 5.9, 5.3, 4.7
 
@@ -197,6 +197,7 @@ def _parted(widths: Sequence[float], room: float) -> list[tuple[int, int]]:
 
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# what is said in smaller numbers than out of 20 or 100
 _SHARES: Final = {0.5: "1 time in 2", 0.75: "3 times in 4", 0.8: "4 times in 5", 0.9: "9 times in 10"}
 
 
@@ -230,7 +231,7 @@ def short_moment(label: str) -> str:
 
 
 def ahead(n_bins: int, step: str) -> str:
-    """How far a forecast reaches.
+    """The horizon of a forecast in words.
 
     >>> ahead(1, "day"), ahead(7, "day"), ahead(24, "hour")
     ('the next day', 'the next 7 days', 'the next 24 hours')

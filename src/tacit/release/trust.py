@@ -21,7 +21,7 @@ _MECHANISM_WORDS: Final = {
     "binary hashing": "binary local hashing",
     "hadamard": "Hadamard response",
     "hierarchical": "a hierarchical histogram, each report answering for one level of a tree",
-    "longitudinal": "longitudinal RAPPOR, both coins drawn anew",
+    "longitudinal": "longitudinal RAPPOR, both coins drawn again for each report",
 }
 _PRIVATE_WORDS: Final = {
     ("place",): "The place of every single event",
@@ -140,8 +140,8 @@ def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
         (
             "How",
             f"Whole-number noise was added to exact counts before anything was published: {how}, at "
-            f"{cost} {epsilon_at_most(about.epsilon)} per {about.unit}. The noise has exactly the stated law: no digit "
-            "was rounded and no tail cut off.",
+            f"{cost} {epsilon_at_most(about.epsilon)} per {about.unit}. The noise has exactly the stated distribution: "
+            "no digit was rounded and no tail cut off.",
         ),
     ]
     if not about.is_alone:

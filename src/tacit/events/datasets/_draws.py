@@ -28,6 +28,7 @@ _PER_LN2: Final = float.fromhex("0x1.71547652b82fep+0")
 _SQRT_HALF: Final = float.fromhex("0x1.6a09e667f3bcdp-1")
 _HALF_PI: Final = float.fromhex("0x1.921fb54442d18p+0")
 
+# so many terms that the next is below the last digit of a double; fewer would change the frozen data
 _EXP_TERMS: Final = [float(Fraction(1, factorial(n))) for n in range(15)]
 _ATANH_TERMS: Final = [float(Fraction(2, 2 * n + 1)) for n in range(12)]
 _COS_TERMS: Final = [float(Fraction((-1) ** n, factorial(2 * n))) for n in range(12)]

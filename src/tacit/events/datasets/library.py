@@ -1,8 +1,8 @@
 """Synthetic visits to the libraries of a city, 2014 to 2019: nobody's real data, frozen for good.
 
 A table of (date, library, visits), as a city would keep it, over the 2,006 days the thesis on range counting worked
-with. Weeks, seasons, holidays, slow drifts and ordinary scatter are there; one library is closed for a summer while it
-is rebuilt and comes back busier. One series, Hillside, has about the size of the thesis' own.
+with. Weeks, seasons, holidays, a slow AR(1) level and days of their own are there; one library is closed for a summer
+while it is rebuilt and comes back busier. One series, Hillside, has about the size of the thesis' own.
 
 >>> from tacit.events.datasets import library
 >>> data = library.visits()
@@ -25,13 +25,14 @@ from tacit._base.files import write_whole
 from tacit.errors import SettingError
 from tacit.events.datasets._draws import Draws, Floats, Integers, cos_turns, exp
 
-DEFAULT_SEED: Final = 7
+DEFAULT_SEED: Final = 7  # any: it is frozen
 DEFAULT_FILE_NAME: Final = "library-synthetic-visits.csv"
 COLUMNS: Final = ("Date", "Library", "Visits")
 FIRST_DAY: Final = np.datetime64("2014-01-02", "D")
-N_DAYS: Final = 2006
+N_DAYS: Final = 2006  # as the thesis has
 
 LIBRARIES: Final = ("Centre", "Harbour", "Hillside", "Station", "West")
+# visits on a weekday, invented but for Hillside, which has about the total of the thesis' series
 WEEKDAY_MEANS: Final = (980.0, 430.0, 285.0, 240.0, 150.0)
 # Monday to Sunday, relative to a weekday: the small ones close on Sundays
 WEEKS: Final = (
@@ -44,13 +45,15 @@ WEEKS: Final = (
 CLOSED_DAYS: Final = ((1, 1), (6, 5), (12, 24), (12, 25), (12, 26), (12, 31))
 SEASON_EFFECTS: Final = ((1, -0.02), (2, 0.12))
 """Relative effects of the first harmonics of the year: busy in March and October, quiet in July and December."""
-SEASON_PEAK: Final = 0.22
-DRIFT: Final = 0.012
-SCATTER: Final = 0.12
+SEASON_PEAK: Final = 0.22  # in years: the 21st of March
+# Standard deviations on a log scale, invented: a day's step of the AR(1) level, and what is a day's own.
+LEVEL_SD: Final = 0.012
+DAY_SD: Final = 0.12
+LEVEL_PHI: Final = 0.997  # the level forgets half in 231 days
 REBUILT: Final = "Harbour"
 REBUILT_FROM: Final = np.datetime64("2016-06-01", "D")
 REBUILT_UNTIL: Final = np.datetime64("2016-09-12", "D")
-REBUILT_GAIN: Final = 1.35
+REBUILT_GAIN: Final = 1.35  # a third more visits than before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,14 +102,13 @@ def _rates(days: NDArray[np.datetime64], number: int, seed: int) -> Floats:
     year = days.astype("datetime64[Y]")
     turn = (days - year).astype(np.float64) / 365.25
     season = sum((size * cos_turns(order * (turn - SEASON_PEAK)) for order, size in SEASON_EFFECTS), np.zeros(N_DAYS))
-    steps = DRIFT * draws.normals(N_DAYS)
-    drift = np.empty(N_DAYS)
+    levels = np.empty(N_DAYS)
     level = 0.0
-    for day, step in enumerate(steps.tolist()):
-        level = 0.997 * level + step
-        drift[day] = level
-    scatter = SCATTER * draws.normals(N_DAYS)
-    rates = WEEKDAY_MEANS[number] * np.array(WEEKS[number])[weekday] * exp(season + drift + scatter)
+    for day, step in enumerate((LEVEL_SD * draws.normals(N_DAYS)).tolist()):
+        level = LEVEL_PHI * level + step
+        levels[day] = level
+    own = DAY_SD * draws.normals(N_DAYS)
+    rates = WEEKDAY_MEANS[number] * np.array(WEEKS[number])[weekday] * exp(season + levels + own)
     month, day_of_month = _month_and_day(days)
     for closed in CLOSED_DAYS:
         rates[(month == closed[0]) & (day_of_month == closed[1])] = 0.0

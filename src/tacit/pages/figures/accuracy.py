@@ -4,7 +4,7 @@ Where devices randomize, other epsilons are those of basic one-time RAPPOR, what
 known for any question and does not depend on the truth. Where a curator counts they are those of the same noise,
 scaled. A report of RAPPOR carries, for every cell asked about, the variance :math:`q(1-q)/(p-q)^2` with
 :math:`q = 1/(1+e^{\epsilon/2})` and :math:`p = 1-q`, so a count out of N reports has the standard error
-:math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The law of the reports itself computes it here.
+:math:`\sqrt{N}\,e^{\epsilon/4}/(e^{\epsilon/2}-1)`. The distribution of the reports computes it here.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from tacit.randomness.bernoulli import COIN
 from tacit.release import PrivacyStatement, Release
 
 EPSILONS: Final = (0.4, 0.8, 1.7, 2.2, 4.4, 5.9)
+"""A choice: from the paper's least to its largest; others may be given."""
 RAPPOR: Final = "unary"
-_SAME: Final = 0.02
-_DIFFERENT: Final = 1.001
+_SAME: Final = 0.02  # in parts of epsilon, less than a table shows; twice as much would hide 4.4 beside 4.5
+_DIFFERENT: Final = 1.001  # below the last digit shown; at 2 a page would give one error for very different ones
 
 
 @dataclass(frozen=True, slots=True)

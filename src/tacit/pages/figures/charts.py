@@ -72,13 +72,14 @@ ON_PAGE: Final = Palette(
 )
 
 
-MOST_PLACES: Final = 40
+MOST_PLACES: Final = 40  # a choice: so many rows fill a tall screen; twice as many are two screens
 LABORATORY: Final = "LABORATORY – not for publication"
-_ROW_HEIGHT: Final = 30
+_ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved, names touch
 NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
 _NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
-_ROUNDNUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
+# ticks of a logarithmic scale, from a tenth to millions of events
+_ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
 
 
 def series_chart(
@@ -210,7 +211,9 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
             scale=alt.Scale(type="log", nice=False),
             axis=alt.Axis(values=[epsilon for epsilon in line if epsilon not in own], format=".1f"),
         ),
-        y=alt.Y("error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUNDNUMBERS, format=NUMBER)),
+        y=alt.Y(
+            "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=NUMBER)
+        ),
         tooltip=[
             alt.Tooltip("epsilon:Q", title="Epsilon", format=".2f"),
             alt.Tooltip("error:Q", title="Standard error", format=",.0f"),

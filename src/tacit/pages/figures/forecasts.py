@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import altair
 
 FEW_BINS: Final = 14
-"""Up to so many bins ahead are drawn one by one, more as bands."""
+"""Up to so many bins ahead are drawn one by one, more as bands: two weeks; twice as many bars would touch."""
+# as many patterns as are told apart at a glance; further models repeat them
 _DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
 
 

@@ -21,12 +21,13 @@ from tacit.events.places import Polygons
 from tacit.pages.figures.counts import Counts
 from tacit.release.rules import MISSING, SUPPRESSED
 
-N_SHADES: Final = 6
+N_SHADES: Final = 6  # as many as are told apart, on paper too; halved, a map has three classes
 UNSURE: Final = -1
 HIDDEN: Final = {SUPPRESSED: -2, MISSING: -3}
 """What stands for a shade where rules leave a count out, or where there are no data."""
+# limits of shades that read well; fewer make coarser classes
 _NICE: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-_SHORT_WORD: Final = 3
+_SHORT_WORD: Final = 3  # letters of CA, CC, du, des; longer words are names
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,10 @@ def _nice(value: float) -> int:
     return max(1, round(nearest))
 
 
-WIDTH: Final = 600.0
+WIDTH: Final = 600.0  # units of the drawing, which scales to the page
 _FINEST_DETAIL: Final = 0.4  # in units of the drawing, of which WIDTH is the whole
 
-_ROOM_FOR_LABEL: Final = 30.0
+_ROOM_FOR_LABEL: Final = 30.0  # units around a number: halved, numbers cross borders; doubled, few places have one
 
 
 @dataclass(frozen=True, slots=True)

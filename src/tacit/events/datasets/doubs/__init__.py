@@ -40,7 +40,7 @@ __all__ = [
     "interventions",
 ]
 
-DEFAULT_SEED: Final = 25
+DEFAULT_SEED: Final = 25  # the number of the department; another one gives another world
 DEFAULT_FILE_NAME: Final = "doubs-synthetic-interventions.csv"
 
 

@@ -30,6 +30,7 @@ class YearFigures:
     minimum: int
 
 
+# as printed: year, total, mean, standard deviation, maximum and minimum
 PAPER_TABLE_2: Final = (
     YearFigures(2006, 17_333, 47, 20, 131, 17),
     YearFigures(2007, 19_277, 53, 16, 116, 23),

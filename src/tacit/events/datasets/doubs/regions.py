@@ -122,7 +122,7 @@ def index_of(main_town: str) -> int:
     return [region.main_town for region in REGIONS].index(main_town)
 
 
-KM_PER_DEGREE_NORTH: Final = 111.2
+KM_PER_DEGREE_NORTH: Final = 111.2  # of a great circle
 KM_PER_DEGREE_EAST: Final = 75.6  # at 47.2 degrees north
 
 # A city has several stations, this many kilometres east of its middle.
@@ -160,9 +160,9 @@ def town_place(region: Region, town: Town) -> tuple[float, float]:
     if town.name == region.main_town:
         (latitude, longitude), (middle, meridian) = region.main_town_at, region.centre
         return (latitude - middle) * KM_PER_DEGREE_NORTH, (longitude - meridian) * KM_PER_DEGREE_EAST
-    distance, turn = np.split(Draws.seeded(0, f"doubs town {town.code}").uniforms(2), 2)
-    reach = (region.radius_km - region.spread_km) * np.sqrt(distance)
-    return float((reach * cos_turns(turn))[0]), float((reach * sin_turns(turn))[0])
+    share, turn = np.split(Draws.seeded(0, f"doubs town {town.code}").uniforms(2), 2)
+    distance = (region.radius_km - region.spread_km) * np.sqrt(share)
+    return float((distance * cos_turns(turn))[0]), float((distance * sin_turns(turn))[0])
 
 
 def station_places(region: Region, towns: Sequence[Town]) -> Iterator[tuple[str, tuple[float, float]]]:
@@ -174,17 +174,19 @@ def station_places(region: Region, towns: Sequence[Town]) -> Iterator[tuple[str,
                 yield name, (north, east + offset)
 
 
-# Standard deviations of a region's relative effects (in log share).
-WEEKDAY_DEVIATION: Final = 0.05
-SEASON_DEVIATION: Final = 0.07
-DRIFT_DEVIATION_PER_YEAR: Final = 0.04
-WANDER_DEVIATION: Final = 0.10
-DAY_DEVIATION: Final = 0.04
-WANDER_MEMORY: Final = 0.85
-# A city is an average of many quarters and wanders half as much.
+# Standard deviations of a region's relative effects (in log share): invented, and frozen with the data. Doubled, shares
+# vary twice as much between days, seasons and years.
+WEEKDAY_SD: Final = 0.05
+SEASON_SD: Final = 0.07
+LEVEL_SD_PER_YEAR: Final = 0.04
+AR_SD: Final = 0.10
+DAY_SD: Final = 0.04
+AR_PHI: Final = 0.85
+# A city is an average of many quarters: it varies half as much.
 CITY_STEADINESS: Final = 0.5
 
 SKI_REGIONS: Final = tuple(index_of(town) for town in ("Pontarlier", "Jougne", "Gilley", "Frasne"))
+# Invented, too: in winter and at weekends the ski regions have more of a day, on Sundays Besançon less.
 SKI_SEASON_EFFECT: Final = 0.16
 SKI_WEEKEND_EFFECT: Final = (0.10, 0.14)
 BESANCON_SUNDAY_EFFECT: Final = -0.05
@@ -193,12 +195,12 @@ BESANCON_SUNDAY_EFFECT: Final = -0.05
 def daily_shares(calendar: Calendar, *, seed: int) -> Floats:
     """Weights (not summing to 1) of the regions, a row for each day."""
     draws = Draws.seeded(seed, "doubs shares")
-    effects = _week(calendar, draws) + _season(calendar, draws) + _drift(calendar, draws) + _wander(calendar, draws)
+    effects = _week(calendar, draws) + _season(calendar, draws) + _random_walk(calendar, draws) + _ar1(calendar, draws)
     return exp(log(base_shares()) + effects)
 
 
 def _week(calendar: Calendar, draws: Draws) -> Floats:
-    by_weekday = WEEKDAY_DEVIATION * draws.normals(7, N_REGIONS)
+    by_weekday = WEEKDAY_SD * draws.normals(7, N_REGIONS)
     for region in SKI_REGIONS:
         by_weekday[5:, region] += SKI_WEEKEND_EFFECT
     by_weekday[6, index_of("Besançon")] += BESANCON_SUNDAY_EFFECT
@@ -207,7 +209,7 @@ def _week(calendar: Calendar, draws: Draws) -> Floats:
 
 def _season(calendar: Calendar, draws: Draws) -> Floats:
     day = calendar.day_of_year[:, None].astype(np.float64)
-    height = SEASON_DEVIATION * draws.normals(N_REGIONS)
+    height = SEASON_SD * draws.normals(N_REGIONS)
     peak_day = 365.25 * draws.uniforms(N_REGIONS)
     effects = height * cos_turns((day - peak_day) / 365.25)
     from_mid_february = (day[:, 0] - 40 + 183) % 365 - 183
@@ -217,10 +219,10 @@ def _season(calendar: Calendar, draws: Draws) -> Floats:
     return effects
 
 
-def _drift(calendar: Calendar, draws: Draws) -> Floats:
-    """Lines between the knots of a random walk, one knot a year."""
+def _random_walk(calendar: Calendar, draws: Draws) -> Floats:
+    """The random-walk level of each region: lines between its knots, one knot a year."""
     n_knots = len(set(calendar.year.tolist())) + 1
-    steps = DRIFT_DEVIATION_PER_YEAR * draws.normals(n_knots, N_REGIONS)
+    steps = LEVEL_SD_PER_YEAR * draws.normals(n_knots, N_REGIONS)
     knots: Floats = np.cumsum(steps, axis=0)
     knots = knots - np.cumsum(knots, axis=0)[-1] / n_knots
     position = np.arange(calendar.n_days) * (n_knots - 1) / calendar.n_days
@@ -230,21 +232,21 @@ def _drift(calendar: Calendar, draws: Draws) -> Floats:
     return lines
 
 
-def _wander(calendar: Calendar, draws: Draws) -> Floats:
-    """Good and bad weeks of a region, and days of its own."""
+def _ar1(calendar: Calendar, draws: Draws) -> Floats:
+    """The AR(1) component: good and bad weeks of a region, and days of its own."""
     steadiness = np.ones(N_REGIONS)
     steadiness[[index_of("Besançon"), index_of("Montbéliard")]] = CITY_STEADINESS
     shape = (calendar.n_days, N_REGIONS)
-    wander = autoregression(draws.normals(*shape), memory=WANDER_MEMORY)
-    return steadiness * (WANDER_DEVIATION * wander + DAY_DEVIATION * draws.normals(*shape))
+    weeks = autoregression(draws.normals(*shape), phi=AR_PHI)
+    return steadiness * (AR_SD * weeks + DAY_SD * draws.normals(*shape))
 
 
-def autoregression(shocks: Floats, *, memory: float) -> Floats:
-    """A series of deviation 1 along the first axis: each value is ``memory`` times the last, and a shock."""
-    fresh = float(np.sqrt(1.0 - memory * memory))
-    values = shocks.copy()
+def autoregression(innovations: Floats, *, phi: float) -> Floats:
+    """An AR(1) series of variance 1 along the first axis: each value is ``phi`` times the last, and an innovation."""
+    scale = float(np.sqrt(1.0 - phi * phi))
+    values = innovations.copy()
     for t in range(1, len(values)):
-        values[t] = memory * values[t - 1] + fresh * shocks[t]
+        values[t] = phi * values[t - 1] + scale * innovations[t]
     return values
 
 

@@ -93,9 +93,9 @@ def _minutes(calendar: Calendar, day: Integers, is_storm: Booleans, draws: Draws
 def _points(region: Region, towns: Sequence[Town], town: Integers, draws: Draws) -> tuple[Floats, Floats]:
     """Kilometres north and east of the region's centre: near the town, evenly over a small disc."""
     places = np.array([town_place(region, t) for t in towns])
-    reach = region.spread_km * np.sqrt(draws.uniforms(len(town)))
+    distance = region.spread_km * np.sqrt(draws.uniforms(len(town)))
     turn = draws.uniforms(len(town))
-    return places[town, 0] + reach * cos_turns(turn), places[town, 1] + reach * sin_turns(turn)
+    return places[town, 0] + distance * cos_turns(turn), places[town, 1] + distance * sin_turns(turn)
 
 
 def _typed_names(towns: Sequence[Town], town: Integers, draws: Draws) -> NDArray[Any]:
@@ -143,7 +143,7 @@ Progress = Callable[[int, int], None]
 
 LABEL: Final = "Synthetic: simulated interventions, not those of any real person or fire brigade."
 METADATA_KEY: Final = b"tacit.synthetic"
-_BATCH_ROWS: Final = 50_000
+_BATCH_ROWS: Final = 50_000  # rows written at a time: some megabytes, and steps of the progress bar
 
 
 def check_path(path: Path) -> None:

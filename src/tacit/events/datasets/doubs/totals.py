@@ -28,7 +28,7 @@ CLUSTERS: Final = tuple(
         ("Ornans", "Levier"),
     )
 )
-SMALL_STORMS_PER_YEAR: Final = 7.0
+SMALL_STORMS_PER_YEAR: Final = 7.0  # invented, as all sizes here
 SMALL_STORM_SIZE: Final = 0.21  # mean, in ordinary days of the department
 LARGEST_SMALL_STORM: Final = 3.0  # in mean small storms; a larger one would take a year's deviation past its figure
 GREAT_STORM_SEASON: Final = (140, 260)  # days of the year
@@ -92,24 +92,24 @@ def split(total: int, shares: Floats) -> Integers:
     return parts
 
 
-# Relative effects (in log expected count).
+# Relative effects (in log expected count): invented, and frozen with the data; Table 2 sets only what is fitted below.
 SEASON_EFFECT: Final = 0.075
 WEEK_EFFECTS: Final = (0.011, -0.033, -0.0275, -0.022, 0.0385, 0.077, -0.044)
 HOLIDAY_EFFECT: Final = 0.06
 NIGHT_EFFECTS: Final = {(1, 1): 0.35, (7, 13): 0.22, (7, 14): 0.22, (12, 31): 0.12, (6, 21): 0.12}
-WEATHER_MEMORY: Final = 0.7
+WEATHER_PHI: Final = 0.7
 QUIET_WEATHER: Final = 0.05
 
 # The step from 2008 to 2009 is kept sharp.
 STEP_YEAR: Final = 2009
 # Up to this year the brigade also removed the nests of wasps: a broad peak every summer.
 LAST_NEST_YEAR: Final = 2011
-NEST_PEAK_DAY: Final = 215
-NEST_SEASON_DAYS: Final = 24.0
+NEST_PEAK_DAY: Final = 215  # the 3rd of August
+NEST_SEASON_DAYS: Final = 24.0  # the standard deviation of the season: July and August
 
 LARGEST_NEST_EFFECT: Final = 4.0  # in ordinary days of the department
-LARGEST_WEATHER_EFFECT: Final = 0.35
-BISECTION_STEPS: Final = 30
+LARGEST_WEATHER_EFFECT: Final = 0.35  # where the search for a year's strength ends
+BISECTION_STEPS: Final = 30  # halvings: the strength is then known to nine digits
 # Any other day stays this far below the maximum of its year.
 BELOW_MAXIMUM: Final = 0.97
 
@@ -146,7 +146,7 @@ class _Year:
 
 def daily_totals(calendar: Calendar, *, seed: int) -> DailyTotals:
     """Draw all days, a year at a time, each as lively as its standard deviation asks."""
-    weather = autoregression(Draws.seeded(seed, "doubs weather").normals(calendar.n_days), memory=WEATHER_MEMORY)
+    weather = autoregression(Draws.seeded(seed, "doubs weather").normals(calendar.n_days), phi=WEATHER_PHI)
     rate = level(calendar) * exp(seasonal_effects(calendar))
     parts = []
     for figures in PAPER_TABLE_2:
