@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import EventBatch, EventDigest
+from tacit.events import DayDigest, EventBatch
 
 KEY = bytes(range(32))
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(["North", "South", "East"]))
@@ -34,8 +34,8 @@ def batch(events: list[tuple[int, int]], counts: list[int] | None = None) -> Eve
     )
 
 
-def digests(*batches: EventBatch, key: bytes = KEY, domain: Domain = DOMAIN) -> dict[int, bytes]:
-    digest = EventDigest(key, domain)
+def digests(*batches: EventBatch, key: bytes = KEY, domain: Domain = DOMAIN) -> dict[str, bytes]:
+    digest = DayDigest(key, domain)
     for one in batches:
         digest.update(one)
     return digest.digests()
@@ -57,7 +57,7 @@ def test_rows_and_counts_of_the_same_events_agree(events: list[tuple[int, int]],
 
 
 @given(EVENTS, st.data())
-def test_any_change_shows_in_its_bin_and_in_no_other(events: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_any_change_shows_on_its_day_and_on_no_other(events: list[tuple[int, int]], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(events) - 1))
     second, place = events[index]
     day = second // 86400
@@ -68,9 +68,10 @@ def test_any_change_shows_in_its_bin_and_in_no_other(events: list[tuple[int, int
     )
     before = digests(batch(events))
     after = digests(batch(events[:index] + changed + events[index + 1 :]))
-    assert before.get(day) != after.get(day)
-    del before[day]
-    after.pop(day, None)
+    date = f"2018-01-{day + 1:02d}"
+    assert before.get(date) != after.get(date)
+    del before[date]
+    after.pop(date, None)
     assert before == after
 
 
@@ -81,28 +82,28 @@ def test_places_enter_by_name() -> None:
 
 def test_another_key_gives_other_digests() -> None:
     one, other = digests(batch([(5, 0)])), digests(batch([(5, 0)]), key=bytes(32))
-    assert one.keys() == other.keys() == {0}
-    assert one[0] != other[0]
-    assert len(one[0]) == 16
+    assert one.keys() == other.keys() == {"2018-01-01"}
+    assert one["2018-01-01"] != other["2018-01-01"]
+    assert len(one["2018-01-01"]) == 16
 
 
 def test_digests_are_the_same_on_every_machine() -> None:
     assert digests(batch([(5, 0), (86400, 2)], [1, 3])) == {
-        0: bytes.fromhex("fa5b559734a1ae0026c8ecd373460f40"),
-        1: bytes.fromhex("3b78d2497f2e2415b405da05e6d88784"),
+        "2018-01-01": bytes.fromhex("fa5b559734a1ae0026c8ecd373460f40"),
+        "2018-01-02": bytes.fromhex("3b78d2497f2e2415b405da05e6d88784"),
     }
 
 
 def test_a_short_key_is_refused() -> None:
     with pytest.raises(SettingError, match="key must have at least 16 bytes; got 3 bytes"):
-        EventDigest(b"abc", DOMAIN)
+        DayDigest(b"abc", DOMAIN)
 
 
 def test_formats_names_and_row_order_do_not_matter(
     write: Callable[..., Path], opened: Callable[..., Any], domain: Domain
 ) -> None:
-    def of(source: object) -> dict[int, bytes]:
-        digest = EventDigest(KEY, domain)
+    def of(source: object) -> dict[str, bytes]:
+        digest = DayDigest(KEY, domain)
         opened(source, date_format="day-first").count(digest=digest)
         return digest.digests()
 

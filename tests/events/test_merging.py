@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import DayDigest, EventBatch, EventDigest, Reason
+from tacit.events import DayDigest, EventBatch, Reason
 from tacit.events.badrows import FIRST_ROWS_KEPT, BadRowLog, BadRowSummary
 from tacit.events.counts import MOST_IN_A_CELL, CountKeeper
 
@@ -100,10 +100,10 @@ def test_parts_of_different_domains_or_keys_do_not_add() -> None:
     with pytest.raises(SettingError, match="different domains"):
         digested(ENDING, []) + digested(ENDLESS, [])
     with pytest.raises(SettingError, match="different keys"):
-        EventDigest(KEY, ENDING) + EventDigest(bytes(31) + b"1", ENDING)
+        DayDigest(KEY, ENDING) + DayDigest(bytes(31) + b"1", ENDING)
 
 
-@pytest.mark.parametrize("part", [kept(ENDING, []), digested(ENDING, []), EventDigest(KEY, ENDING), BadRowLog()])
+@pytest.mark.parametrize("part", [kept(ENDING, []), digested(ENDING, []), BadRowLog()])
 def test_a_part_adds_to_its_own_kind_alone(part) -> None:
     with pytest.raises(TypeError):
         part + 1

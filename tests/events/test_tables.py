@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import DataError, MissingColumn, SettingError, UnreadableFile
-from tacit.events import EventCounts, EventDigest, Reason, SqlQuery
+from tacit.events import DayDigest, EventCounts, Reason, SqlQuery
 
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]
@@ -88,7 +88,7 @@ def test_every_source_gives_the_same_counts_rows_and_digests(
 ) -> None:
     def read(source: object) -> tuple[Any, ...]:
         events = opened(source, count="N", batch_rows=batch_rows)
-        digest = EventDigest(bytes(32), events.domain)
+        digest = DayDigest(bytes(32), events.domain)
         counts = events.count(digest=digest)
         assert counts.n_rows == counts.n_counted + counts.bad_rows.n_rows
         return counts.counts.tolist(), counts.n_rows, dict(counts.bad_rows.first_rows), digest.digests()

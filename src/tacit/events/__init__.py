@@ -9,7 +9,7 @@
    set aside, counted by :class:`Reason` and known by their row numbers; a value appears in no message.
 
 Memory does not grow with the number of rows. :func:`scan_span` finds the first and last date, :func:`summarize` makes
-the curator's summary, and :class:`EventDigest` knows the same events again. With a column of users,
+the curator's summary, and :class:`DayDigest` knows the same events again. With a column of users,
 :meth:`Events.count` bounds what one user's day adds (:mod:`tacit.events.user_days`).
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
 from tacit.events.counts import EventCounts, EventSummary, TableNotes, YearSummary, summarize
-from tacit.events.digest import DayDigest, EventDigest
+from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.places import Polygons
@@ -34,7 +34,6 @@ __all__ = [
     "EventBatch",
     "EventColumns",
     "EventCounts",
-    "EventDigest",
     "EventSummary",
     "Events",
     "Polygons",

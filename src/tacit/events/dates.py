@@ -94,11 +94,6 @@ def parse_date_format(text: str) -> DateForm:
     return DateForm(pattern=_regex(text.strip()))
 
 
-def check_date_format(text: str) -> None:
-    """Refuse a format that cannot be read."""
-    parse_date_format(text)
-
-
 def _regex(text: str) -> str:
     parts = re.split(r"%(.)", text)
     directives = parts[1::2]
@@ -168,8 +163,6 @@ def read_dates(column: Any, form: DateForm) -> ReadDates:
     """
     pa = require("pyarrow", extra="events")
     kind = column.type
-    if pa.types.is_null(kind):
-        return _blank(len(column))
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _read_typed(pa, column)
     if not is_text(kind):
@@ -177,12 +170,6 @@ def read_dates(column: Any, form: DateForm) -> ReadDates:
         dates.state[column.is_null().to_numpy(zero_copy_only=False)] = BLANK
         return dates
     return _read_text(text_of(column), form)
-
-
-def _blank(count: int) -> ReadDates:
-    dates = ReadDates.empty(count)
-    dates.state[:] = BLANK
-    return dates
 
 
 def _read_typed(pa: Any, column: Any) -> ReadDates:

@@ -1,9 +1,9 @@
 """Digests by which the same events are known again, in another file, format or row order.
 
-Each event is mixed with a secret key into two 64-bit words; a bin's digest is the sum of the words of its events.
+Each event is mixed with a secret key into two 64-bit words; a day's digest is the sum of the words of its events.
 Sums forget the order, and a row that counts three events adds what three rows would. Places enter by their name,
 so that the order of the cells does not matter either. The mix is fast, not a cipher: the key makes the digests of
-different ledgers differ, and whoever has it can test a guess of a bin's events. Guard both like the events.
+different ledgers differ, and whoever has it can test a guess of a day's events. Guard both like the events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -26,14 +25,15 @@ Words = NDArray[np.uint64]
 _MIN_KEY_BYTES: Final = 16  # 128 bits, which nobody guesses
 
 
-class EventDigest:
-    """Keeps one digest of 16 bytes for every time bin that holds an event.
+class DayDigest:
+    """Keeps one digest of 16 bytes for every calendar day, on the axis' wall clock, that holds an event.
 
-    Digests of parts of a source add up: ``+`` is associative and commutative, and a new digest is its zero.
+    By them a ledger knows events under a plan of any step. Digests of parts of a source add up: ``+`` is associative
+    and commutative, and a new digest is its zero.
 
     >>> from tacit.domain import PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of(["North", "South"]))
-    >>> EventDigest(bytes(16), domain).digests()
+    >>> DayDigest(bytes(16), domain).digests()
     {}
     """
 
@@ -46,15 +46,15 @@ class EventDigest:
         self._domain = domain
         self._keys = _words(key, b"keys", 4)
         self._place_words = np.stack([_words(key, b"place:" + cell.encode(), 2) for cell in domain.place.cells])
-        self._sums: dict[int, tuple[int, int]] = {}
+        self._sums: dict[str, tuple[int, int]] = {}
 
     def update(self, batch: EventBatch) -> None:
         """Add the events of a batch."""
         if not len(batch):
             return
         second = batch.seconds.astype("datetime64[s]").astype(np.int64).view(np.uint64)
-        bins, position = np.unique(batch.time_bin, return_inverse=True)
-        sums = np.zeros((2, len(bins)), np.uint64)
+        days, position = np.unique(batch.seconds.astype("datetime64[D]"), return_inverse=True)
+        sums = np.zeros((2, len(days)), np.uint64)
         for lane in range(2):
             first_key, second_key = self._keys[2 * lane : 2 * lane + 2]
             word = _mix(_mix(second + first_key) ^ self._place_words[:, lane][batch.place]) + second_key
@@ -62,11 +62,11 @@ class EventDigest:
             if batch.count is not None:
                 word *= batch.count.view(np.uint64)
             np.add.at(sums[lane], position, word)
-        for number, bin in enumerate(bins.tolist()):
-            self._add(bin, [int(word) for word in sums[:, number]])
+        for number, day in enumerate(days.astype(str).tolist()):
+            self._add(day, [int(word) for word in sums[:, number]])
 
-    def __add__(self, other: EventDigest) -> EventDigest:
-        if not isinstance(other, EventDigest):
+    def __add__(self, other: DayDigest) -> DayDigest:
+        if not isinstance(other, DayDigest):
             return NotImplemented
         if self._domain != other._domain or not np.array_equal(self._keys, other._keys):
             raise SettingError(
@@ -75,46 +75,21 @@ class EventDigest:
             )
         total = copy(self)
         total._sums = dict(self._sums)
-        for bin, words in other._sums.items():
-            total._add(bin, words)
+        for day, words in other._sums.items():
+            total._add(day, words)
         return total
 
-    def _add(self, bin: int, words: Sequence[int]) -> None:
-        old = self._sums.get(bin, (0, 0))
-        self._sums[bin] = ((old[0] + words[0]) % 2**64, (old[1] + words[1]) % 2**64)
-
-    def digests(self) -> dict[int, bytes]:
-        """The digest of each bin, by its number in the time axis."""
-        return {
-            bin: b"".join(word.to_bytes(8, "big") for word in words)
-            for bin, words in sorted(self._sums.items())
-            if any(words)
-        }
-
-
-class DayDigest:
-    """Digests of calendar days on the axis' wall clock, by which a ledger knows events under a plan of any step.
-
-    They add up as those of bins do.
-    """
-
-    def __init__(self, key: bytes, domain: Domain) -> None:
-        self._days = EventDigest(key, domain)
-
-    def update(self, batch: EventBatch) -> None:
-        """Add the events of a batch."""
-        self._days.update(replace(batch, time_bin=batch.seconds.astype("datetime64[D]").astype(np.int64)))
-
-    def __add__(self, other: DayDigest) -> DayDigest:
-        if not isinstance(other, DayDigest):
-            return NotImplemented
-        total = copy(self)
-        total._days = self._days + other._days
-        return total
+    def _add(self, day: str, words: Sequence[int]) -> None:
+        old = self._sums.get(day, (0, 0))
+        self._sums[day] = ((old[0] + words[0]) % 2**64, (old[1] + words[1]) % 2**64)
 
     def digests(self) -> dict[str, bytes]:
         """The digest of each day that holds an event, by its date: ``2018-01-31``."""
-        return {str(np.datetime64(day, "D")): digest for day, digest in self._days.digests().items()}
+        return {
+            day: b"".join(word.to_bytes(8, "big") for word in words)
+            for day, words in sorted(self._sums.items())
+            if any(words)
+        }
 
 
 def _words(key: bytes, what: bytes, count: int) -> Words:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -47,15 +47,9 @@ class EventBatch:
 
     def take(self, chosen: NDArray[np.int64]) -> EventBatch:
         """The chosen rows."""
-        return EventBatch(
-            self.time_bin[chosen],
-            self.place[chosen],
-            None if self.count is None else self.count[chosen],
-            self.seconds[chosen],
-            self.row[chosen],
-            None if self.user_day is None else self.user_day[chosen],
-            None if self.place_word is None else self.place_word[chosen],
-        )
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        taken: Any = {name: None if column is None else column[chosen] for name, column in columns.items()}
+        return EventBatch(**taken)
 
     def __repr__(self) -> str:
         return f"EventBatch({len(self)} rows)"  # never the values

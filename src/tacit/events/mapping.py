@@ -138,7 +138,7 @@ class ReadOptions:
     zone: str | None = None
 
     def __post_init__(self) -> None:
-        from tacit.events.dates import check_date_format
+        from tacit.events.dates import parse_date_format
 
         check_at_least(1, batch_rows=self.batch_rows)
         check_at_least(0, header_lines=self.header_lines)
@@ -155,7 +155,7 @@ class ReadOptions:
         if self.encoding is not None:
             check_encoding(self.encoding)
         if self.date_format is not None:
-            check_date_format(self.date_format)
+            parse_date_format(self.date_format)  # refuses what cannot be read
         if self.names is None and not self.header_lines:
             raise SettingError("names must be given where no line holds the column names. Name every column, in order.")
 

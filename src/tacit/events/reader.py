@@ -18,7 +18,7 @@ from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.columns import is_text
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
 from tacit.events.dates import DateForm, holds_dates, parse_date_format
-from tacit.events.digest import DayDigest, EventDigest
+from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.places import PointLocator, Polygons
@@ -177,7 +177,7 @@ class Events:
         self,
         *,
         progress: Progress | None = None,
-        digest: EventDigest | DayDigest | None = None,
+        digest: DayDigest | None = None,
         most_per_user_day: int | None = None,
     ) -> EventCounts:
         """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
@@ -201,7 +201,7 @@ class Events:
         return counts if watcher is None else replace(counts, table=watcher.notes(counts.domain.time))
 
     def _count_bounded(
-        self, most: int, keeper: CountKeeper, digest: EventDigest | DayDigest | None, progress: Progress | None
+        self, most: int, keeper: CountKeeper, digest: DayDigest | None, progress: Progress | None
     ) -> EventCounts:
         if self.columns.user is None:
             raise SettingError(
@@ -216,9 +216,7 @@ class Events:
     def _finished(self, keeper: CountKeeper) -> EventCounts:
         return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
-    def _feed(
-        self, add: Callable[[EventBatch], None], digest: EventDigest | DayDigest | None, progress: Progress | None
-    ) -> None:
+    def _feed(self, add: Callable[[EventBatch], None], digest: DayDigest | None, progress: Progress | None) -> None:
         for batch, unowned in self._read(progress):
             add(batch)
             if digest is not None:

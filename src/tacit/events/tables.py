@@ -81,7 +81,8 @@ class ParquetSource:
                     batch_size=self._batch_rows, row_groups=[group], columns=columns
                 )
             )
-            yield from _sliced(self._guarded(batches), chosen, self._batch_rows)
+            damaged = f"{self.name} is damaged: some of its rows cannot be read. Write or copy it again."
+            yield from _sliced(_guarded(batches, UnreadableFile(damaged)), chosen, self._batch_rows)
 
     def _has_long_text(self, shared: Any, group: int, texts: Sequence[str]) -> bool:
         """Return whether rows of a row group may share a long text: spelled out, a small file could fill any memory.
@@ -102,12 +103,6 @@ class ParquetSource:
             (pa.ArrowException, OSError),
             UnreadableFile(f"{self.name} is damaged: its Parquet footer cannot be read. Write or copy it again."),
         )
-
-    def _guarded(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pa = require("pyarrow", extra="events")
-        damaged = UnreadableFile(f"{self.name} is damaged: some of its rows cannot be read. Write or copy it again.")
-        while (batch := _attempt(lambda: next(batches, None), (pa.ArrowException, OSError), damaged)) is not None:
-            yield batch
 
 
 class ArrowSource:
@@ -140,7 +135,8 @@ class ArrowSource:
             if not self.can_reread:
                 raise DataError(f"{self.name} was read already and cannot be read again. Pass a table or a file.")
             reader = self._open()
-        yield from _sliced(self._guarded(reader), positions, self._batch_rows)
+        broken = DataError(f"{self.name} stopped in the middle. Check the query or computation behind it.")
+        yield from _sliced(_guarded(reader, broken), positions, self._batch_rows)
 
     def _open(self) -> Any:
         pa = require("pyarrow", extra="events")
@@ -152,12 +148,6 @@ class ArrowSource:
                 "Convert its columns to text, dates and numbers."
             ),
         )
-
-    def _guarded(self, reader: Any) -> Iterator[Any]:
-        pa = require("pyarrow", extra="events")
-        broken = DataError(f"{self.name} stopped in the middle. Check the query or computation behind it.")
-        while (batch := _attempt(lambda: next(reader, None), (pa.ArrowException, OSError), broken)) is not None:
-            yield batch
 
 
 class SqlSource:
@@ -172,9 +162,11 @@ class SqlSource:
     def __init__(self, query: SqlQuery, options: ReadOptions) -> None:
         self._query = query
         self._batch_rows = options.batch_rows
-        names: list[Sequence[str]] = []
-        self._run(lambda result: names.append(tuple(result.keys())))
-        self.names: Sequence[str] = names[0]
+        connection = self._connect()
+        try:
+            self.names: Sequence[str] = tuple(self._execute(connection).keys())
+        finally:
+            self._close(connection)
 
     def kind(self, position: int) -> Any | None:
         """Nothing: a database may give values of any kind, each its own."""
@@ -182,7 +174,7 @@ class SqlSource:
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The result batch by batch."""
-        connection = self._connect()
+        pa, connection = require("pyarrow", extra="events"), self._connect()
         try:
             partitions = self._execute(connection).partitions(self._batch_rows)
             done = 0
@@ -190,14 +182,7 @@ class SqlSource:
                 chosen = [[row[position] for position in positions] for row in rows]
                 for part in runs(chosen):
                     done += len(part)
-                    yield TablePiece(tuple(_array(column) for column in zip(*part, strict=True)), len(part), done)
-        finally:
-            self._close(connection)
-
-    def _run(self, action: Callable[[Any], object]) -> None:
-        connection = self._connect()
-        try:
-            action(self._execute(connection))
+                    yield TablePiece(tuple(pa.array(column) for column in zip(*part, strict=True)), len(part), done)
         finally:
             self._close(connection)
 
@@ -246,6 +231,13 @@ def _sqlite_file(url: Any) -> Path | None:
         if url.query.get("mode") == "memory":
             return None
     return None if name in ("", ":memory:") else Path(name)
+
+
+def _guarded(batches: Iterator[Any], refusal: Exception) -> Iterator[Any]:
+    """Batches of a reader, whose failures are dropped for a refusal."""
+    pa = require("pyarrow", extra="events")
+    while (batch := _attempt(lambda: next(batches, None), (pa.ArrowException, OSError), refusal)) is not None:
+        yield batch
 
 
 def _sliced(batches: Iterator[Any], columns: Sequence[int | str], batch_rows: int) -> Iterator[TablePiece]:
@@ -302,11 +294,6 @@ def _plain(value: object) -> object:
 _TYPES: Final = (str, int, float, bool, bytes, date, datetime)
 _LEAST_BIG: Final = 2**63  # no longer a 64-bit integer
 _EXACT: Final = 2**53  # up to here a float tells every integer from the next
-
-
-def _array(values: Sequence[object]) -> Any:
-    pa = require("pyarrow", extra="events")
-    return pa.array(values)
 
 
 def _attempt(action: Callable[[], Any], failures: tuple[type[BaseException], ...], error: Exception) -> Any:
