@@ -234,7 +234,7 @@ def test_a_model_of_another_plan_or_a_damaged_one_is_refused(tacit, release, tmp
         (["--covariates", "none.csv"], "none.csv"),
         (["--load", "none.tacit"], "there is no model"),
         (["--seed", "-1"], "seed must be"),
-        (["--out", "release.parquet"], "exists already"),
+        (["--out", "release.parquet"], "needed for something else"),
         (["--out", "release.parquet", "--force"], "needed for something else"),
     ],
 )
@@ -242,6 +242,14 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(tacit, release, words, sai
     ran = tacit("forecast", "release.parquet", *words)
     assert ran.code in (2, 3, 4)
     assert said in ran.err
+
+
+def test_a_file_that_exists_is_kept_unless_asked_to_overwrite_it(tacit, release, tmp_path):
+    (tmp_path / "f.csv").write_text("mine")
+    ran = tacit("forecast", "release.parquet", "--out", "f.csv")
+    assert ran.code == 2
+    assert "exists already" in ran.err
+    assert (tmp_path / "f.csv").read_text() == "mine"
 
 
 def test_levels_are_refused_before_a_release_is_read(tacit):

@@ -22,7 +22,8 @@ from tacit.forecast.model_files import SavedModel
 from tacit.forecast.past import series_of
 from tacit.forecast.tables import write_forecast
 from tacit.pages.figures import short_names
-from tacit.pages.words import ahead, counted, expected, how_often, moment, plural, short_moment, step_noun
+from tacit.pages.figures.forecasts import part_of
+from tacit.pages.words import ahead, counted, expected, how_often, listed, moment, plural, short_moment, step_noun
 from tacit.release import Release
 
 _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
@@ -57,7 +58,7 @@ def forecast(
     series = series_of(asked)
     n_bins = _horizon(horizon, series)
     if models.importance and models.load is None:
-        check_explained(entry_named(models.model or "share"))
+        _check_boosting(entry_named(models.model or "share"), "tells what mattered", "does not")
     if models.load is not None:
         forecaster, known = _loaded(models.load, asked, series, knowledge, n_bins, models)
     else:
@@ -84,7 +85,7 @@ def _fitted(
 ) -> tuple[Forecaster, Known]:
     entry, seed = entry_named(models.model or "share"), seed_or_none(models.seed)
     if models.tune is not None:
-        check_tunable(entry)
+        _check_boosting(entry, "can be tuned", "needs none")
     known = known_of(release, series, knowledge, horizon)
     settings = settings_for(entry.name, **known.settings(seed))
     if (known.covariates is not None and not entry.uses_covariates) or (known.prior and "prior" not in settings):
@@ -104,9 +105,7 @@ def _loaded(
     given = [name for name, value in own.items() if value is not None]
     given += [f"--{name.replace('_', '-')}" for name in knowledge.calendar]
     if given:
-        raise SettingError(
-            f"a loaded model keeps its own settings and holidays. Leave out {_listed(given)}, or --load."
-        )
+        raise SettingError(f"a loaded model keeps its own settings and holidays. Leave out {listed(given)}, or --load.")
     saved = SavedModel.read(path)
     known = known_of(release, series, knowledge, horizon, calendar=dict(saved.about.get("calendar", {})))
     newer = saved.n_newer(known.series, plan=release.plan.fingerprint)
@@ -131,7 +130,7 @@ def _say(made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[s
     notes = (*made.notes, *(() if known.covariates is None else known.covariates.notes))
     for note in dict.fromkeys(notes):
         console.say(f"Note: {note.rstrip('.')}.")
-    console.say(f"Made of {_listed(('the release', *known.public))}: no raw data, so no privacy budget is spent.")
+    console.say(f"Made of {listed(['the release', *known.public])}: no raw data, so no privacy budget is spent.")
 
 
 def _write(
@@ -163,26 +162,14 @@ def _write(
     console.say(f"Wrote {showing.page}. Open it in a browser; it needs no network.")
 
 
-def _listed(items: Sequence[str]) -> str:
-    *most, last = items
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-_BOOSTING: Final = "boosting"
 _MOST_TRIALS: Final = 10_000  # never reached: the time given ends the search
 _SHOWN: Final = 12  # a choice: what follows matters little
 
 
-def check_tunable(entry: Entry) -> None:
-    """Refuse to search for settings of a model that has none to search for."""
-    if entry.name != _BOOSTING:
-        raise SettingError(f"only the model boosting can be tuned; {entry.word} needs none. Add: --model boosting")
-
-
-def check_explained(entry: Entry) -> None:
-    """Refuse to ask a model what mattered that cannot tell."""
-    if entry.name != _BOOSTING:
-        raise SettingError(f"only the model boosting tells what mattered; {entry.word} does not. Add: --model boosting")
+def _check_boosting(entry: Entry, can: str, cannot: str) -> None:
+    """Refuse to ask another model for what only boosted trees have."""
+    if entry.name != "boosting":
+        raise SettingError(f"only the model boosting {can}; {entry.word} {cannot}. Add: --model boosting")
 
 
 def tuned(forecaster: Forecaster, known: Known, *, seconds: float, seed: int) -> Forecaster:
@@ -214,7 +201,7 @@ def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[st
     from tacit.forecast.boosting import BoostingForecaster
     from tacit.forecast.tuning import feature_importance
 
-    check_explained(entry_named(forecaster.name))
+    _check_boosting(entry_named(forecaster.name), "tells what mattered", "does not")
     assert isinstance(forecaster, BoostingForecaster)
     with console.waiting("Asking what mattered"):
         found = feature_importance(forecaster, known.series, known.covariates, seed=seed)
@@ -252,9 +239,9 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_PLACES]
     shown = np.sort(shown) if n_places <= _MOST_PLACES else shown
     names = short_names(forecast.domain.place.cells)
-    first = _distribution(forecast.counts, 0)
-    table = [[names[cell], *_cells(_distribution(first, slice(cell, cell + 1)), levels)] for cell in shown]
-    table.append([f"All {plural(level)}", *_cells(_distribution(forecast.totals, slice(0, 1)), levels)])
+    first = part_of(forecast.counts, 0)
+    table = [[names[cell], *_cells(part_of(first, slice(cell, cell + 1)), levels)] for cell in shown]
+    table.append([f"All {plural(level)}", *_cells(part_of(forecast.totals, slice(0, 1)), levels)])
     last = CountDistribution(
         np.append(first.means[shown], forecast.totals.means[0]),
         np.append(first.variances[shown], forecast.totals.variances[0]),
@@ -286,7 +273,7 @@ def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str
     for bin, label in enumerate(labels[:_MOST_BINS]):
         words = moment(label) if "T" in label else short_moment(label)
         rows.append(
-            [words, *_cells(_distribution(forecast.totals, slice(bin, bin + 1)), levels), holidays.get(label[:10], "")]
+            [words, *_cells(part_of(forecast.totals, slice(bin, bin + 1)), levels), holidays.get(label[:10], "")]
         )
     together = CountDistribution(np.ravel(forecast.total_sum.means), np.ravel(forecast.total_sum.variances))
     rows.append([f"{ahead(len(labels), forecast.domain.time.step)}".capitalize(), *_cells(together, levels), ""])
@@ -312,7 +299,3 @@ def _cells(distribution: CountDistribution, levels: Sequence[float]) -> list[str
     """What one distribution says: the mean, and an interval for every level."""
     spans = [distribution.intervals(level) for level in levels]
     return [expected(float(distribution.means[0])), *(f"{whole(lower[0])}–{whole(upper[0])}" for lower, upper in spans)]
-
-
-def _distribution(distribution: CountDistribution, part: int | slice) -> CountDistribution:
-    return CountDistribution(distribution.means[part], distribution.variances[part])

@@ -190,20 +190,13 @@ class TimeAxis:
         else:
             raise SettingError("last must be given on a time axis without end; got last=None. Give a date.")
         if not low < high and None in (first, last):
-            setting, when = ("first", first) if last is None else ("last", last)
-            raise SettingError(
-                f"{setting} must lie on the time axis, {self._extent()}; got {setting}={when}. "
-                "Ask for a time inside it."
-            )
+            raise self._off_axis("first", first) if last is None else self._off_axis("last", last)
         if not low < high:
             raise SettingError(f"last must not be before first; got first={first}, last={last}. Swap the two.")
         bins = self._bins_covered(np.array([low, high - 1]), np.ones(2, bool)).tolist()
         for setting, when, bin in (("first", first, bins[0]), ("last", last, bins[1])):
             if bin < 0:
-                raise SettingError(
-                    f"{setting} must lie on the time axis, {self._extent()}; got {setting}={when}. "
-                    "Ask for a time inside it."
-                )
+                raise self._off_axis(setting, when)
         self._check_whole("first", first, low == self._covered(bins[0])[0], bins[0])
         self._check_whole("last", last, high == self._covered(bins[1])[1], bins[1])
         return slice(bins[0], bins[1] + 1)
@@ -298,9 +291,12 @@ class TimeAxis:
             inside &= clock < self._covered(self.n_bins - 1)[1]
         return np.where(inside, self._grid.bins(clock), -1)
 
-    def _extent(self) -> str:
+    def _off_axis(self, setting: str, when: When | None) -> SettingError:
         first = self.label(0)
-        return f"from {first} on" if self.n_bins is None else f"{first} to {self.label(self.n_bins - 1)}"
+        extent = f"from {first} on" if self.n_bins is None else f"{first} to {self.label(self.n_bins - 1)}"
+        return SettingError(
+            f"{setting} must lie on the time axis, {extent}; got {setting}={when}. Ask for a time inside it."
+        )
 
     def _check_whole(self, setting: str, when: When | None, is_whole: bool, bin: int) -> None:
         if not is_whole:

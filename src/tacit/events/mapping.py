@@ -6,7 +6,7 @@ import codecs
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -232,20 +232,8 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str, str]:
     """The columns to read, by their part: ``{"time": "SDate", "place": "Town", "where0": "Station"}``."""
-    parts: Iterable[tuple[str, str | None]] = (
-        ("time", columns.time),
-        ("place", columns.place),
-        ("count", columns.count),
-        ("user", columns.user),
-    )
-    if with_coordinates:
-        parts = (
-            *parts,
-            ("location", columns.location),
-            ("latitude", columns.latitude),
-            ("longitude", columns.longitude),
-        )
-    wanted = {part: name for part, name in parts if name is not None}
+    roles = ("time", "place", "count", "user", *(("location", "latitude", "longitude") if with_coordinates else ()))
+    wanted = {role: getattr(columns, role) for role in roles if getattr(columns, role) is not None}
     wanted.update((f"where{number}", one.column) for number, one in enumerate(columns.conditions))
     return wanted
 

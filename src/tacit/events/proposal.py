@@ -14,7 +14,8 @@ import io
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import Final
 
@@ -62,12 +63,7 @@ class DateFinding:
         return bool(self.n_day_first + self.n_month_first + self.n_either)
 
     def __add__(self, other: DateFinding) -> DateFinding:
-        return DateFinding(
-            self.n_year_first + other.n_year_first,
-            self.n_day_first + other.n_day_first,
-            self.n_month_first + other.n_month_first,
-            self.n_either + other.n_either,
-        )
+        return DateFinding(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

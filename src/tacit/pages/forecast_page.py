@@ -21,7 +21,7 @@ from tacit.forecast.past import series_of
 from tacit.forecast.tables import remarks_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
-from tacit.pages.figures import LABORATORY, ON_PAGE, outlines
+from tacit.pages.figures import LABORATORY, ON_PAGE, outlines, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.figures.forecasts import FEW_BINS, leaderboard_chart, leads_chart
 from tacit.pages.page import common_parts, write_page
@@ -67,7 +67,7 @@ def make_forecast_page(
     often = [how_often(level) for level in levels]
     data = {
         "places": list(shown.places.cells),
-        "short": sections.short_place_names(shown),
+        "short": short_names(shown.places.cells),
         "often": often,
         "charted": MOST_PLACES,
         "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},

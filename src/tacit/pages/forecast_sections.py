@@ -18,7 +18,7 @@ from tacit.forecast.tables import table_columns
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names
 from tacit.pages.figures.counts import Counts, rounded, starts_of
-from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows
+from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, part_of
 from tacit.pages.figures.maps import Outlines
 from tacit.pages.sections import map_layout, without_rows
 from tacit.pages.selection import MOST_CELLS, MOST_PLACES
@@ -110,21 +110,19 @@ def headline(shown: Coming) -> list[dict[str, str]]:
     """The numbers to know first, each with a sentence."""
     forecast, labels = shown.forecast, shown.labels
     place = forecast.domain.place
-    first = CountDistribution(forecast.totals.means[:1], forecast.totals.variances[:1])
+    first = part_of(forecast.totals, slice(1))
     items = [_figure(f"events expected {_on(labels[0])}", first, shown, f"All {plural(place.level)} together.")]
     if shown.n_bins > 1:
         whole = CountDistribution(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
         items.append(_figure(f"in {shown.horizon}", whole, shown, f"All {plural(place.level)} together."))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
-            distribution = CountDistribution(forecast.totals.means[[top]], forecast.totals.variances[[top]])
-            items.append(_figure(f"{_on(labels[top])}", distribution, shown, f"The busiest {step_noun(shown.step)}."))
+            busy = part_of(forecast.totals, [top])
+            items.append(_figure(_on(labels[top]), busy, shown, f"The busiest {step_noun(shown.step)}."))
     if place.n_cells > 1:
         busiest = int(np.argmax(forecast.counts.means[0]))
-        distribution = CountDistribution(forecast.counts.means[0, [busiest]], forecast.counts.variances[0, [busiest]])
-        items.append(
-            _figure(f"in {place.cells[busiest]} {_on(labels[0])}", distribution, shown, f"The busiest {place.level}.")
-        )
+        busy, where = part_of(forecast.counts, (0, [busiest])), f"in {place.cells[busiest]} {_on(labels[0])}"
+        items.append(_figure(where, busy, shown, f"The busiest {place.level}."))
     return items
 
 
@@ -212,7 +210,7 @@ def specs(shown: Coming) -> dict[str, Any]:
     counts = expected_in_all(shown.forecast, shown.levels[0]).of_places(shown.kept)
     charts = {
         "fan": fan_chart([], fan_rows(shown.forecast, shown.levels, None), palette=ON_PAGE),
-        "places": places_chart(counts, 0, short_place_names(shown), palette=ON_PAGE),
+        "places": places_chart(counts, 0, short_names(shown.places.cells), palette=ON_PAGE),
     }
     return {name: without_rows(chart, "past", "fan", "places", "picked") for name, chart in charts.items()}
 
@@ -221,8 +219,7 @@ def crews(shown: Coming) -> dict[str, Any]:
     """Counts that are not exceeded with each probability on offer, and the crews for the one that was asked for."""
     n_bins = min(shown.n_bins, 24 if shown.step == "hour" else TABLE_BINS)
     forecast, kept = shown.forecast, shown.kept
-    each = CountDistribution(forecast.counts.means[:n_bins], forecast.counts.variances[:n_bins])
-    total = CountDistribution(forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins])
+    each, total = (part_of(one, slice(n_bins)) for one in (forecast.counts, forecast.totals))
     shares = sorted({*QUANTILES, shown.quantile})
     asked = {"quantile": shown.quantile, "per_crew": shown.per_crew}
     needed = crews_for(each, **asked)
@@ -259,21 +256,12 @@ def matrix(shown: Coming) -> dict[str, Any]:
     """The table of places by bins that stands in the page, all places together last."""
     n_bins = min(shown.n_bins, TABLE_BINS)
     forecast, level = shown.forecast, shown.levels[0]
-    rows = [
-        (
-            forecast.domain.place.cells[cell],
-            forecast.counts.means[:n_bins, cell],
-            forecast.counts.variances[:n_bins, cell],
-        )
-        for cell in shown.kept
-    ]
-    all_places = f"All {plural(forecast.domain.place.level)} together"
-    rows.append((all_places, forecast.totals.means[:n_bins], forecast.totals.variances[:n_bins]))
+    cells, bins = forecast.domain.place.cells, slice(n_bins)
+    rows = [(cells[cell], part_of(forecast.counts, (bins, cell))) for cell in shown.kept]
+    rows.append((f"All {plural(forecast.domain.place.level)} together", part_of(forecast.totals, bins)))
     return {
         "heads": [short_moment(label) for label in shown.labels[:n_bins]],
-        "rows": [
-            {"place": place, "cells": _cells(CountDistribution(*distribution), level)} for place, *distribution in rows
-        ],
+        "rows": [{"place": place, "cells": _cells(distribution, level)} for place, distribution in rows],
         "is_cut": n_bins < shown.n_bins,
     }
 
@@ -284,8 +272,3 @@ def _cells(distribution: CountDistribution, level: float) -> list[dict[str, str]
         {"value": expected(mean), "span": f"{number(low)}–{number(high)}"}
         for mean, low, high in zip(distribution.means.tolist(), lower.tolist(), upper.tolist(), strict=True)
     ]
-
-
-def short_place_names(shown: Coming) -> list[str]:
-    """The places' names where there is little room."""
-    return short_names(shown.places.cells)

@@ -36,14 +36,17 @@ def expected_counts(forecast: Forecast, level: float) -> Counts:
 
 def expected_in_all(forecast: Forecast, level: float) -> Counts:
     """The same for the whole horizon together."""
-    distribution = CountDistribution(forecast.sums.means[None, :], forecast.sums.variances[None, :])
-    return _counts(forecast, distribution, level, "all", (whole_period(forecast.domain.time),))
+    return _counts(forecast, part_of(forecast.sums, None), level, "all", (whole_period(forecast.domain.time),))
+
+
+def part_of(distribution: CountDistribution, part: Any) -> CountDistribution:
+    """The distribution of some of the counts: a bin, a slice, or whatever arrays take."""
+    return CountDistribution(distribution.means[part], distribution.variances[part])
 
 
 def fan_rows(forecast: Forecast, levels: Sequence[float], place: int | None) -> list[dict[str, Any]]:
     """What is expected of one place, or of all together: a row for each bin, limits from the outermost level in."""
-    counts = forecast.counts
-    one = forecast.totals if place is None else CountDistribution(counts.means[:, place], counts.variances[:, place])
+    one = forecast.totals if place is None else part_of(forecast.counts, (slice(None), place))
     starts = list(starts_of(forecast.domain.time))
     columns: dict[str, list[Any]] = {"start": starts, "expected": rounded(one.means, 2).tolist()}
     for number, level in enumerate(sorted(levels, reverse=True)):
