@@ -223,7 +223,7 @@ def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):
         (("--epsilon", "99"), "at most 32"),
         ((), "either epsilon or f"),
         (("--epsilon", "1", "--f", "0.5"), "either epsilon or f"),
-        (("--epsilon", "1", "--private", "town"), "private must be"),
+        (("--epsilon", "1", "--private", "town"), "private must name"),
         (("--epsilon", "1", "--mechanism", "magic"), "mechanism must be one of"),
         (("--epsilon", "1", "--places", "atlantis"), "atlantis"),
         (("--epsilon", "1", "--zone", "Mars/Olympus"), "zone"),
