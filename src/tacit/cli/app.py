@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "page": "Make one self-contained page of a release: map, time series, error and the privacy statement. "
     "Works offline.",
     "forecast": "Forecast the number of events per place, with intervals, from a release and public tables alone.",
-    "backtest": "Hold forecasters against the past of a release: what they would have said, and what came.",
+    "backtest": "Compare forecasters on the past of a release: what they would have said, and what came.",
     "synthetic": "Draw synthetic events from a release: as many per period as are public, per place as its refined "
     "counts say.",
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",

@@ -61,7 +61,7 @@ def backtest(
     laboratory: Annotated[
         str | None,
         typer.Option(
-            help="The true events: hold forecasts against them, watermarked and never for publication. Read by the "
+            help="The true events: compare forecasts with them, watermarked and never for publication. Read by the "
             "options --time, --place and so on.",
             metavar="FILE",
         ),
@@ -73,7 +73,7 @@ def backtest(
     knowledge: KnowledgeOptions,
     reading: ReadingOptions,
 ) -> None:
-    """Hold forecasters against the past of a release: what they would have said, and what came.
+    """Compare forecasters on the past of a release: what they would have said, and what came.
 
     Against private counts, whose known noise is taken off the score; no raw data is needed.
 
@@ -116,7 +116,7 @@ def backtest(
 
 
 def _usual_origins(n_times: int, every: int) -> int:
-    """So many that half of the bins are left to learn from."""
+    """Return the number of origins that leaves half of the bins to learn from."""
     return min(_MOST_ORIGINS, max(n_times // 2 // every, 1))
 
 

@@ -146,7 +146,7 @@ def _say(made: Release, done: Curated, out: Path) -> None:
 
 
 def _show(counted: CountedEvents) -> None:
-    """What is exact and about the events: for this screen, never for the release; said before anything is paid."""
+    """Say what is exact about the events: for this screen, never for the release; before anything is paid."""
     if not counted.n_events:
         console.warn("For your eyes only: no event was counted. What is published is noise on zeros.")
     if counted.n_full_cells:
@@ -164,7 +164,7 @@ def _show(counted: CountedEvents) -> None:
 
 
 def _refuse_oddities(counted: CountedEvents) -> None:
-    """Under strict reading a table with repeated rows or missing periods is refused, and nothing is paid."""
+    """Refuse a table with repeated rows or missing periods, under strict reading and before anything is paid."""
     _show(counted)
     if counted.table is not None and counted.table.lines():
         raise BadRows("the table has what the notes above say. Nothing was spent. Correct it, or leave out --strict.")

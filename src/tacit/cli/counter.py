@@ -338,7 +338,7 @@ def show(history: HistoryFile, level: Level = 0.95, data_set: CounterDataSet = N
 
 
 def _costs(epsilon: float | None, delta: float | None, rho: float | None) -> list[Cost]:
-    """What may be spent: an epsilon with a delta allows Gaussian noise, and Laplace noise too."""
+    """Return the costs to choose from: an epsilon with a delta allows Gaussian noise, and Laplace noise too."""
     if (epsilon is None) == (rho is None):
         raise SettingError("a counter costs an epsilon or a rho. Give one of --epsilon and --rho.")
     if rho is not None:
@@ -381,6 +381,7 @@ def _with_table(domain: Domain, places: str | None) -> Domain:
 
 
 def periods(stream: Stream, first: int, stop: int) -> str:
+    """Return the names of the first and last period, and how many there are."""
     label = stream.domain.time.label
     named = label(first) if stop == first + 1 else f"{label(first)} to {label(stop - 1)}"
     return f"{named} ({console.counted(stop - first, 'period')})"

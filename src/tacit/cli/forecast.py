@@ -286,7 +286,7 @@ def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str
 
 
 def interval_words(levels: Sequence[float]) -> str:
-    """What the intervals mean, in a line."""
+    """Return a line that says what the intervals mean."""
     parts = [f"{how_often(level)} within the {percent(level)} interval" for level in levels]
     return f"The number will lie {', '.join(parts)}, if the future resembles the past."
 
@@ -296,6 +296,6 @@ def _odds(quantile: float) -> str:
 
 
 def _cells(distribution: CountDistribution, levels: Sequence[float]) -> list[str]:
-    """What one distribution says: the mean, and an interval for every level."""
+    """Return the mean of a distribution and its interval at every level, as text."""
     spans = [distribution.intervals(level) for level in levels]
     return [expected(float(distribution.means[0])), *(f"{whole(lower[0])}–{whole(upper[0])}" for lower, upper in spans)]

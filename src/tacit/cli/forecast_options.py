@@ -120,6 +120,7 @@ class ShowOptions:
 
     @property
     def levels(self) -> tuple[float, ...]:
+        """The levels of the intervals as shares, the smallest first."""
         return levels_of(self.level or _USUAL_LEVELS)
 
     def check(self) -> None:
@@ -157,7 +158,7 @@ class Known:
         return replace(self, covariates=None, public=())
 
     def settings(self, seed: int | None) -> dict[str, Any]:
-        """What a model may be told by its settings, if it has them."""
+        """Return settings that some models have."""
         return {"prior": self.prior, "seed": seed}
 
 

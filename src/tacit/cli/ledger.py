@@ -79,7 +79,7 @@ def verify(
 
 
 def heads_of(path: Path) -> tuple[str, ...]:
-    """The heads that a file carries, whatever kind of file it is."""
+    """Return the heads that a file of any kind carries."""
     try:
         with path.open("rb") as file:
             magic = file.read(_LONGEST_MAGIC)
@@ -228,7 +228,7 @@ def statement(
 
 
 def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | None) -> Release:
-    """What was published, with the statement that holds now."""
+    """Return what was published, with the statement that holds now."""
     if is_counter(file):
         history = restated_by(book, published_history(file), data_set)
         at = delta or (USUAL_DELTA if history.stream.noise_model.cost.rho else 0.0)

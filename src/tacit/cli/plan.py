@@ -79,10 +79,11 @@ class QuestionOptions:
 
     @property
     def questions(self) -> tuple[Question, ...]:
+        """The questions asked, or the usual ones."""
         return Question.parse(self.ask or DEFAULT_QUESTIONS)
 
     def n_events(self, n_bins: int) -> float | None:
-        """How many events to expect in all, if anything was said."""
+        """Return how many events to expect in all, None if nothing was said."""
         if self.events is not None and self.events_per_bin is not None:
             raise SettingError("the events are expected in all or in each period. Give --events or --events-per-bin.")
         return self.events if self.events_per_bin is None else self.events_per_bin * n_bins

@@ -162,7 +162,7 @@ def warn_of_contradictions(release: Release) -> None:
 
 
 def say_rules(release: Release) -> None:
-    """What is not in the table, whether the file holds it all the same, and what can be worked out."""
+    """Say what is not in the table, whether the file holds it all the same, and what can be worked out."""
     if release.rules.suppress:
         _say_suppressed(release)
     if release.rules.missing:
@@ -174,7 +174,7 @@ def say_rules(release: Release) -> None:
 
 
 def warn_of_missing_reports(estimate: Estimate, rules: Rules) -> None:
-    """Days that are said to have no data should have no reports."""
+    """Warn of reports on days that are said to have no data."""
     totals, (n_times, _) = estimate.totals, estimate.domain.shape
     if not rules.missing or totals is None or totals.shape[0] != n_times:
         return

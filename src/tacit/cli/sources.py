@@ -1,4 +1,4 @@
-"""From options to domains."""
+"""Sources, plans, tables of places and domains, as the options name them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
 
 
 def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
-    """What the description says, with the options that are not about the source; options alone, where there is none.
+    """Return the settings of a source: those of its description, or without one those of the options alone.
 
     ``with_user`` takes the column of users from the description too; one that is given is taken in any case.
     """
@@ -105,7 +105,7 @@ def refuse_dates(source: SourceOptions) -> NoReturn:
 
 
 def description_path(source: SourceOptions) -> Path | None:
-    """Where the description of a source is: as named, else beside the file; a database has no such place."""
+    """Return the path of a source's description: as named, else beside the file; None for a database."""
     if source.source is not None:
         return source.source
     return None if "://" in source.file else Path(source.file + ENDING)
@@ -126,7 +126,7 @@ def columns_of(source: SourceOptions, description: SourceDescription | None = No
 
 
 def options_of(source: ReadingOptions) -> ReadOptions:
-    """How to read, as far as the options say."""
+    """Return the options of reading that were given."""
     options = ReadOptions(
         date_format=source.date_format,
         separator=source.separator,
@@ -194,7 +194,7 @@ def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
 
 
 def moved_table(table: str | None) -> Gazetteer | Path | None:
-    """Where a plan's table is now: a file, which is read as the plan says, or one of ours."""
+    """Return the table of a plan that carries none: a file, which is read as the plan says, or one of ours."""
     if table is None:
         return None
     return Path(table) if Path(table).is_file() else Gazetteer.builtin(table)

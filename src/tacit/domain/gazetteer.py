@@ -183,7 +183,7 @@ class Gazetteer:
 
     @cached_property
     def entries(self) -> dict[str, tuple[Entry, ...]]:
-        """What every folded name, alias and code may mean."""
+        """The rows that every folded name, alias and code may mean."""
         found: dict[str, dict[Entry, None]] = {}
         for row in self.rows:
             names = (row.name, self._own_names[row], *row.aliases, *row.codes)

@@ -185,7 +185,7 @@ class Hierarchy:
         return sum(self.level_sizes)
 
     def level_slice(self, level: int) -> slice:
-        """Where the nodes of a level stand among all nodes."""
+        """Return the part of all nodes that a level is."""
         self._check_level(level)
         first = sum(self.level_sizes[:level])
         return slice(first, first + self.level_sizes[level])
@@ -248,7 +248,7 @@ class Hierarchy:
         return [int(self.nodes_of(np.array(leaf), level)) for level in range(self.height, -1, -1)]
 
     def first_children(self, level: int) -> IntArray:
-        """Where the children of each node start in the level below; last, how many nodes that level has.
+        """Return where the children of each node start in the level below; last, how many nodes that level has.
 
         >>> Hierarchy.of_degree(10, 4).first_children(1).tolist()
         [0, 4, 8, 10]

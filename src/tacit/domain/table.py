@@ -135,7 +135,7 @@ class _Reader:
             raise self._no_column("that names places, such as town, commune or region", "town")
 
     def _levels(self, levels: Levels, named: Mapping[str, str]) -> dict[str, _Sought]:
-        """What to look for as which level, finest first."""
+        """Return what to look for as which level, finest first."""
         if levels is None and named.keys() - _LEVELS.keys():
             levels = named
         if isinstance(levels, Mapping):

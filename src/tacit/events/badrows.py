@@ -117,7 +117,7 @@ class BadRowLog:
         return total
 
     def summary(self) -> BadRowSummary:
-        """What was noted so far."""
+        """Return the rows noted so far, by reason."""
         rows = {reason: tuple(kept) for reason, kept in self._first_rows.items()}
         return BadRowSummary(MappingProxyType(dict(self._counts)), MappingProxyType(rows))
 

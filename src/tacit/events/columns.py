@@ -135,7 +135,7 @@ def is_utf8(data: bytes | NDArray[np.uint8]) -> bool:
 
 
 def unreadable_texts(column: Any) -> list[int]:
-    """Which texts of a column of text or bytes are no UTF-8, each by itself."""
+    """Return the numbers of the texts in a column of text or bytes that are no UTF-8, each by itself."""
     data, offsets = bytes_and_offsets(column)
     part = data[offsets[0] : offsets[-1]]
     special = np.flatnonzero(part >= 0x80) + offsets[0]

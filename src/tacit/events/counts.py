@@ -98,7 +98,7 @@ class TableWatcher:
         self._n_compared += len(chosen)
 
     def notes(self, axis: TimeAxis) -> TableNotes:
-        """What was noted, over the periods of an axis with an end."""
+        """Return the notes on a table, over the periods of an axis with an end."""
         repeated = self._repeated()
         n_periods = axis.n_bins or 0
         is_empty = np.ones(n_periods, np.bool_)

@@ -68,7 +68,7 @@ def read_fully(stream: ByteStream, size: int) -> tuple[bytes, str | None]:
 
 
 def last_line_end(data: bytes | bytearray) -> int:
-    """Where the last whole line of some data ends; a final carriage return may be half of a line end.
+    """Return the end of the last whole line of some data; a final carriage return may be half of a line end.
 
     >>> last_line_end(b"a\\nb"), last_line_end(b"a\\rb\\r"), last_line_end(b"a")
     (2, 2, 0)
@@ -199,7 +199,7 @@ def _too_long(data: bytes) -> Rows:
 
 
 def _bounds(data: bytes) -> tuple[Rows, Rows]:
-    """Where each line begins, and where it ends without its line end."""
+    """Return where each line begins, and where it ends without its line end."""
     view = np.frombuffer(data, np.uint8)
     if b"\r" not in data:
         ends = np.flatnonzero(view == _NEWLINE)
@@ -234,13 +234,13 @@ def _irregular(view: NDArray[np.uint8], starts: Rows, separator: int) -> Rows:
 
 
 def _alternating(quotes: Rows) -> NDArray[np.bool_]:
-    """Which quotes open a field, where every other one closes it."""
+    """Return which quotes open a field, where every other one closes it."""
     opens: NDArray[np.bool_] = np.arange(len(quotes)) % 2 == 0
     return opens
 
 
 def _are_regular(view: NDArray[np.uint8], quotes: Rows, opens: NDArray[np.bool_], separator: int) -> NDArray[np.bool_]:
-    """Which quotes stand beside a separator, a line end or another quote, on the outer side of the field."""
+    """Return which quotes have a separator, a line end or another quote on the outer side of their field."""
     beside = np.where(opens, quotes - 1, quotes + 1)
     is_edge = (beside < 0) | (beside >= len(view))
     byte = view[np.where(is_edge, 0, beside)]
@@ -285,7 +285,7 @@ def _read_line(line: bytes, separator: str) -> bytes | None:
 
 
 def row_at(data: bytes, position: int) -> int:
-    """How many rows of a block end before a position."""
+    """Return how many rows of a block end before a position."""
     if not position:
         return 0
     view = np.frombuffer(data, np.uint8, count=position)
@@ -295,7 +295,7 @@ def row_at(data: bytes, position: int) -> int:
 
 
 def _cut_rows(buffer: bytes, separator: str, *, is_end: bool) -> tuple[int, Block]:
-    """How many bytes of whole rows the buffer begins with, and the block made of them."""
+    """Return the number of bytes of whole rows that the buffer begins with, and the block made of them."""
     end = len(buffer) if is_end else buffer.rfind(b"\n") + 1
     if buffer.find(b'"', 0, end) < 0:
         return end, Block(buffer[:end])
@@ -312,7 +312,7 @@ def _cut_rows(buffer: bytes, separator: str, *, is_end: bool) -> tuple[int, Bloc
 
 
 def _start_of_row(buffer: bytes, quotes: NDArray[np.int64]) -> int:
-    """Where the row with the last, unclosed quote begins: after a line end with an even number of quotes before it."""
+    """Return the start of the row with the last, unclosed quote: after a line end that even numbers of quotes precede."""
     start = buffer.rfind(b"\n", 0, int(quotes[-1])) + 1
     while start and np.searchsorted(quotes, start) % 2:
         start = buffer.rfind(b"\n", 0, start - 1) + 1

@@ -199,7 +199,7 @@ def recognize_csv(path: Path, *, wanted: Sequence[str], options: ReadOptions) ->
 
 
 def count_special(data: bytes) -> tuple[int, int]:
-    """How many characters beyond ASCII are UTF-8, and how many bytes beyond ASCII belong to none of them.
+    """Return how many characters beyond ASCII are UTF-8, and how many bytes beyond ASCII belong to none of them.
 
     >>> count_special("Besançon".encode()), count_special("Besançon".encode("cp1252"))
     ((1, 0), (0, 1))
@@ -216,7 +216,7 @@ def count_special(data: bytes) -> tuple[int, int]:
 
 
 def _recognize_encoding(sample: bytes, rest: ByteStream, name: str, options: ReadOptions) -> str:
-    """By its mark, or UTF-8 unless most of what is not ASCII in the whole file is none."""
+    """Return the encoding by its mark, or UTF-8 unless most of what is not ASCII in the whole file is none."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if sample.startswith(mark):
             return "utf-8-sig" if encoding == "utf-8" and not options.header_lines else encoding

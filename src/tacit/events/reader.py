@@ -85,7 +85,7 @@ def find_columns(source: Source, wanted: dict[str, str], *, are_public: bool = F
 
 
 def form_of_dates(source: Source, position: int, options: ReadOptions) -> DateForm:
-    """How to read the column of dates; refuses one that holds none, and text that nothing describes."""
+    """Return the form of the column of dates; refuse one that holds none, and text that nothing describes."""
     kind = source.kind(position)
     if kind is not None and not holds_dates(kind):
         raise DataError(

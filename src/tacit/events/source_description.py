@@ -105,7 +105,7 @@ class SourceDescription:
         return EventColumns(**{role: getattr(self, role) for role in ROLES})
 
     def options(self, others: ReadOptions | None = None) -> ReadOptions:
-        """How to read the source; what is not about its text is taken from ``others``."""
+        """Return the options for reading the source; what is not about its text is taken from ``others``."""
         own = {name: getattr(self, name) for name in (*_VALUES, *(_TEXT if self.is_csv else ()))}
         return replace(others or ReadOptions(), format=self.format, **own)
 

@@ -149,7 +149,7 @@ def format_of(path: Path) -> str:
 
 
 def first_bytes(path: Path) -> bytes:
-    """How a file begins; refuses one that is not there or cannot be opened."""
+    """Return the first bytes of a file; refuse one that is not there or cannot be opened."""
     problem = None
     try:
         with path.open("rb") as file:

@@ -269,7 +269,7 @@ def runs(rows: Sequence[Sequence[object]]) -> Iterator[list[list[object]]]:
 
 
 def _kind(value: object) -> str | None:
-    """Which values may stand in one Arrow array without changing each other."""
+    """Return the kind of a value: those of one kind may stand in one Arrow array without changing each other."""
     value = _plain(value)
     if isinstance(value, datetime):
         return "instant" if value.tzinfo is not None else "datetime"

@@ -256,7 +256,7 @@ def _by_user_day(rows: Rows) -> NDArray[np.int64]:
 
 
 def _begins(rows: Rows) -> NDArray[np.bool_]:
-    """Which of the ordered rows are the first of a user-day."""
+    """Return which of the ordered rows are the first of a user-day."""
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (rows[1:, :2] != rows[:-1, :2]).any(axis=1)
     return is_first

@@ -76,12 +76,12 @@ class Coming:
 
     @property
     def n_drawn(self) -> int:
-        """How many bins can be chosen on the map: as many as a page can carry."""
+        """The number of bins that can be chosen on the map: as many as a page can carry."""
         return max(min(self.n_bins, MOST_CELLS // (4 * max(len(self.kept), 1))), 1)
 
     @property
     def n_in_fan(self) -> int:
-        """How many bins are drawn for every place."""
+        """The number of bins that are drawn for every place."""
         return max(min(self.n_bins, 2 * MOST_CELLS // (len(self.kept) + 1)), 1)
 
     @property
@@ -90,6 +90,7 @@ class Coming:
 
     @property
     def horizon(self) -> str:
+        """The horizon in words: the next 7 days."""
         return ahead(self.n_bins, self.step)
 
 
@@ -188,7 +189,7 @@ def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | N
 
 
 def fan(shown: Coming) -> dict[str, Any]:
-    """What is expected, as columns: all together first, then each place. Limits go from the outermost level in."""
+    """Return expected counts and limits as columns: all places together first, then each; outermost limits first."""
     counts, totals, n_bins = shown.forecast.counts, shown.forecast.totals, shown.n_in_fan
     distribution = CountDistribution(
         np.column_stack([totals.means, counts.means[:, shown.kept]])[:n_bins],

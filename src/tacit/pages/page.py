@@ -101,7 +101,7 @@ def make_statement_page(
 def common_parts(
     release: Release, title: str | None, synthetic: str | None, *, is_laboratory: bool = False
 ) -> dict[str, Any]:
-    """What every page of a release says: its title, its labels, where it comes from."""
+    """Return what every page of a release says: its title, its labels, where it comes from."""
     labels = {LABORATORY: is_laboratory, "SIMULATION – not private": release.is_simulation, "Synthetic data": synthetic}
     return {
         "stamps": [label for label, holds in labels.items() if holds],

@@ -148,7 +148,7 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
 
 
 def map_layout(axis: PlaceAxis, limits: Mapping[str, Sequence[int]], drawing: Outlines | None) -> dict[str, Any]:
-    """What all periods of a map share: its shades, by kind of period, and where places stand."""
+    """Return what all periods of a map share: its shades, by kind of period, and where places stand."""
     layout = tile_map(axis)
     return {
         "limits": limits,
@@ -190,7 +190,7 @@ def series(counts: Counts) -> dict[str, Any]:
 
 
 def error_rows(selection: Selection) -> tuple[list[Errors], list[Choice]]:
-    """For each kind of period and for every epsilon, the standard errors of places' counts."""
+    """Return the standard errors of places' counts, for each kind of period and for every epsilon."""
     release = selection.release
     drawn = [selection.recent, *reversed(list(selection.series.values()))]
     steps = [counts.step for counts in drawn if counts is not None and counts.step in _ERROR_STEPS]
@@ -333,7 +333,7 @@ def unsure_words(release: Release) -> str:
 
 
 def time_span(release: Release) -> str:
-    """From when to when, in as few words as are true."""
+    """Return the first and last period in as few words as are true."""
     axis = release.domain.time
     return span(axis.label(0), axis.label((axis.n_bins or 1) - 1))
 

@@ -72,7 +72,7 @@ def plural(noun: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """How many of them.
+    """Return a number with its noun.
 
     >>> counted(1, "day"), counted(4748, "day")
     ('1 day', '4,748 days')
@@ -81,7 +81,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def step_noun(step: str) -> str:
-    """What one bin of a time axis is called.
+    """Return the noun for one bin of a time axis.
 
     >>> step_noun("day"), step_noun("6 hours")
     ('day', 'period of 6 hours')
@@ -120,7 +120,7 @@ def period(label: str) -> str:
 
 
 def span(first: str, last: str) -> str:
-    """From one period to another; whole years are named as such.
+    """Return the words for the time from one period to another; whole years are named as such.
 
     >>> span("2006-01-01", "2018-12-31"), span("2018-01", "2018-12"), span("2018-03", "2018-05")
     ('2006 to 2018', '2018', 'March 2018 to May 2018')
@@ -260,7 +260,7 @@ def decimals(value: float, digits: int) -> str:
 
 
 def how_often(share: float) -> str:
-    """How often something holds.
+    """Return a share as a number of times.
 
     >>> how_often(0.8), how_often(0.95), how_often(0.975)
     ('4 times in 5', '19 times in 20', '97.5% of the time')

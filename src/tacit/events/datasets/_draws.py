@@ -131,7 +131,7 @@ class Draws:
         return drawn
 
     def categories(self, weights: Floats, rows: Integers) -> Integers:
-        """For each entry of ``rows``, a column drawn in proportion to that row of ``weights``."""
+        """Return, for each entry of ``rows``, a column drawn in proportion to that row of ``weights``."""
         reached = np.cumsum(weights, axis=1)
         passed = self.uniforms(len(rows)) * reached[rows, -1]
         drawn = np.zeros(len(rows), dtype=np.int64)

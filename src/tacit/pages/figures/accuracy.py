@@ -151,6 +151,6 @@ def _rappor_distribution(epsilon: float, n_cells: int) -> UnaryDistribution:
 
 
 def _rappor_reports(noise: Noise) -> float | None:
-    """As many reports about one cell as would have RAPPOR's largest error, had these reports been RAPPOR's."""
+    """Return the number of RAPPOR's reports about one cell whose error is the largest that RAPPOR would have here."""
     rappor = noise.through(partial(_rappor_distribution, 1.0))
     return None if rappor is None else (float(rappor.standard_errors().max()) / standard_error_at(1.0, 1)) ** 2

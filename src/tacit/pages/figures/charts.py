@@ -241,7 +241,7 @@ def finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
 
 
 def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
-    """Where a mark stands for a count of this status; for others it is not seen."""
+    """Return the encoding of a mark on the base line that is seen for counts of this status alone."""
     is_seen = alt.condition(f"datum.status === '{status}'", alt.value(1), alt.value(0))
     return {"y": alt.value(alt.expr("height - 5")), "opacity": is_seen}
 

@@ -74,7 +74,7 @@ class Counts:
         return replace(self, places=places, **{name: getattr(self, name)[:, numbers] for name in _ARRAYS})
 
     def period_columns(self) -> dict[str, list[Any]]:
-        """What all series share: where each period stands and what it is called."""
+        """Return the columns that all series share: start, name and whether a period is partial."""
         return {"start": list(self.starts), "period": list(self.periods), "partial": list(self.is_partial)}
 
     def series_columns(self, place: int) -> dict[str, list[Any]]:
@@ -268,7 +268,7 @@ def whole_period(axis: TimeAxis) -> str:
 
 
 def starts_of(axis: TimeAxis) -> tuple[str, ...]:
-    """Where each period of an axis stands on a time scale."""
+    """Return the start of every period, as a chart's time scale reads it."""
     # a date alone is read as UTC by JavaScript, a time only with a Z; charts use UTC scales throughout
     has_times = axis.step not in ("day", "week", "month", "year")
     return tuple(f"{start}Z" if has_times else str(start)[:10] for start in axis.starts())

@@ -45,7 +45,7 @@ def part_of(distribution: CountDistribution, part: Any) -> CountDistribution:
 
 
 def fan_rows(forecast: Forecast, levels: Sequence[float], place: int | None) -> list[dict[str, Any]]:
-    """What is expected of one place, or of all together: a row for each bin, limits from the outermost level in."""
+    """Return a row for each bin: the expected count of a place, or of all together, and limits, outermost first."""
     one = forecast.totals if place is None else part_of(forecast.counts, (slice(None), place))
     starts = list(starts_of(forecast.domain.time))
     columns: dict[str, list[Any]] = {"start": starts, "expected": rounded(one.means, 2).tolist()}

@@ -39,7 +39,7 @@ class Region:
 
     @property
     def spread_km(self) -> float:
-        """How far from the middle of a town its interventions may lie; small regions have small towns."""
+        """The largest distance of an intervention from the middle of its town; small regions have small towns."""
         return 0.2 + 0.1 * self.radius_km
 
 

@@ -72,7 +72,7 @@ def storms_of_year(calendar: Calendar, figures: YearFigures, draws: Draws) -> Ye
 
 
 def cluster_shares(cluster: int) -> Floats:
-    """How a storm divides over the regions: twice as much for the one hit hardest."""
+    """Return the regions' shares of a storm: twice as much for the one hit hardest."""
     struck = CLUSTERS[cluster]
     shares = np.zeros(N_REGIONS)
     shares[list(struck)] = 1.0 / (len(struck) + 1)
@@ -81,7 +81,7 @@ def cluster_shares(cluster: int) -> Floats:
 
 
 def great_storm_shares(cluster: int) -> Floats:
-    """How a great storm divides over the regions."""
+    """Return the regions' shares of a great storm."""
     return GREAT_STORM_FOCUS * cluster_shares(cluster) + (1.0 - GREAT_STORM_FOCUS) * base_shares()
 
 
