@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -159,7 +160,7 @@ def test_no_value_of_a_database_has_a_say_in_the_kind_of_another(
         def pieces(self, positions: Any) -> Any:
             chosen = [[row[position] for position in positions] for row in self._rows]
             for run in tables.runs(chosen):
-                columns = tuple(tables._array(column) for column in zip(*run, strict=True))
+                columns = tuple(pa.array(column) for column in zip(*run, strict=True))
                 yield tables.TablePiece(columns, len(run), 0)
 
     def of(rows: list[tuple[Any, ...]]) -> list[Any]:

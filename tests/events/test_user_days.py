@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.events import Reason
 from tacit.events.columns import read_users
-from tacit.events.tables import _array, runs
+from tacit.events.tables import runs
 from tacit.events.user_days import UserDayHash
 
 KEY = bytes(range(32))
@@ -94,5 +94,5 @@ def test_bytes_and_empty_columns_are_users_too() -> None:
 
 
 def test_a_number_from_a_database_is_one_user_among_text_and_among_numbers() -> None:
-    mixed = [[_array(column) for column in zip(*run, strict=True)] for run in runs([[7.0], ["Ana"], [7], [8.5]])]
+    mixed = [[pa.array(column) for column in zip(*run, strict=True)] for run in runs([[7.0], ["Ana"], [7], [8.5]])]
     assert [read(column) for (column,) in mixed] == [["7"], ["Ana"], ["7", Reason.UNREADABLE_USER]]

@@ -312,7 +312,7 @@ def _cut_rows(buffer: bytes, separator: str, *, is_end: bool) -> tuple[int, Bloc
 
 
 def _start_of_row(buffer: bytes, quotes: NDArray[np.int64]) -> int:
-    """Return the start of the row with the last, unclosed quote: after a line end that even numbers of quotes precede."""
+    """Return the start of the row with the last, unclosed quote: one that an even number of quotes precedes."""
     start = buffer.rfind(b"\n", 0, int(quotes[-1])) + 1
     while start and np.searchsorted(quotes, start) % 2:
         start = buffer.rfind(b"\n", 0, start - 1) + 1
