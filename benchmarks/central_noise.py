@@ -21,8 +21,7 @@ from measure import checksum, per_second, pin_to_one_core, print_machine, print_
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
-from tacit.audit.testing import assert_frequencies
-from tacit.audit.testing.randomizers import RecordedWords
+from tacit.audit.testing import RecordedWords, assert_frequencies
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness, discrete_gaussian, discrete_laplace
 
 N_OURS, N_PEER = 10_000_000, 20_000

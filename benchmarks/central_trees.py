@@ -21,8 +21,8 @@ from measure import per_second, pin_to_one_core, print_machine, print_table, rat
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.counts.noise import TreeNoise
-from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain import Hierarchy
 from tacit.randomness import SecureRandomness
 

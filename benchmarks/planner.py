@@ -20,8 +20,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
-from tacit.mechanisms.continual.engines import engine_of
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.engines import NodeDraws, engine_of
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, Contender, Question, Situation

@@ -11,7 +11,7 @@ import pytest
 
 from tacit._base import kernels as _kernels
 from tacit._base.kernels import draws_plain
-from tacit.audit.testing.randomizers import ListedWords
+from tacit.audit.testing import ListedWords
 from tacit.randomness.inversion import DIGITS, Inversion
 
 Between = tuple[Fraction, Fraction]
@@ -71,7 +71,7 @@ def drawn(inversion: Inversion, words: list[int], *, spare: Sequence[int] = (), 
     return values[0][0]
 
 
-def compiled_if_there() -> _kernels.InversionKernels:
+def compiled_if_there() -> _kernels.Kernels:
     if _kernels.available():
         from tacit._base.kernels import draws
 

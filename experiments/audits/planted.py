@@ -17,15 +17,13 @@ import numpy as np
 from scipy import stats
 
 from tacit.audit import Audit, audit_dependence, audit_memo, audit_nodes, audit_shared_coins
+from tacit.audit.correlated_reports import Device
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan, releases_of_plan
-from tacit.audit.memoized import Device
-from tacit.counts.continual_noise import NodeNoise
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.central.tree import NoisyTree
 from tacit.mechanisms.continual import Counter
-from tacit.mechanisms.continual.node_noise import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
@@ -65,16 +63,11 @@ def replaced(owner: type, name: str, other: Any) -> Iterator[None]:
 @contextmanager
 def scale_times(share: Fraction) -> Iterator[None]:
     """Noise of every node with this share of its scale."""
-    gaussian, laplace, take = DiscreteGaussian.draw, DiscreteLaplace.draw, NodeDraws.take
-
-    def fewer(noise: NodeNoise) -> NodeNoise:
-        factor = share**2 if noise.is_gaussian else 1 / share
-        return NodeNoise(noise.is_gaussian, noise.parameter * factor)
+    gaussian, laplace = DiscreteGaussian.draw, DiscreteLaplace.draw
 
     with (
         replaced(DiscreteGaussian, "draw", lambda self, n, **r: gaussian(self.scaled(1 / share**2), n, **r)),
         replaced(DiscreteLaplace, "draw", lambda self, n, **r: laplace(self.scaled(1 / share), n, **r)),
-        replaced(NodeDraws, "take", lambda self, noise, *at: take(self, fewer(noise), *at)),
     ):
         yield
 

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from tacit._base.limits import MOST_DIGITS
-from tacit._base.reading import exact_fraction
+from tacit._base.reading import MOST_DIGITS, exact_fraction
 
 
 @pytest.mark.parametrize("form", ["{}", "1/{}", "{}/7"])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
 from tacit.audit.claims import Claim
-from tacit.audit.rules import best_rule
+from tacit.audit.games import best_rule
 from tacit.audit.views import Wholes
 from tacit.errors import SettingError
 

@@ -11,8 +11,7 @@ from scipy import stats
 from small_worlds import days_and_places
 from tacit.audit import audit_nodes, audit_plan
 from tacit.audit.claims import Claim, Verdict
-from tacit.audit.curators import nodes_of_counter, nodes_of_plan
-from tacit.audit.nodes import MeasuredNodes, separate_bins
+from tacit.audit.curators import MeasuredNodes, nodes_of_counter, nodes_of_plan, separate_bins
 from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis

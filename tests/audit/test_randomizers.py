@@ -12,8 +12,7 @@ from scipy import stats
 from tacit.audit import audit_mechanism, audit_randomizer, audit_repeated_reports, audit_repeating_noise
 from tacit.audit.claims import Audit, Claim, Verdict
 from tacit.audit.randomizers import audit_reports_of, from_files, likely_pairs, pairs_of
-from tacit.audit.supports import outcomes
-from tacit.audit.views import Wholes
+from tacit.audit.views import Wholes, outcomes
 from tacit.errors import DataError, SettingError
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomized_response import RandomizedResponse

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.audit import audit_randomizer
-from tacit.audit.report_tables import ReportTables
+from tacit.audit.plug_ins import ReportTables
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
 

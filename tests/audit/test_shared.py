@@ -5,6 +5,8 @@ The planted faults change the code of ours, so that the audits run through the c
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -25,7 +27,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.central.tree import NoisyTree
 from tacit.mechanisms.continual import Counter
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.registry import MECHANISMS
@@ -119,7 +121,7 @@ def test_a_counters_noise_a_tenth_too_small_is_refuted_by_the_audits_of_the_comm
     right = NodeDraws.take
 
     def smaller(self, noise, *where):
-        return right(self, type(noise)(noise.is_gaussian, noise.parameter * 10 / 9), *where)
+        return right(self, noise.scaled(Fraction(10, 9)), *where)
 
     monkeypatch.setattr(NodeDraws, "take", smaller)
     found = {audit.name: audit for audit in audit_counter(stream, n_runs=150_000, randomness=SeededRandomness(seed))}

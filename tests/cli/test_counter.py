@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tacit.domain import Domain
-from tacit.mechanisms.continual import CounterFiles, files, state_file
+from tacit.mechanisms.continual import CounterFiles, files
 from tacit.mechanisms.continual.counter import Counter
-from tacit.mechanisms.continual.history import head_of, read_history
+from tacit.mechanisms.continual.history import History, head_of
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -60,7 +60,7 @@ def test_a_counter_from_start_to_answer(tacit, branches, visits, tmp_path):
     assert "events so far, give or take" in ran.out
     ran = tacit("counter", "add", "visits.counter", "--date", "2025-01-05", "--counts", "90,110,0")
     assert ran.code == 0, ran.err
-    history = read_history(tmp_path / "visits.history.csv")
+    history = History.read(tmp_path / "visits.history.csv")
     assert history.n_bins == 5
     assert not history.stream.is_simulation
     assert abs(history.answer().value - 1000) < 12 * history.answer().standard_error
@@ -241,7 +241,7 @@ def test_a_history_becomes_a_release_that_can_be_asked_and_shown(tacit, branches
     ran = tacit("counter", "release", "visits.history.csv", "--by", "month", *delta)
     assert ran.code == 0, ran.err
     read = Release.read(tmp_path / "release.parquet")
-    history = read_history(tmp_path / "visits.history.csv")
+    history = History.read(tmp_path / "visits.history.csv")
     asked = {"first": "2025-01-01", "last": "2025-01-31", "places": ["Port"]}
     assert read.answer(**asked).value == pytest.approx(history.answer(**asked).value)
     assert read.answer(**asked).standard_error == pytest.approx(history.answer(**asked).standard_error)
@@ -303,8 +303,8 @@ class Killed(BaseException):
 STEPS = [
     (files.Counter, "start"),
     (CounterFiles, "create"),
-    (files, "write_state"),
-    (state_file, "write_whole"),
+    (files.SavedState, "write"),
+    (files, "write_whole"),
     (CounterFiles, "complete"),
     (Ledger, "note_bins"),
     (files, "head_of"),
@@ -359,7 +359,7 @@ def test_a_counter_that_was_moved_before_its_start_was_finished_has_no_twin(taci
     assert tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "1,2,3").code == 0
     twin = tacit("counter", "add", "moved.counter", "--date", "2025-01-01", "--counts", "1,2,4")
     assert "2025-01-01 was counted before with other counts" in twin.err
-    assert not read_history(tmp_path / "moved.history.csv").n_bins
+    assert not History.read(tmp_path / "moved.history.csv").n_bins
 
 
 def add_days(tacit, visits, *more):
@@ -384,7 +384,7 @@ def test_a_copy_of_the_events_under_another_name_has_no_budget_of_its_own(tacit,
         assert "known as renamed" in add_days(tacit, visits, "--to", "2025-01-05").err
         assert tacit("ledger", "same", "visits", "renamed").code == 0
         refused = add_days(tacit, visits, "--to", "2025-01-05")
-        assert not read_history(tmp_path / "visits.history.csv").n_bins
+        assert not History.read(tmp_path / "visits.history.csv").n_bins
     assert refused.code not in (0, 70)
     assert f"epsilon {1 if first == 'counter' else 2} is spent on these events" in refused.err
 
@@ -467,17 +467,17 @@ def test_a_counter_without_its_table_of_places_refuses_to_match_names(tacit, bra
     """As earlier versions wrote it: slips of the pen could not be told from places without the table."""
     started(tacit, branches)
     state, history = tmp_path / "visits.counter", tmp_path / "visits.history.csv"
-    saved = state_file.read_state(state)
+    saved = files.SavedState.read(state)
     stream = saved.counter.stream
     bare = stream.domain.to_dict(with_rows=False)
     old = replace(stream, domain=Domain.from_dict(bare))
-    state_file.write_state(state, replace(saved, counter=Counter(old, saved.counter.key)))
+    replace(saved, counter=Counter(old, saved.counter.key)).write(state)
     history.write_bytes(head_of(old))
     words = ("counter", "add", "visits.counter", visits, "--date", "2025-01-01", *COLUMNS)
     refused = tacit(*words)
     assert refused.code == 2
     assert "Name the table: --places FILE" in refused.err
-    assert read_history(history).n_bins == 0
+    assert History.read(history).n_bins == 0
     added = tacit(*words, "--places", branches)
     assert added.code == 0, added.err
-    assert read_history(history).n_bins == 1
+    assert History.read(history).n_bins == 1

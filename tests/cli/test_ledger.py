@@ -30,6 +30,30 @@ def test_a_ledger_that_is_not_there_is_not_made_by_looking(tacit, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_releases_would_come_to_is_said_and_nothing_is_written(tacit, tmp_path):
+    ran = tacit("ledger", "--compose", "12x0.125, 1")
+    assert (ran.code, ran.out.strip()) == (0, "Together: epsilon 2.5, by sequential.")
+    ran = tacit("ledger", "--compose", "0.5,rho=0.02", "--delta", "1e-6")
+    assert ran.code == 0
+    assert "at delta 1e-06, by " in ran.out
+    assert "zCDP" in ran.out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--compose", "much"), "a cost must read"),
+        (("--compose", "rho=0.1"), "no epsilon without a delta"),
+        (("--compose", "1", "--budget", "visits"), "beside no budget"),
+    ],
+)
+def test_costs_that_cannot_be_composed_get_a_sentence(tacit, words, said):
+    ran = tacit("ledger", *words)
+    assert ran.code == 2
+    assert said in " ".join(ran.err.split())
+
+
 def test_entries_and_what_remains_are_shown(tacit, book):
     book.record_randomization(
         data_set="fires", plan_id="ab12", private=("place",), epsilon=2.2, days=DAYS, n_events=1234

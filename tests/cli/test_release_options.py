@@ -17,7 +17,7 @@ from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
-from tacit.release.agreement import contradiction, contradictions
+from tacit.release.release import contradiction, contradictions
 
 COUNTS = np.random.default_rng(5).poisson([9, 4, 1], (20, 3))
 

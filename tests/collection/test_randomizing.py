@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
-from tacit.collection.wire import RandomizingWriter, ReportFile, randomizing_writer, spool
+from tacit.collection.wire import RandomizingWriter, ReportFile, spool
+from tacit.collection.wire import reports as report_files
 from tacit.collection.wire.cell_counts import CellCounts, drawing_key
-from tacit.collection.wire.randomizing_writer import write_reports
+from tacit.collection.wire.reports import write_reports
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
@@ -225,8 +226,8 @@ def test_any_order_and_batches_give_the_same_file(tmp_path_factory, n, random, r
     batches = pa.Table.from_batches(shuffled.to_batches(max_chunksize=rows_a_batch), schema=shuffled.schema)
     randomized(table, folder / "a", None, seed=5)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(randomizing_writer, "ROWS_IN_MEMORY", rows_in_memory)
-        patched.setattr(randomizing_writer, "_GATHERED_REPORTS", rows_in_memory)
+        patched.setattr(report_files, "ROWS_IN_MEMORY", rows_in_memory)
+        patched.setattr(report_files, "_GATHERED_REPORTS", rows_in_memory)
         patched.setattr(spool, "ROWS_IN_MEMORY", rows_in_memory)
         randomized(batches, folder / "b", None, seed=5)
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()

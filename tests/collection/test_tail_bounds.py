@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
+from tacit.collection.poisoning import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
 
 CHANCES = st.floats(1e-4, 1 - 1e-4)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tacit.counts.estimate import fuse
-from tacit.counts.noise.node_distributions import DiscreteLaplace
+from tacit.counts.node_distributions import DiscreteLaplace
+from tacit.counts.noise.tree import fuse
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis

@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from tacit._base import kernels as _kernels
-from tacit.counts.tree_least_squares import TreeFusion
-from tacit.counts.tree_least_squares.means import mean_over_ranges_of_fan_outs
+from tacit.counts.tree_least_squares import TreeFusion, mean_over_ranges_of_fan_outs
 from tacit.domain import Hierarchy
 from tacit.errors import SettingError
 

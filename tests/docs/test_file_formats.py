@@ -23,7 +23,8 @@ from tacit.counts.series import Series
 from tacit.forecast import model_files
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
-from tacit.mechanisms.continual import Counter, CounterFiles, state_file
+from tacit.mechanisms.continual import Counter, CounterFiles
+from tacit.mechanisms.continual.files import SavedState
 from tacit.mechanisms.local import memo as memo_files
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
@@ -43,9 +44,9 @@ def names_of(heading: str) -> set[str]:
     return set(re.findall(r"`([^`]+)`", section))
 
 
-def names_in(module: ModuleType) -> set[str]:
-    """The names in the docstring of a module."""
-    return set(re.findall(r"``([^`]+)``", module.__doc__ or ""))
+def names_in(described: ModuleType | type) -> set[str]:
+    """The names in the docstring of a module or class."""
+    return set(re.findall(r"``([^`]+)``", described.__doc__ or ""))
 
 
 def canonical(content: object) -> bytes:
@@ -161,7 +162,7 @@ def test_the_records_of_a_history_carry_the_check_described(counted, tmp_path):
 @pytest.mark.usefixtures("counted")
 def test_a_counters_state_has_the_keys_and_the_checksum_described(tmp_path):
     state = json.loads((tmp_path / "visits.counter").read_text(encoding="utf-8"))
-    assert state.keys() <= names_in(state_file)
+    assert state.keys() <= names_in(SavedState)
     assert hashlib.sha256(canonical(without_checksum(state))).hexdigest() == state["checksum"]
     assert state["position"] == 3
     assert len(bytes.fromhex(state["key"])) == 32

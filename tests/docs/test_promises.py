@@ -24,7 +24,7 @@ from tacit.cli.app import COMMANDS, load_command
 from tacit.collection.wire import ReportWriter
 from tacit.counts import noise
 from tacit.counts.continual_noise import CONTINUAL_NOISE, KaryTree
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.oracle_distributions import ORACLE_DISTRIBUTIONS
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, Grouping, Layout, PlaceAxis, TimeAxis
@@ -42,7 +42,8 @@ from tacit.postprocess import filtered, smooth
 from tacit.privacy import compose
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
-from tacit.release import PrivacyStatement, Release, noise_kinds
+from tacit.release import PrivacyStatement, Release
+from tacit.release import files as release_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -324,11 +325,11 @@ def test_the_noise_models_and_their_fields_are_listed():
         )
     ]
     listed = {code_spans(row[0])[0]: code_spans(row[1]) for row in rows_of(section(FORMATS, "Noise models"))}
-    assert {model["kind"] for model in models} == noise_kinds._READERS.keys()
-    assert noise_kinds._READERS.keys() <= listed.keys()
+    assert {model["kind"] for model in models} == release_files.NOISE_KINDS.keys()
+    assert release_files.NOISE_KINDS.keys() <= listed.keys()
     for model in models:
         assert ["kind", *listed[model["kind"]]] == list(model)
-    assert listed.keys() == noise_kinds._READERS.keys() | ORACLE_DISTRIBUTIONS.keys()
+    assert listed.keys() == release_files.NOISE_KINDS.keys() | ORACLE_DISTRIBUTIONS.keys()
     for kind, distribution in ORACLE_DISTRIBUTIONS.items():
         assert listed[kind] == list(inspect.signature(distribution).parameters)
 

@@ -25,6 +25,7 @@ def test_the_domain_needs_numpy_and_the_standard_library_alone():
     assert {name for name in ours if not name.startswith("tacit.domain.")} <= {
         "tacit.errors",
         "tacit._base.arrays",
-        "tacit._base.limits",
+        "tacit._base.fields",
+        "tacit._base.reading",
         "tacit._base.validation",
     }

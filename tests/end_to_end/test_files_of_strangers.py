@@ -34,8 +34,8 @@ from tacit.events.places import Polygons
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.model_files import _checksum as model_checksum
-from tacit.mechanisms.continual.history import first_check, read_history
-from tacit.mechanisms.continual.state_file import read_state
+from tacit.mechanisms.continual.files import SavedState
+from tacit.mechanisms.continual.history import History, first_check
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.registry import mechanism_of, plan_for
@@ -112,7 +112,7 @@ def other_state(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def use_state(path: Path) -> None:
-    saved = read_state(path)
+    saved = SavedState.read(path)
     saved.counter.step(saved.state, [1] * saved.counter.stream.n_places)
 
 
@@ -141,7 +141,7 @@ def other_history(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def use_history(path: Path) -> None:
-    history = read_history(path)
+    history = History.read(path)
     if history.n_bins:
         history.answer()
         history.estimate(delta=0.0)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from small_worlds import days_and_places
 from tacit.domain import Domain
 from tacit.mechanisms.central.table import central_plan_for
-from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.registry import plan_for
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
@@ -129,7 +129,7 @@ def public_text(path: Path) -> dict[str, str]:
     if path.suffix == ".parquet":
         return release_text(path.name, Release.read(path))
     if path.name.endswith(".history.csv"):
-        history = read_history(path)
+        history = History.read(path)
         head = [line for line in path.read_text().splitlines() if not line[:1].isdigit()]
         without_key = [line.replace(history.stream.identity, "IDENTITY") for line in head]
         return {path.name: "\n".join(without_key), f"{path.name} bins": str(history.n_bins)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.counts.tally import Tally
-from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.history import History
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
 
@@ -68,7 +68,7 @@ class World:
         self.done("counter", "add", f"{number}.counter", "visits.csv", "--date", "2025-01-01", *READ)
         history = self.folder / f"{number}.history.csv"
         said = " ".join(history.read_text().split())
-        for sentence in read_history(history).stream.guarantee.sentences():
+        for sentence in History.read(history).stream.guarantee.sentences():
             assert sentence in said
         self.published.append(history)
         return started

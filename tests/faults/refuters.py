@@ -32,7 +32,7 @@ from tacit.collection.tallying import estimate_tally
 from tacit.collection.wire import RandomizingWriter, ReportFile, ReportWriter
 from tacit.collection.wire.message import encode_message, parse_message
 from tacit.counts.continual_noise import Epochs
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -40,7 +40,7 @@ from tacit.errors import TacitError
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.continual import Counter
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for

@@ -17,7 +17,7 @@ import numpy as np
 
 from faults import refuters as by
 from faults.planting import ALONE, Fault
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.privacy.cost import Cost
@@ -550,42 +550,42 @@ FAULTS: tuple[Fault, ...] = (
     # noise
     Fault(
         "Laplace noise is 10 % low",
-        "tacit.counts.noise.node_distributions.DiscreteLaplace.draw",
+        "tacit.counts.node_distributions.DiscreteLaplace.draw",
         _laplace(Fraction(10, 9)),
         by.flat,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Laplace noise is never negative",
-        "tacit.counts.noise.node_distributions.DiscreteLaplace.draw",
+        "tacit.counts.node_distributions.DiscreteLaplace.draw",
         result_of(np.abs),
         by.flat,
         "tests/mechanisms/central/test_tree.py",
     ),
     Fault(
         "Laplace noise repeats after 65,536 values",
-        "tacit.counts.noise.node_distributions.discrete_laplace",
+        "tacit.counts.node_distributions.discrete_laplace",
         _repeated_chunk,
         by.draws,
         ALONE,
     ),
     Fault(
         "Gaussian noise is 10 % low",
-        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
+        "tacit.counts.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(81, 100)),
         by.flat_gaussian,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Gaussian noise has half of its standard deviation",
-        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
+        "tacit.counts.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(1, 4)),
         by.flat_gaussian,
         "tests/audit/test_nodes.py",
     ),
     Fault(
         "Gaussian noise has 2 % too little variance",
-        "tacit.counts.noise.node_distributions.DiscreteGaussian.draw",
+        "tacit.counts.node_distributions.DiscreteGaussian.draw",
         _gaussian(Fraction(98, 100)),
         by.draws,
         ALONE,
@@ -664,21 +664,21 @@ FAULTS: tuple[Fault, ...] = (
     # counters
     Fault(
         "a counter forgets that a count stands in several nodes",
-        "tacit.counts.continual_noise.model.NodeNoise.of",
-        lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=1, most=most),
+        "tacit.counts.continual_noise.model.node_distribution",
+        lambda right: lambda cost, *, levels, most=1: right(cost, levels=1, most=most),
         by.counter_events,
         "tests/counts/continual_noise/test_models.py",
     ),
     Fault(
         "a counter forgets that a person's day is several counts",
-        "tacit.counts.continual_noise.model.NodeNoise.of",
-        lambda right: lambda cls, cost, *, levels, most=1: right(cls, cost, levels=levels),
+        "tacit.counts.continual_noise.model.node_distribution",
+        lambda right: lambda cost, *, levels, most=1: right(cost, levels=levels),
         by.counter_days,
         "tests/counts/continual_noise/test_models.py",
     ),
     Fault(
         "a counter's Gaussian noise is 10 % low",
-        "tacit.mechanisms.continual.node_noise.discrete_gaussian",
+        "tacit.counts.node_distributions.discrete_gaussian",
         lambda right: (
             lambda count, variance, *, randomness: right(count, variance * Fraction(81, 100), randomness=randomness)
         ),
@@ -687,21 +687,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a counter draws other noise after a restart",
-        "tacit.mechanisms.continual.node_noise.NodeDraws.__init__",
+        "tacit.mechanisms.continual.engines.NodeDraws.__init__",
         _key_of_its_own,
         by.restart,
         "tests/mechanisms/continual/test_engines.py",
     ),
     Fault(
         "two epochs of a counter have the same noise",
-        "tacit.mechanisms.continual.node_noise.NodeDraws.take",
+        "tacit.mechanisms.continual.engines.NodeDraws.take",
         _one_section,
         by.own_noise,
         "tests/mechanisms/continual/test_engines.py",
     ),
     Fault(
         "all places of a counter have the same noise",
-        "tacit.mechanisms.continual.node_noise.NodeDraws.take",
+        "tacit.mechanisms.continual.engines.NodeDraws.take",
         _places_alike,
         by.counter_events,
         "tests/mechanisms/continual/test_engines.py",
@@ -921,7 +921,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a file drawn from counts tells the order of cells",
-        "tacit.collection.wire.randomizing_writer.sorting_order",
+        "tacit.collection.wire.reports.sorting_order",
         _unsorted,
         by.order,
         "tests/collection/test_randomizing.py",

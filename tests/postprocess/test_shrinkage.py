@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tacit.counts.estimate import fuse
-from tacit.counts.noise.node_distributions import DiscreteLaplace
+from tacit.counts.node_distributions import DiscreteLaplace
+from tacit.counts.noise.tree import fuse
 from tacit.counts.provenance import Provenance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import Domain, Hierarchy, PlaceAxis, TimeAxis

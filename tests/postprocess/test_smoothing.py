@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.tallying import estimate_tally
-from tacit.counts.estimate import Estimate, fuse
+from tacit.counts.estimate import Estimate
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.counts.noise import LinearMap
-from tacit.counts.noise.node_distributions import DiscreteLaplace
+from tacit.counts.noise.tree import fuse
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally, Tally
@@ -30,7 +31,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
 from tacit.randomness.laplace import discrete_laplace
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 from tacit.statespace.smoothed_noise import SmoothedNoise
 
 Counts = NDArray[np.int64]

@@ -20,10 +20,9 @@ from tacit.plan import Plan
 from tacit.postprocess import smooth
 from tacit.postprocess.smoothing import Hyperparameters, measured_with_sums
 from tacit.privacy.spend import Spend
-from tacit.release.hiding import without_cells
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 from tacit.release.release import Release
-from tacit.release.rules import Rules
+from tacit.release.rules import Rules, without_cells
 from tacit.statespace.size_prior import long_run_shares
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 

@@ -11,7 +11,7 @@ import pytest
 from tacit.errors import BudgetExhausted, FormatError, UndeclaredCopy
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger.tables import CHAINED_SINCE, SCHEMAS
+from tacit.privacy.ledger.file import CHAINED_SINCE, SCHEMAS
 from tacit.privacy.unit import Unit
 
 N_BYTES, N_VALUES, N_OLD = 350, 200, 240

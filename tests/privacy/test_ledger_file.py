@@ -12,8 +12,7 @@ from tacit.errors import FormatError, TacitError
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger import file as ledger_file
-from tacit.privacy.ledger.file import LedgerFile
-from tacit.privacy.ledger.tables import FORMAT
+from tacit.privacy.ledger.file import FORMAT, LedgerFile
 from tacit.privacy.unit import Unit
 
 FILES = ["ledger.sqlite", "ledger.sqlite.checked", "ledger.sqlite.key"]

@@ -14,7 +14,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError
 from tacit.mechanisms.central.table import central_plan_for
-from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
 from tacit.release import Release
@@ -141,7 +141,7 @@ class TestCounters:
 
     def test_state_history_and_releases_carry_the_head(self, counter, tacit, tmp_path):
         book = Ledger(tmp_path / "ledger.sqlite")
-        first = read_history(tmp_path / "visits.history.csv").stream.ledger_heads
+        first = History.read(tmp_path / "visits.history.csv").stream.ledger_heads
         assert book.verify(first) == book.head
         assert len(first) == 1
         assert counter(1, 3, 4).code == 0

@@ -17,15 +17,14 @@ import pytest
 import tacit
 from small_worlds import days_and_places
 from tacit.audit.testing import assert_frequencies
-from tacit.counts.continual_noise import KaryTree, NodeNoise
-from tacit.counts.noise import node_distributions
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.counts import node_distributions
+from tacit.counts.continual_noise import KaryTree
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
-from tacit.mechanisms.continual import node_noise
 from tacit.mechanisms.continual.counter import Counter
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_gaussian, discrete_laplace
@@ -105,7 +104,7 @@ def by_tree(is_gaussian, seed):
 
 
 def by_node_draws(is_gaussian, seed):
-    noise = NodeNoise(is_gaussian, VARIANCE if is_gaussian else RATE)
+    noise = DiscreteGaussian(VARIANCE) if is_gaussian else DiscreteLaplace(RATE)
     return NodeDraws(seed.to_bytes(32, "little"), 50).take(noise, 3, 5, 5 + N // 50).ravel()
 
 
@@ -127,16 +126,16 @@ def plan_of(is_gaussian, domain, mechanism):
 DRAWS = {
     "tacit.randomness.gaussian.discrete_gaussian, tacit.randomness.laplace.discrete_laplace": by_sampler,
     "tacit.randomness.source.KeyedRandomness": by_key,
-    "tacit.counts.noise.node_distributions.DiscreteGaussian.draw, "
-    "tacit.counts.noise.node_distributions.DiscreteLaplace.draw": by_node_distribution,
+    "tacit.counts.node_distributions.DiscreteGaussian.draw, "
+    "tacit.counts.node_distributions.DiscreteLaplace.draw": by_node_distribution,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
-    "tacit.mechanisms.continual.node_noise.NodeDraws.take": by_node_draws,
+    "tacit.mechanisms.continual.engines.NodeDraws.take": by_node_draws,
     "tacit.mechanisms.continual.counter.Counter.steps": by_counter,
 }
 """Where noise is drawn, by qualified name."""
 
-CALLERS = {"counts/noise/node_distributions.py", "mechanisms/continual/node_noise.py"}
+CALLERS = {"counts/node_distributions.py"}
 """The modules that call the samplers."""
 
 
@@ -153,17 +152,16 @@ def test_a_draw_has_its_distribution_and_its_variance(name, is_gaussian, seed):
 def test_noise_a_tenth_too_small_is_caught_where_it_is_drawn(name, is_gaussian, seed, monkeypatch):
     """The twin: both checks fail, each by itself."""
     share = Fraction(9, 10)
-    for module in (node_distributions, node_noise):
-        monkeypatch.setattr(
-            module,
-            "discrete_gaussian",
-            lambda n, v, *, randomness: discrete_gaussian(n, v * share**2, randomness=randomness),
-        )
-        monkeypatch.setattr(
-            module,
-            "discrete_laplace",
-            lambda n, rate, *, randomness: discrete_laplace(n, rate / share, randomness=randomness),
-        )
+    monkeypatch.setattr(
+        node_distributions,
+        "discrete_gaussian",
+        lambda n, v, *, randomness: discrete_gaussian(n, v * share**2, randomness=randomness),
+    )
+    monkeypatch.setattr(
+        node_distributions,
+        "discrete_laplace",
+        lambda n, rate, *, randomness: discrete_laplace(n, rate / share, randomness=randomness),
+    )
     values = DRAWS[name](is_gaussian, seed)
     with pytest.raises(AssertionError, match="came"):
         assert_drawn(values, is_gaussian)

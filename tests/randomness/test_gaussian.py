@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from exact_exponentials import exp_minus_between, rounded
 from exact_inversion import Between, assert_inverts, compiled_if_there, digits_of, kernels
 from tacit._base.kernels import draws_plain
-from tacit.audit.testing import assert_frequencies
-from tacit.audit.testing.randomizers import ListedWords, RecordedWords
+from tacit.audit.testing import ListedWords, RecordedWords, assert_frequencies
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_gaussian, gaussian, gaussian_variance
 from tacit.randomness.gaussian import CHUNK, LARGEST_TABLED_VARIANCE, LARGEST_VARIANCE, _blocked, _tabled

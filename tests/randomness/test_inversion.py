@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exact_inversion import assert_inverts, compiled_if_there, drawn
 from tacit._base.kernels import draws_plain
-from tacit.audit.testing.randomizers import ListedWords
+from tacit.audit.testing import ListedWords
 from tacit.randomness import SeededRandomness
 from tacit.randomness.inversion import DIGITS, Inversion, settle
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from exact_exponentials import exp_minus_between
 from exact_inversion import Between, assert_inverts, digits_of, kernels
-from tacit.audit.testing import assert_frequencies
-from tacit.audit.testing.randomizers import ListedWords, RecordedWords
+from tacit.audit.testing import ListedWords, RecordedWords, assert_frequencies
 from tacit.errors import SettingError
 from tacit.randomness import KeyedRandomness, SeededRandomness, discrete_laplace, laplace_variance
 from tacit.randomness.inversion import DIGITS

@@ -17,7 +17,7 @@ from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.tables import write_forecast
-from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.history import History
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows
 
@@ -65,7 +65,7 @@ def test_no_csv_holds_a_formula(release, tmp_path):
         texts = texts_of(path)
         assert "'=HYPERLINK(A1)" in texts, path
         assert [text for text in texts if text.startswith(STARTS)] == [], path
-    assert read_history(made.history_path).stream.domain.place.cells == NAMES
+    assert History.read(made.history_path).stream.domain.place.cells == NAMES
 
 
 def test_a_release_reads_back_its_names_and_its_numbers_stay_numbers(release, tmp_path):

@@ -16,8 +16,8 @@ import numpy as np
 sys.path.insert(0, {tests!r})
 {before}
 from small_worlds import simulated_estimate
-from tacit.counts.estimate import fuse
-from tacit.counts.noise.node_distributions import DiscreteLaplace
+from tacit.counts.noise.tree import fuse
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.domain.hierarchy import Hierarchy
 from tacit.postprocess.likelihood import ReportHistogram, most_likely_shares
 from tacit.release import Release

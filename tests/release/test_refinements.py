@@ -17,14 +17,15 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.registry import mechanism_of, plan_for
-from tacit.postprocess import clip, project
+from tacit.postprocess import clip, filtered, project
 from tacit.postprocess.refinements import REFINEMENTS, best_refinement
 from tacit.privacy.ledger import Spend
 from tacit.randomness import SeededRandomness
-from tacit.release import Release, Version
+from tacit.release import Release, Rules, Version
 from tacit.release.files import _checksum
 
 OF_CELLS = [name for name in REFINEMENTS if name != "shrink"]  # which needs a tree
+OF_A_MODEL = ("smooth", "filter")
 COUNTS = np.random.default_rng(3).poisson(8, (70, 4))
 PLAN, ESTIMATE = simulated_estimate(COUNTS)
 
@@ -73,15 +74,24 @@ def of_a_tree(is_local):
     return plan, randomizer.estimate(tally, plan, domain)
 
 
+def test_filtering_by_name_takes_nothing_from_later_days_nor_from_missing_ones():
+    whole = Release.of(PLAN, ESTIMATE, refine="filter").refined.values
+    assert np.array_equal(whole, filtered(ESTIMATE).values)
+    rules = Rules.parse(missing=("2018-03-01",))
+    rest = Release.of(PLAN, ESTIMATE, refine="filter", rules=rules).refined.values
+    assert np.array_equal(rest[:59], whole[:59])
+    assert not np.array_equal(rest[60:], whole[60:])
+
+
 def test_a_refinement_of_trees_says_what_it_needs():
     with pytest.raises(SettingError, match="shrinkage needs the leaves of a tree"):
         Release.of(PLAN, ESTIMATE, refine="shrink")
 
 
-def test_only_smoothed_counts_have_intervals_of_their_own():
+def test_only_smoothed_and_filtered_counts_have_intervals_of_their_own():
     for name in OF_CELLS:
         columns = Release.of(PLAN, ESTIMATE, refine=name).columns()
-        assert ("refined_lower" in columns) == ("refined_upper" in columns) == (name == "smooth")
+        assert ("refined_lower" in columns) == ("refined_upper" in columns) == (name in OF_A_MODEL)
     smooth = Release.of(PLAN, ESTIMATE, refine="smooth").columns()
     assert (smooth["refined_lower"] <= smooth["refined_upper"]).all()
     narrower = smooth["refined_upper"] - smooth["refined_lower"] < smooth["upper"] - smooth["lower"]
@@ -95,7 +105,7 @@ def test_the_statement_says_where_a_model_speaks(tmp_path, name):
     release.write(tmp_path / "r.parquet")
     beside = pq.read_schema(tmp_path / "r.parquet").metadata[b"privacy"].decode()
     for text in (release.statement.text(), (tmp_path / "r.csv").read_text(encoding="utf-8"), beside):
-        assert ("What a model says: Column 'refined' comes from a model" in text) == (name == "smooth")
+        assert ("What a model says: Column 'refined' comes from a model" in text) == (name in OF_A_MODEL)
 
 
 def test_limits_in_the_table_are_whole_and_hold_every_count_that_they_held():

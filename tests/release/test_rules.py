@@ -22,8 +22,8 @@ from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 from tacit.release import Release, Rule, Rules
 from tacit.release.files import _checksum
-from tacit.release.hiding import without_cells
 from tacit.release.release import BLANKED
+from tacit.release.rules import without_cells
 from tacit.release.statement import PrivacyStatement
 from tacit.statespace.smoothed_noise import SmoothedNoise
 from tacit.statespace.state_space import StateSpace

@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.counts.noise import LinearMap, TreeNoise
-from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain import Box, Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 from tacit.statespace.smoothed_noise import FusedNoise
 from tacit.statespace.state_space import StateSpace
 

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit._base import kernels
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.counts.noise import TreeNoise
-from tacit.counts.noise.node_distributions import DiscreteLaplace
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import MissingExtra
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise

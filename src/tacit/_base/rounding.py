@@ -102,7 +102,7 @@ def four_digits(values: FloatArray) -> FloatArray:
     return np.array([float(f"{value:.4g}") for value in values.ravel().tolist()]).reshape(values.shape)
 
 
-DIGITS: Final = Context(prec=60)
+DIGITS: Final = Context(prec=60)  # sixty digits: far more than the 17 of the floats that are stated
 
 
 def float_above(exact: Fraction | Decimal) -> float:

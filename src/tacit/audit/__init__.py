@@ -17,14 +17,12 @@ from tacit.audit.answers import (
     is_redrawn,
     share_identified,
 )
-from tacit.audit.batches import audit_shared_coins
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
 from tacit.audit.claims import Audit, Claim, Verdict
-from tacit.audit.dependence import audit_dependence, noise_rank
-from tacit.audit.floating_point import audit_floating_point, is_reachable
+from tacit.audit.correlated_reports import audit_memo, audit_repeated_reports, audit_shared_coins
+from tacit.audit.curators import MeasuredNodes, audit_nodes
 from tacit.audit.games import Contest, View, play_game
-from tacit.audit.memoized import audit_memo, audit_repeated_reports
-from tacit.audit.nodes import MeasuredNodes, audit_nodes
+from tacit.audit.noise_faults import audit_dependence, audit_floating_point, is_reachable, noise_rank
 from tacit.audit.plug_ins import Command
 from tacit.audit.randomizers import audit_mechanism, audit_randomizer, audit_repeating_noise, audit_reports_of
 from tacit.audit.reconstruction import (

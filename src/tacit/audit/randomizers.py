@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from tacit._base.arrays import BoolArray
 from tacit._base.validation import check_at_least, check_share
 from tacit.audit.claims import Audit, Claim
-from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, play_game
-from tacit.audit.report_tables import ReportTables
-from tacit.audit.rules import best_rule
-from tacit.audit.supports import Supports, has_supports
-from tacit.audit.views import Fields, Wholes, views_of
+from tacit.audit.games import FEWEST_RUNS, Contest, Progress, View, best_rule, play_game
+from tacit.audit.plug_ins import ReportTables
+from tacit.audit.views import Fields, Supports, Wholes, has_supports, views_of
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness import Randomness, SecureRandomness
@@ -86,9 +84,9 @@ def likely_pairs(
 Randomize = Callable[[NDArray[Any]], Any]
 """Takes true values, gives as many reports: an array with a row for each, or a list of words."""
 
-DEFAULT_REPORTS: Final = 1_000_000
-_TRIED: Final = 64
-_MOST_TRIED: Final = 1_024
+DEFAULT_REPORTS: Final = 1_000_000  # four times as many halve the distance of a bound
+_TRIED: Final = 64  # reports by which it is seen what a report looks like
+_MOST_TRIED: Final = 1_024  # of these, where there are as many values
 _SHORT_BYTES: Final = 2
 
 

@@ -9,26 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.audit.answers import Build, BuildMany, audit_many, audit_reconstruction, audit_repeats, many_of, start_of
-from tacit.audit.batches import DEFAULT_BATCH, audit_shared_coins
 from tacit.audit.claims import Audit, Claim
+from tacit.audit.correlated_reports import DEFAULT_BATCH, audit_memo, audit_repeated_reports, audit_shared_coins
 from tacit.audit.curators import (
     CuratedAnswers,
+    MeasuredNodes,
     answers_of_counter,
     answers_of_plan,
     ask_again_of_plan,
+    audit_nodes,
     nodes_of_counter,
     nodes_of_plan,
     releases_of_plan,
     runs_of_counter,
 )
-from tacit.audit.dependence import audit_dependence
-from tacit.audit.floating_point import audit_floating_point
 from tacit.audit.games import FEWEST_RUNS, Progress
-from tacit.audit.memoized import audit_memo, audit_repeated_reports
-from tacit.audit.nodes import MeasuredNodes, audit_nodes
+from tacit.audit.noise_faults import audit_dependence, audit_floating_point
 from tacit.audit.randomizers import DEFAULT_REPORTS, Randomize, audit_mechanism, audit_randomizer, audit_repeating_noise
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.stream import Stream
+from tacit.mechanisms.continual.counter import Stream
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.registry import mechanism_of
@@ -50,10 +49,10 @@ AUDITS: Final[Mapping[str, str]] = {
 }
 """The audits by name, with what each finds if a claim is wrong."""
 
-DEFAULT_CURATOR_RUNS: Final = 100_000
+DEFAULT_CURATOR_RUNS: Final = 100_000  # four times as many halve the distance of a bound
 _MOST_CELLS: Final = 40_000_000  # counts that all runs of an audit may have together
-_MOST_SHARED: Final = 40_000
-_MOST_SOLVED: Final = 1_000
+_MOST_SHARED: Final = 40_000  # reports in calls of their own, each as dear as a batch
+_MOST_SOLVED: Final = 1_000  # bins: least squares take the cube of their number
 
 _Step = Callable[[float], Audit]
 

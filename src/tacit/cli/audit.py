@@ -28,8 +28,9 @@ from tacit.cli import console
 from tacit.cli.options import seed_or_none, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.wire import ReportFile
+from tacit.counts.provenance import check_plan
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.history import read_history
+from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -139,7 +140,7 @@ def _audited(
     settings: dict[str, Any] = {"confidence": confidence, "randomness": source, "progress": report}
     if subject.counter is not None:
         _check_unclaimed(claim)
-        return audit_counter(read_history(subject.counter).stream, n_runs=runs, **settings)
+        return audit_counter(History.read(subject.counter).stream, n_runs=runs, **settings)
     if subject.plan is not None:
         _check_unclaimed(claim)
         return _audited_plan(agreed_plan(subject.plan), subject, runs, source, settings)
@@ -191,8 +192,7 @@ def _reports_of(text: str, plan: Plan) -> tuple[int, np.ndarray[Any, np.dtype[np
             "Give the number of the true value, and the file of its reports."
         )
     file = ReportFile.open(path)
-    if file.provenance.plan_id != plan.fingerprint:
-        raise SettingError(f"{path} was made under another plan. Give reports of this one.")
+    check_plan(path, file.provenance.plan_id, plan.fingerprint)
     return int(value), np.concatenate([reports for _, _, reports in file.batches()])
 
 

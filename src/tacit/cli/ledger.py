@@ -23,9 +23,11 @@ from tacit.cli.options import Force
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.continual.history import read_history
-from tacit.mechanisms.continual.state_file import read_state
+from tacit.mechanisms.continual.files import SavedState
+from tacit.mechanisms.continual.history import History
 from tacit.pages import make_statement_page
+from tacit.privacy.accounting import Releases
+from tacit.privacy.accounting import compose as compose_releases
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
@@ -90,11 +92,11 @@ def heads_of(path: Path) -> tuple[str, ...]:
     if magic.startswith(b"PK"):
         return Tally.read(path).provenance.ledger_heads
     if magic.startswith(b"{"):
-        saved = read_state(path)
+        saved = SavedState.read(path)
         return (*saved.counter.stream.ledger_heads, *saved.ledger_heads)
     if is_release(path):
         return Release.read(path).unbiased.provenance.ledger_heads
-    return read_history(path).stream.ledger_heads
+    return History.read(path).stream.ledger_heads
 
 
 @app.callback(invoke_without_command=True)
@@ -110,6 +112,13 @@ def ledger(
         float | None, typer.Option(help="The delta of that epsilon; needed where Gaussian noise is used.")
     ] = None,
     rho: Annotated[float | None, typer.Option(help="The most rho of zCDP, instead of epsilon.")] = None,
+    compose: Annotated[
+        str | None,
+        typer.Option(
+            help="Spend nothing, and say what releases of the same events would come to: 100x0.1,rho=0.02, say.",
+            metavar="COSTS",
+        ),
+    ] = None,
     ledger: LedgerFile = None,
 ) -> None:
     """Show every entry of the ledger and what remains of each budget, or declare a budget.
@@ -120,6 +129,11 @@ def ledger(
     Example: [bold]tacit ledger --budget visits --epsilon 3 --delta 1e-6[/bold]
     """
     if context.invoked_subcommand is not None:
+        return
+    if compose is not None:
+        if (budget, epsilon, rho) != (None, None, None):
+            raise SettingError("costs are composed beside no budget. Leave --budget, --epsilon and --rho out.")
+        _say_composed(compose, delta or 0.0)
         return
     book = opened_ledger(ledger)
     if budget is not None:
@@ -238,6 +252,16 @@ def _restated(file: Path, book: Ledger, data_set: str | None, delta: float | Non
     if release.plan.is_central:  # reports may come from several ledgers
         book.verify(heads)
     return restated(release, book, data_set)
+
+
+def _say_composed(text: str, delta: float) -> None:
+    """Say the least epsilon that is known to hold for these releases together, and what other ways give."""
+    composed = compose_releases(map(Releases.parse, text.split(",")), delta=delta)
+    at = f" at delta {delta:g}" if delta else ""
+    console.say(f"Together: epsilon {epsilon_at_most(composed.epsilon)}{at}, by {composed.method}.")
+    others = sorted(composed.others.items(), key=lambda one: one[1])
+    if others:
+        console.say(f"By {', by '.join(f'{method} {epsilon_at_most(epsilon)}' for method, epsilon in others)}.")
 
 
 def _say_entries(entries: list[Randomization | SpendEntry]) -> None:

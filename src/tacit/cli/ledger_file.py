@@ -12,9 +12,7 @@ from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
-from tacit.mechanisms.continual.files import default_history
-from tacit.mechanisms.continual.history import read_history
-from tacit.mechanisms.continual.recording import release_name
+from tacit.mechanisms.continual.files import default_history, release_name
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.release import Release
@@ -114,7 +112,7 @@ def _recorded_as(stream: Stream) -> str:
 
 def published_history(path: Path) -> History:
     """The history of a counter, by its own name or by that of the counter."""
-    return CounterFiles(path).history() if default_history(path).exists() else read_history(path)
+    return CounterFiles(path).history() if default_history(path).exists() else History.read(path)
 
 
 def say_ledger(book: Ledger | None) -> None:

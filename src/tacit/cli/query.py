@@ -11,7 +11,7 @@ from tacit.cli import console
 from tacit.cli.options import FirstPeriod, LastPeriod, PlaceNames, ReleaseFile
 from tacit.domain import Box
 from tacit.release import Release
-from tacit.release.agreement import CHANCE, LEVEL, contradiction
+from tacit.release.release import CHANCE, LEVEL, contradiction
 
 SHOWS_SINGLE_DAYS_FROM: Final = 1.7
 """The epsilon of reports below which a smoothed day is essentially the place's share of the public total."""

@@ -21,8 +21,8 @@ from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
-from tacit.release.agreement import BY_CHANCE, CHANCE, LEVEL, contradictions
 from tacit.release.files import check_ending, is_release
+from tacit.release.release import BY_CHANCE, CHANCE, LEVEL, contradictions
 from tacit.release.rules import SUPPRESSED
 
 

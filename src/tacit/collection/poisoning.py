@@ -6,9 +6,8 @@ truth:
 
 * **support of a cell.** C of N honest reports support a cell, between Bin(N, q), if it is true of none, and Bin(N, p),
   if it is true of all. More than the second or less than the first allows is improbable for every population.
-* **supports in all.** Every honest report has one true cell, so the distribution of the supports of all cells together
-does not
-  depend on the truth: for unary encoding N coins of p and N(k-1) of q, for one cell named exactly N.
+* **supports in all.** Every honest report has one true cell, so the distribution of the supports of all cells
+  together does not depend on the truth: for unary encoding N coins of p and N(k-1) of q, for one cell named exactly N.
 * **the same report again.** Any m given honest reports are equal with probability at most
   :math:`\kappa_m = \sum_y P(y|u)^m` (by Hölder's inequality, for every population), so m of N are with at most
   :math:`\binom{N}{m} \kappa_m`.
@@ -37,7 +36,6 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_share
-from tacit.collection.tail_bounds import log_at_least, log_at_most, log_sum_beyond, log_two_coins_beyond
 from tacit.collection.tallying import tallies_of, tally_message
 from tacit.collection.wire import Batch, ReportFile
 from tacit.collection.wire.spool import report_keys, sorting_order
@@ -48,15 +46,15 @@ from tacit.counts.oracle_distributions import (
     SubsetDistribution,
     SupportDistribution,
 )
+from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
-from tacit.errors import PlanMismatch
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN
 
-_NO_VARIANCE = 1e-9
+_NO_VARIANCE = 1e-9  # what rounding leaves of a variance of 0
 Run = tuple[int, int, int]
 """A public bin, the number of its reports, and how many of them are the most frequent one."""
 
@@ -166,11 +164,7 @@ def _alarms(tally: Tally, runs: Sequence[Run] | None, plan: Plan, false_alarm: f
     """The alarms of a tally and, where the reports themselves were seen, of equal ones among them."""
     check_share(false_alarm=false_alarm)
     parts = parts_of(mechanism_of(plan))
-    if tally.provenance.plan_id != plan.fingerprint:
-        raise PlanMismatch(
-            f"the reports belong to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
-            "Use the plan they were made under."
-        )
+    check_plan("the tally", tally.provenance.plan_id, plan.fingerprint)
     bins = np.flatnonzero(tally.reports)
     rows: list[int | None] = [*bins.tolist()]
     statistics, reports = tally.statistics[bins], tally.reports[bins]
@@ -371,3 +365,75 @@ def _cell_name(plan: Plan, cell: int) -> str:
     if plan.private == ("time",):
         return plan.domain.time.label(cell)
     return f"{plan.domain.time.label(time)} in {plan.domain.place.cells[place]}"
+
+
+# Bounds on rare chances, as natural logarithms, for many questions at once. An alarm promises how often it is false, so
+# these are theorems and not approximations: each is at least the true probability, and close enough not to cost much.
+
+_STEEPEST = 60.0  # the largest exponent tried: odds of 1e26
+
+
+def log_at_least(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
+    r"""A bound on ln P(C >= heads) for C heads in ``flips`` tosses.
+
+    Above the mean, terms fall by a ratio r of less than one, and a binomial coefficient is at most its Stirling form:
+
+    .. math:: P(C \ge c) \le \frac{1}{1 - r}\sqrt{\frac{n}{2\pi c(n-c)}}\; e^{-n D(c/n \| p)},
+              \qquad r = \frac{(n-c)\,p}{(c+1)(1-p)}
+
+    >>> bound = np.exp(log_at_least(np.array([60]), np.array([100]), 0.5))
+    >>> bool(0.0284 < bound[0] < 0.035)  # exactly 0.02844...
+    True
+    """
+    heads, flips = np.broadcast_arrays(heads, flips)
+    c, n = heads.astype(np.float64), flips.astype(np.float64)
+    bound = np.zeros(c.shape)
+    bound[c > n] = -np.inf
+    every = (c == n) & (n > 0)
+    bound[every] = n[every] * math.log(chance)
+    rare = (c > n * chance) & (c < n)
+    c, n = c[rare], n[rare]
+    ratio = (n - c) / (c + 1) * (chance / (1 - chance))
+    divergence = c * np.log(c / (n * chance)) + (n - c) * np.log((n - c) / (n * (1 - chance)))
+    bound[rare] = 0.5 * np.log(n / (2 * np.pi * c * (n - c))) - divergence - np.log1p(-ratio)
+    return np.minimum(bound, 0.0)
+
+
+def log_at_most(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
+    """A bound on ln P(C <= heads) for C heads in ``flips`` tosses: that of as many tails."""
+    return log_at_least(flips - heads, flips, 1 - chance)
+
+
+def log_two_coins_beyond(heads: IntArray, first: IntArray, second: IntArray, p: float, q: float) -> FloatArray:
+    r"""A bound on the rarer of ln P(C >= heads) and ln P(C <= heads), for the heads of two coins tossed together.
+
+    Chernoff's, which holds for every t of the right sign and is least where its slope is zero:
+
+    .. math:: P(C \ge c) \le e^{-tc}\,(1 - p + p e^t)^{m_1}\,(1 - q + q e^t)^{m_2}, \qquad t \ge 0
+
+    >>> both = log_two_coins_beyond(np.array([75, 50]), np.array([50, 50]), np.array([50, 50]), 0.5, 0.5)
+    >>> [round(float(bound), 2) for bound in both]  # of 100 fair coins, 75 and 50 heads
+    [-13.08, 0.0]
+    """
+    low, high = np.full(heads.shape, -_STEEPEST), np.full(heads.shape, _STEEPEST)
+    for _ in range(60):
+        t = (low + high) / 2
+        mean = first / (1 + (1 - p) / p * np.exp(-t)) + second / (1 + (1 - q) / q * np.exp(-t))
+        low, high = np.where(mean < heads, t, low), np.where(mean < heads, high, t)
+    bound = first * np.log1p(p * np.expm1(t)) + second * np.log1p(q * np.expm1(t)) - t * heads
+    impossible = (heads > first + second) | (heads < 0)
+    return np.where(impossible, -np.inf, np.minimum(bound, 0.0))
+
+
+def log_sum_beyond(distance: FloatArray, n: IntArray, variance: float, reach: float) -> FloatArray:
+    r"""A bound on ln P(the sum of n independent terms is ``distance`` or more beyond its mean, on one side).
+
+    Bernstein's, for terms of this variance that stay within ``reach`` of their means:
+
+    .. math:: \ln P \le -\frac{d^2}{2 (n \sigma^2 + r d / 3)}
+
+    >>> float(log_sum_beyond(np.array([30.0]), np.array([100]), 1.0, 1.0)[0]) < math.log(0.02)
+    True
+    """
+    spread = 2 * (n * variance + reach * np.abs(distance) / 3)
+    return -np.divide(distance**2, spread, out=np.zeros(np.shape(distance)), where=spread > 0)

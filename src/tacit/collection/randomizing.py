@@ -19,11 +19,11 @@ import numpy as np
 from tacit._base.files import check_writable
 from tacit.collection.curating import digest_key
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
-from tacit.collection.wire.randomizing_writer import write_reports
+from tacit.collection.wire.reports import write_reports
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
-from tacit.mechanisms.continual.recording import days_of_bins
+from tacit.mechanisms.continual.files import days_of_bins
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
@@ -31,7 +31,7 @@ from tacit.privacy.ledger import Ledger, Randomization
 from tacit.randomness import SeededRandomness
 
 Progress = Callable[[int, int | None], None]
-_MOST_EVENTS = 10_000_000_000
+_MOST_EVENTS = 10_000_000_000  # reports of 5 bytes would fill 50 GB
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tacit.collection.wire import Batch, ReportFile
 from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
-from tacit.counts.provenance import Provenance
+from tacit.counts.provenance import Provenance, check_plan
 from tacit.counts.tally import Tally
-from tacit.errors import FormatError, PlanMismatch, SettingError, TacitError
+from tacit.errors import FormatError, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.postprocess.likelihood import ReportHistogram, maximize_likelihood
@@ -73,7 +73,7 @@ def tallies_of(
 
 def tally_message(batch: Batch, plan: Plan) -> Tally:
     """Count the reports of one message. Reports that no device of the plan could send are refused, and none counts."""
-    _check_plan("the message", batch.provenance, plan)
+    check_plan("the message", batch.provenance.plan_id, plan.fingerprint)
     mechanism = mechanism_of(plan)
     n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
     statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
@@ -206,15 +206,7 @@ def _called_damaged_first(file: ReportFile) -> Iterator[None]:
 
 
 def _check_fits(file: ReportFile, plan: Plan, report_bytes: int) -> None:
-    _check_plan(str(file.path), file.provenance, plan)
+    check_plan(str(file.path), file.provenance.plan_id, plan.fingerprint)
     last = int(file.bins[-1]) if len(file.bins) else 0
     if file.report_bytes != report_bytes or last >= n_bins_allowed(plan):
         raise FormatError(f"{file.path} holds reports that do not fit its plan. Ask for it again; nothing was counted.")
-
-
-def _check_plan(what: str, provenance: Provenance, plan: Plan) -> None:
-    if provenance.plan_id != plan.fingerprint:
-        raise PlanMismatch(
-            f"{what} was made under plan {provenance.plan_id}, not {plan.fingerprint}. "
-            "Use the plan the reports were made under."
-        )

@@ -92,3 +92,9 @@ def _check(prior_epsilon: float) -> None:
             f"prior_epsilon must lie between 0 and {MOST_EPSILON:g}; got prior_epsilon={prior_epsilon}. "
             "Beyond that nothing is protected."
         )
+
+
+def check_plan(what: str, plan_id: str, expected: str) -> None:
+    """Refuse what was made under another plan than the expected one; both are fingerprints."""
+    if plan_id != expected:
+        raise PlanMismatch(f"{what} was made under plan {plan_id}, not {expected}. Use the plan it was made under.")

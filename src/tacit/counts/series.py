@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import damaged, number, text, truth
-from tacit._base.limits import MOST_REPORTS
+from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.observations import Observations, measured

@@ -13,11 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.fields import whole
+from tacit._base.fields import read_array, read_members, whole
 from tacit._base.files import write_whole
-from tacit._base.limits import MOST_REPORTS
-from tacit._base.packing import read_array, read_members
-from tacit._base.reading import parse_json, reading
+from tacit._base.reading import MOST_REPORTS, parse_json, reading
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError, Remedy, SettingError
 

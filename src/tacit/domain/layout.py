@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import sizes_of, whole_numbers
-from tacit._base.packing import pack_array
+from tacit._base.fields import pack_array, sizes_of, whole_numbers
 
 AXES: Final = ("time", "place", "kind")
 """The coordinates of an event, in the order in which arrays have them."""

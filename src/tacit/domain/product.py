@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.limits import MOST_CELLS
+from tacit._base.reading import MOST_CELLS
 from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.layout import Grouping, Sizes
 from tacit.domain.place import ALL, KindAxis, NamedAxis, PlaceAxis

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from tacit._base.extras import require
-from tacit._base.limits import LARGEST_EXPANDED
+from tacit._base.reading import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.columns import LONGEST_TEXT, bounded, is_text, longest_text, readable
 from tacit.events.mapping import ReadOptions

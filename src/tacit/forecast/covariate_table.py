@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.limits import LARGEST_EXPANDED, LARGEST_NUMBER
+from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, SettingError, UnreadableFile

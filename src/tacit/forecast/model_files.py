@@ -26,9 +26,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.fields import text, texts, whole
+from tacit._base.fields import read_array, read_members, text, texts, whole
 from tacit._base.files import write_whole
-from tacit._base.packing import read_array, read_members
 from tacit._base.reading import parse_json, reading
 from tacit.counts.count_distribution import LARGEST
 from tacit.counts.series import Series

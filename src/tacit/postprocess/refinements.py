@@ -1,7 +1,7 @@
 """The ways to refine a release, by name: what its column ``refined`` holds.
 
 >>> sorted(REFINEMENTS)
-['clip', 'coherent', 'likelihood', 'norm-cut', 'project', 'raw', 'shrink', 'smooth']
+['clip', 'coherent', 'filter', 'likelihood', 'norm-cut', 'project', 'raw', 'shrink', 'smooth']
 """
 
 from __future__ import annotations
@@ -98,12 +98,25 @@ def _shrunk(estimate: Estimate) -> Estimate:
     return clip(shrunk) if estimate.totals is None else project(shrunk)
 
 
-def _smoothed(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
+def _check_independent(estimate: Estimate) -> None:
     if estimate.noise.is_continual:
         raise SettingError(
             "smoothing takes the noise of every period for its own, and that of a counter is correlated from one to "
             f"the next: its intervals would be wrong. Refine by one of {', '.join(OF_A_COUNTER)}."
         )
+
+
+def _filtered(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
+    _check_independent(estimate)
+    from tacit.postprocess.smoothing import filtered  # as the next
+
+    if missing is not None and missing.any():  # nothing is known of these periods, not that nothing happened
+        estimate = replace(estimate, values=np.where(missing[:, None], np.nan, estimate.values))
+    return filtered(estimate)
+
+
+def _smoothed(estimate: Estimate, missing: NDArray[np.bool_] | None = None) -> Estimate:
+    _check_independent(estimate)
     from tacit.postprocess.smoothing import smooth  # costs a moment to load, which few releases need
 
     return smooth(estimate, missing=missing)
@@ -130,9 +143,16 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
             adds_up=True,
             refine_without=_smoothed,
         ),
+        Refinement(
+            "filter",
+            "as smooth, but each period as it stood at its end, without what came later; with intervals",
+            _filtered,
+            adds_up=True,
+            refine_without=_filtered,
+        ),
     )
 }
-OF_A_CURATOR: Final = ("raw", "clip", "coherent", "shrink", "smooth")
+OF_A_CURATOR: Final = ("raw", "clip", "coherent", "shrink", "smooth", "filter")
 """Those that need no public number of reports, which a curator's counts have not."""
 OF_A_COUNTER: Final = ("raw", "clip", "coherent")
 """Those of them that take no noise for independent from one period to the next, which a counter's is not."""

@@ -9,6 +9,7 @@ names it. The ledger itself uses only the plain sum and zCDP, which need no furt
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tacit.privacy.epsilon import check_epsilon, epsilon_of_rho
 
 KINDS: Final = ("pure", "zcdp", "discrete laplace", "discrete gaussian")
 _GRID: Final = 1e-4  # of the privacy losses in dp-accounting, which rounds them up
+_COSTS: Final = re.compile(r"(?:(?P<times>\d{1,9})\s*x\s*)?(?P<rho>rho\s*=\s*)?(?P<value>\d*\.?\d+(?:e-?\d+)?)")
 _STATED_DIGITS: Final = Fraction(1, 10**6)  # six decimals: more than floats lose
 
 
@@ -57,6 +59,18 @@ class Releases:
         """A cost's parts."""
         parts = [("pure", cost.epsilon), ("zcdp", cost.rho)]
         return [cls(kind, value, times) for kind, value in parts if value]
+
+    @classmethod
+    def parse(cls, text: str) -> Releases:
+        """Read ``0.1`` as an epsilon, ``rho=0.02`` as a rho, and ``100x`` before either as so many times.
+
+        >>> Releases.parse("100x0.1"), Releases.parse("rho=0.02").kind
+        (Releases(kind='pure', value=0.1, times=100, sensitivity=1), 'zcdp')
+        """
+        found = _COSTS.fullmatch(text.strip())
+        if found is None:
+            raise SettingError(f"a cost must read 0.1, rho=0.02 or 100x0.1; got cost={text.strip()!r}.")
+        return cls("zcdp" if found["rho"] else "pure", float(found["value"]), int(found["times"] or 1))
 
     @property
     def epsilon(self) -> Fraction | None:

@@ -26,7 +26,7 @@ from tacit._base.validation import check_positive, check_share
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 
-SMALLEST_EPSILON: Final = 1e-6
+SMALLEST_EPSILON: Final = 1e-6  # below, thresholds out of 2**64 would keep too few digits of it
 LARGEST_EPSILON: Final = 32.0  # odds of 8e13: above, nothing is protected
 
 

@@ -1,8 +1,15 @@
-"""Random words and the exact draws made of them."""
+"""Random words and the exact draws made of them. The draws are loaded when they are first used."""
 
-from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
-from tacit.randomness.laplace import discrete_laplace, laplace_variance
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tacit._base.lazy import lazy_names
 from tacit.randomness.source import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
+
+if TYPE_CHECKING:
+    from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
+    from tacit.randomness.laplace import discrete_laplace, laplace_variance
 
 __all__ = [
     "KeyedRandomness",
@@ -14,3 +21,12 @@ __all__ = [
     "gaussian_variance",
     "laplace_variance",
 ]
+
+_HOMES: Final = dict.fromkeys(__all__[:4], "tacit.randomness.source") | {
+    "discrete_gaussian": "tacit.randomness.gaussian",
+    "discrete_laplace": "tacit.randomness.laplace",
+    "gaussian_variance": "tacit.randomness.gaussian",
+    "laplace_variance": "tacit.randomness.laplace",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

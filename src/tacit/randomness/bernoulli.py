@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.kernels import CoinKernels, coin_kernels, unary_kernels
+from tacit._base.kernels import Kernels, coin_kernels, unary_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.source import Randomness
@@ -103,7 +103,7 @@ def bernoulli_rows(
 class _Coins:
     """Coins of one threshold, with the memory to toss ``CHUNK_WORDS`` words of them at a time."""
 
-    def __init__(self, threshold: int, n_words: int, kernels: CoinKernels, randomness: Randomness) -> None:
+    def __init__(self, threshold: int, n_words: int, kernels: Kernels, randomness: Randomness) -> None:
         self._threshold = threshold
         self._rounds = _rounds_of(threshold)
         self._kernels = kernels

@@ -37,7 +37,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.kernels import InversionKernels, inversion_kernels
+from tacit._base.kernels import Kernels, inversion_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.inversion import (
@@ -55,11 +55,11 @@ from tacit.randomness.source import Randomness
 LARGEST_VARIANCE: Final = 1 << 50
 """Here a 64-bit integer is exceeded with probability below exp(-2**34)."""
 
-LARGEST_TABLED_VARIANCE: Final = 1 << 14
+LARGEST_TABLED_VARIANCE: Final = 1 << 14  # beyond, values are drawn in blocks, whose table is shorter
 CHUNK: Final = 1 << 16  # values whose words fit in half a MiB
 
-_LARGEST_BLOCK_VARIANCE: Final = 1 << 12
-_GROUP_BITS: Final = 10
+_LARGEST_BLOCK_VARIANCE: Final = 1 << 12  # of the blocks: their table stays short
+_GROUP_BITS: Final = 10  # of an exponent whose powers are listed together: 8 KiB
 _GUARD_BITS: Final = 64  # by which enclosures are finer than what is asked for
 
 
@@ -113,7 +113,7 @@ class _Tabled:
 
     magnitudes: Inversion
 
-    def draw(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> None:
+    def draw(self, out: NDArray[np.int64], kernels: Kernels, randomness: Randomness) -> None:
         words = randomness.words(out.size)
         self.magnitudes.draw(words, out, kernels, randomness)
         kernels.sign(words, out)
@@ -132,7 +132,7 @@ class _Blocked:
     n_low_bits: int
     factors: NDArray[np.uint64]
 
-    def draw(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> None:
+    def draw(self, out: NDArray[np.int64], kernels: Kernels, randomness: Randomness) -> None:
         rejected = np.flatnonzero(self._propose(out, kernels, randomness))
         while rejected.size:
             again = np.empty(rejected.size, np.int64)
@@ -140,7 +140,7 @@ class _Blocked:
             out[rejected] = again
             rejected = rejected[still]
 
-    def _propose(self, out: NDArray[np.int64], kernels: InversionKernels, randomness: Randomness) -> NDArray[np.bool_]:
+    def _propose(self, out: NDArray[np.int64], kernels: Kernels, randomness: Randomness) -> NDArray[np.bool_]:
         """Overwrite ``out`` with a proposal each, and say which are rejected."""
         signs = randomness.words(out.size)
         self.blocks.draw(signs, out, kernels, randomness)

@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.kernels import InversionKernels
+from tacit._base.kernels import Kernels
 from tacit._base.validation import check_positive
 from tacit.randomness.source import Randomness
 
@@ -94,7 +94,7 @@ def exact_positive(**setting: Fraction | float) -> Fraction:
 
 
 DIGITS: Final = 63  # of a word; its lowest bit is the sign
-MOST_GUIDE_BITS: Final = 7
+MOST_GUIDE_BITS: Final = 7  # of a word that find its place in the table: a guide of 16 KiB
 
 Distribution = Callable[[int], Iterator[Enclosure]]
 """Encloses F(0), F(1), ... at so many bits, each below 1; ends before the last value, or never."""
@@ -139,7 +139,7 @@ class Inversion:
         self,
         words: NDArray[np.uint64],
         out: NDArray[np.int64],
-        kernels: InversionKernels,
+        kernels: Kernels,
         randomness: Randomness,
     ) -> None:
         """Overwrite ``out`` with a draw for each word; the source is asked only for digits beyond the 63rd."""

@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.kernels import InversionKernels, inversion_kernels
+from tacit._base.kernels import Kernels, inversion_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 from tacit.randomness.inversion import Enclosure, Inversion, coarser, exact_positive, exp_minus, product, quotient
@@ -42,8 +42,8 @@ SMALLEST_RATE: Final = Fraction(1, 1 << 40)
 
 CHUNK: Final = 1 << 16  # values whose words fit in half a MiB
 
-_SMALLEST_BLOCK_RATE: Final = Fraction(1, 32)
-_GROUP_BITS: Final = 8
+_SMALLEST_BLOCK_RATE: Final = Fraction(1, 32)  # below, values are drawn in blocks, whose table stays short
+_GROUP_BITS: Final = 8  # of a value drawn by one table of 256 entries
 _GUARD_BITS: Final = 64  # by which enclosures are finer than what is asked for
 
 
@@ -94,7 +94,7 @@ class _Tables:
         self,
         words: NDArray[np.uint64],
         out: NDArray[np.int64],
-        kernels: InversionKernels,
+        kernels: Kernels,
         randomness: Randomness,
     ) -> None:
         randomness.fill(words)

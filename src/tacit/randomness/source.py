@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 
+# 4 GiB: 2**28 blocks of a key are told from uniform ones with advantage 2**-73 at most
 REKEY_AFTER_BYTES: Final = 1 << 32
 
 KEYED_WORDS: Final = 1 << 40

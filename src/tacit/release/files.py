@@ -11,7 +11,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,20 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.extras import require
-from tacit._base.fields import number, numbers, text, texts, whole
+from tacit._base.fields import number, numbers, pack_array, text, texts, whole
 from tacit._base.files import as_it_was, harmless, write_whole
-from tacit._base.limits import MOST_CELLS, MOST_REPORTS
-from tacit._base.packing import pack_array
-from tacit._base.reading import check_regular, claim, parse_json, reading
+from tacit._base.reading import MOST_CELLS, MOST_REPORTS, check_regular, claim, parse_json, reading
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Estimate
+from tacit.counts.noise import (
+    FactorizationNoise,
+    LinearMap,
+    MarginalNoise,
+    Noise,
+    NoStatedNoise,
+    OracleNoise,
+    SampledTreeNoise,
+    TreeNoise,
+)
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import FormatError, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
-from tacit.release.noise_kinds import noise_from_dict
 from tacit.release.release import BLANKED, Release
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.statement import PrivacyStatement
@@ -182,7 +189,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     plan = Plan.from_dict(about["plan"], gazetteer=domain.place.gazetteer)
     provenance = _provenance(about, plan)
     steps = {name: texts(about["steps"], name) for name in _VALUES}
-    version = Version(**about.get("version", {}))
+    version = Version.from_dict(about.get("version", {}))
     rules = Rules.from_dict(about["rules"]) if "rules" in about else NO_RULES
     statement = PrivacyStatement.of(
         plan,
@@ -373,3 +380,53 @@ def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 def _number(text: str) -> float:
     return {"True": 1.0, "False": 0.0, "": float("nan")}[text] if text in ("True", "False", "") else float(text)
+
+
+def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = None) -> Noise:
+    """Read a noise model back from plain data; one that is not of this shape, where one is given, is refused."""
+    try:
+        noise = NOISE_KINDS[content["kind"]](content)
+        if shape is not None and getattr(noise, "shape", shape) != shape:
+            raise ValueError("shape")
+        return noise
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError):
+        raise FormatError("the noise model is damaged or newer than this version. Ask for the release again.") from None
+
+
+def _linear_map_from_dict(content: Mapping[str, Any]) -> Noise:
+    return LinearMap.from_dict(content, noise_from_dict)
+
+
+def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.filtered_noise import FilteredNoise  # as the next two: loaded for smoothed releases only
+
+    return FilteredNoise.from_dict(content)
+
+
+def _fused_states_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.smoothed_noise import FusedNoise
+
+    return FusedNoise.from_dict(content)
+
+
+def _states_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.smoothed_noise import SmoothedNoise
+
+    return SmoothedNoise.from_dict(content)
+
+
+NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
+    "factorization": FactorizationNoise.from_dict,
+    "filtered": _filtered_from_dict,
+    "fused states": _fused_states_from_dict,
+    "oracle": OracleNoise.from_dict,
+    "linear image": _linear_map_from_dict,
+    "marginals": MarginalNoise.from_dict,
+    "sampled tree": SampledTreeNoise.from_dict,
+    "state space": _states_from_dict,
+    "tree": TreeNoise.from_dict,
+    "unstated": NoStatedNoise.from_dict,
+}
+"""The kinds of noise that a release may carry, by the name each has in a file. The set is closed."""

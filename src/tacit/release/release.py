@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.noise import Noise
+from tacit.counts.provenance import check_plan
 from tacit.counts.query import answer
 from tacit.domain import Box, Domain
-from tacit.errors import NotShown, PlanMismatch, Remedy, SettingError
+from tacit.errors import NotShown, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.postprocess.refinements import (
     FROM_REPORTS,
@@ -27,8 +28,7 @@ from tacit.postprocess.refinements import (
     refinement_named,
 )
 from tacit.privacy.guarantee import Guarantee
-from tacit.release.hiding import intervals, without_cells
-from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules
+from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules, intervals, without_cells
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
 
@@ -78,10 +78,7 @@ class Release:
         ``revises`` is the release that this one replaces.
         """
         check_share(level=level)
-        if estimate.provenance.plan_id != plan.fingerprint:
-            raise PlanMismatch(
-                "the estimate was made under another plan. Use the plan its reports were collected under."
-            )
+        check_plan("the estimate", estimate.provenance.plan_id, plan.fingerprint)
         rules = rules or NO_RULES
         unbiased, refined, name = _refined(estimate, by, place, refine, rules)
         rules.check_within(unbiased.domain.time)
@@ -351,3 +348,25 @@ def _refined(
     if rules.missing:
         chosen = chosen.given_missing(rules.missing_bins)
     return unbiased, refined_and_added_up(chosen, estimate, unbiased, time=by, place=place), chosen.name
+
+
+LEVEL: Final = 0.95
+"""Of the intervals compared, whatever level is asked for."""
+BY_CHANCE: Final = 1 - LEVEL
+"""The part of counts in which chance alone keeps them apart, at most, if the model fits."""
+CHANCE: Final = f"Chance alone does that in at most 1 of {round(1 / BY_CHANCE)} counts."
+
+
+def contradiction(release: Release, box: Box) -> Answer | None:
+    """The unbiased answer where its interval lies apart from that of the refined one; None where they overlap."""
+    unbiased, refined = (answer(estimate, box, level=LEVEL) for estimate in (release.unbiased, release.refined))
+    is_apart = unbiased.lower > refined.upper or refined.lower > unbiased.upper
+    return unbiased if is_apart else None
+
+
+def contradictions(release: Release) -> NDArray[np.bool_]:
+    """Cells of a release whose two intervals lie apart; none where refined counts have no interval."""
+    if not release.has_refined_intervals:
+        return np.zeros(release.domain.shape, bool)
+    (lower, upper), (least, most) = (intervals(estimate, LEVEL) for estimate in (release.unbiased, release.refined))
+    return ((lower > most) | (least > upper)) & ~release.blank()

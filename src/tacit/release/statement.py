@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass
 from typing import Any, Final
 
+from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
@@ -15,8 +16,162 @@ from tacit.privacy.epsilon import largest_rho
 from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
 from tacit.privacy.unit import Unit
 from tacit.release.rules import NO_RULES, Rules
-from tacit.release.trust import central_paragraphs, local_paragraphs
 from tacit.release.versions import FIRST, Version
+
+_MECHANISM_WORDS: Final = {
+    "unary": "unary encoding (basic one-time RAPPOR)",
+    "optimized unary": "optimized unary encoding",
+    "tuned unary": "tuned unary encoding",
+    "response": "randomized response",
+    "subset": "subset selection",
+    "hashing": "local hashing",
+    "binary hashing": "binary local hashing",
+    "hadamard": "Hadamard response",
+    "hierarchical": "a hierarchical histogram, each report answering for one level of a tree",
+    "longitudinal": "longitudinal RAPPOR, both coins drawn again for each report",
+}
+_PRIVATE_WORDS: Final = {
+    ("place",): "The place of every single event",
+    ("time",): "The time of every single event",
+    ("time", "place"): "The time and the place of every single event",
+}
+_PUBLIC_WORDS: Final = {
+    ("place",): "That an event happened, and in which period: the number of reports per period is exact and public",
+    ("time",): "That an event happened, and at which place: the number of reports per place is exact and public",
+    ("time", "place"): "That an event happened: the total number of reports is exact and public",
+}
+_AGAIN_AND_AGAIN: Final = (
+    "All figures above are for one report about each event. A device that reports the same value again and again from "
+    "its memo gives away more: up to the plan's epsilon for any number of reports, which is larger and not stated here."
+)
+
+
+def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
+    """Headings and plain sentences about randomized reports."""
+    hidden = " and ".join(about.guarantee.hidden)
+    whom = "everyone, the collector included" if about.is_alone else "everyone who sees what was published"
+    total = epsilon_at_most(about.total_epsilon)
+    how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
+    parts = [
+        (
+            "What is protected",
+            f"{_PRIVATE_WORDS[about.guarantee.hidden]}. Someone who knows everything about an event but its {hidden}, "
+            f"and sees all that was collected about it, can change the odds between any two values by a factor of at "
+            f"most {at_most(about.odds)} (epsilon {total}). Whoever thought all {about.n_alternatives} values equally "
+            f"likely ({1 / about.n_alternatives:.1%} each) can be at most {percent_at_most(about.largest_belief)} sure "
+            "afterwards.",
+        ),
+        (
+            "For whom",
+            f"For each {about.unit} on its own, against {whom}. Neighbouring inputs: one "
+            f"{about.unit}'s {hidden} replaced by any other. A person behind several events is protected once for "
+            "each of them, and the epsilons of their events add up.",
+        ),
+        (
+            "How",
+            f"Every report was randomized before it was counted, by {how}, with epsilon "
+            f"{epsilon_at_most(about.epsilon)} per event computed from the integer thresholds that were used.",
+        ),
+    ]
+    if not about.is_alone:
+        parts.append(
+            (
+                "Counted more than once",
+                "Other reports or releases were made of the same events. All figures count them: together with this "
+                f"release they cost epsilon {total} for {about.neighboring_inputs}.",
+            )
+        )
+    if about.mechanism == "longitudinal":
+        parts.append(("Reported again and again", _AGAIN_AND_AGAIN))
+    parts += [
+        (
+            "What was done afterwards",
+            f"{about.step_words} These steps saw only randomized reports, so they cost no privacy.",
+        ),
+        (
+            "What is not protected",
+            f"{_PUBLIC_WORDS[about.guarantee.hidden]}. Nor what everyone can learn from the counts themselves, such "
+            "as that one region has more events than another.",
+        ),
+    ]
+    return parts
+
+
+_NOISE_WORDS: Final = {
+    "flat": "on every count",
+    "tree": "on a tree of periods for every place",
+    "calendar tree": "on a calendar of periods in longer periods for every place",
+    "place tree": "on a tree of places in larger places for every period",
+    "counter": "on the running total of every place, published after every period",
+}
+_WHOM: Final = {PRESENCE: "event on its own", REPLACEMENT: "event on its own", PERSON_DAY: "person and day"}
+_ALTERNATIVES: Final = {
+    PRESENCE: "'it is among the data' and 'it is not'",
+    PERSON_DAY: "'it is among the data' and 'it is not'",
+    REPLACEMENT: "any two of them",
+}
+
+
+def _protects(about: PrivacyStatement) -> str:
+    """What nobody can tell from all that was published, up to the stated odds."""
+    if about.question == REPLACEMENT:
+        hidden = " and the ".join(about.guarantee.hidden)
+        return (
+            f"The {hidden} of every single event. That an event happened is public, with all else that reports of the "
+            "same events publish."
+        )
+    return (Unit("event") if about.question == PRESENCE else Unit(about.unit, about.most)).protects
+
+
+def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
+    """Headings and plain sentences about noisy counts."""
+    total = epsilon_at_most(about.total_epsilon)
+    but = f", but for a chance of at most {about.delta:g} (delta)" if about.delta else ""
+    cost = f"rho {epsilon_at_most(about.rho)}, which is epsilon" if about.rho else "epsilon"
+    how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_NOISE_WORDS[about.mechanism]}"
+    unit = Unit(about.unit, about.most) if about.question == PERSON_DAY else Unit("event")
+    rule = f" {unit.rule}" if about.question == PERSON_DAY else ""
+    parts = [
+        (
+            "What is protected",
+            f"{_protects(about)} Someone who knows everything else and sees all that was published of the data can "
+            f"change the odds between {_ALTERNATIVES[about.question]} by a factor of at most {at_most(about.odds)} "
+            f"(epsilon {total}){but}. Whoever thought both equally likely can be at most "
+            f"{percent_at_most(about.largest_belief)} sure afterwards.",
+        ),
+        (
+            "For whom",
+            f"For each {_WHOM[about.question]}, against everyone who sees the release; not against the curator, who "
+            f"holds the events. Neighbouring inputs: {about.neighboring_inputs}.{rule}",
+        ),
+        (
+            "How",
+            f"Whole-number noise was added to exact counts before anything was published: {how}, at "
+            f"{cost} {epsilon_at_most(about.epsilon)} per {about.unit}. The noise has exactly the stated "
+            "distribution: no digit was rounded and no tail cut off.",
+        ),
+    ]
+    if not about.is_alone:
+        parts.append(
+            (
+                "Counted more than once",
+                "Other reports or releases were made of the same events. All figures count them: together with this "
+                f"release they cost epsilon {total} for {about.neighboring_inputs}.",
+            )
+        )
+    parts += [
+        (
+            "What was done afterwards",
+            f"{about.step_words} These steps saw only noisy counts, so they cost no privacy.",
+        ),
+        (
+            "What is not protected",
+            f"{unit.does_not_protect} Nor what everyone can learn from the counts themselves, such "
+            "as that one region has more events than another.",
+        ),
+    ]
+    return parts
+
 
 _SIMULATION: Final = (
     "SIMULATION: the noise came from a known seed. Whoever knows the seed can undo it, so this release protects nobody "
@@ -40,12 +195,15 @@ _GONE: Final = (
 _LEFT_OVER: Final = (
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
-_SMOOTHED: Final = "smoothing over time"
-"""How the step begins after which refined counts are a model's."""
+_MODELS: Final = {
+    "smoothing over time": "Later data revise earlier refined counts.",
+    "filtering over time": "No later data are in a refined count, and none revise it.",
+}
+"""How the step begins after which refined counts are a model's, and what later data do to them."""
 _OF_A_MODEL: Final = (
     "Column 'refined' comes from a model, and so does its interval, refined_lower to refined_upper: it holds on "
-    "average over places and periods if the model fits, and least for days that were unusual. Later data revise "
-    "earlier refined counts. In the release's table standard_error, lower, upper and reliable belong to "
+    "average over places and periods if the model fits, and least for days that were unusual. {later} In "
+    "the release's table standard_error, lower, upper and reliable belong to "
     "'unbiased'."
 )
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
@@ -204,8 +362,9 @@ class PrivacyStatement:
             parts.append(("Who may rely on what", f"{' '.join(self.promises)} {self._as_of}"))
         if self.guarantee.spans_lines:
             parts.append(("How events were read", _SPANNING))
-        if any(step.startswith(_SMOOTHED) for step in self.refined_steps):
-            parts.append(("What a model says", _OF_A_MODEL))
+        for begins, later in _MODELS.items():
+            if any(step.startswith(begins) for step in self.refined_steps):
+                parts.append(("What a model says", _OF_A_MODEL.format(later=later)))
         if self.suppressed:
             parts.append(("What is left out", self._suppression_words))
         if self.version.number > 1:
@@ -257,7 +416,7 @@ class PrivacyStatement:
                     fields[name] = tuple(fields[name])
             fields["guarantee"] = Guarantee.from_dict(fields["guarantee"])
             if "version" in fields:
-                fields["version"] = Version(**fields["version"])
+                fields["version"] = Version.from_dict(fields["version"])
             return cls(**fields)
         except (KeyError, TypeError):
             raise FormatError("the privacy statement is damaged. Ask for the release again.") from None

@@ -39,8 +39,8 @@ WARNING: Final = (
     "private release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
 FILLED: Final = "what is left of the public numbers dealt out evenly to suppressed counts"
-_UNIT: Final = 1 << 40
-_SLACK: Final = 1e-6
+_UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits
+_SLACK: Final = 1e-6  # of an event: what rounding in floats may leave
 
 
 @dataclass(frozen=True, slots=True, eq=False)

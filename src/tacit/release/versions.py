@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,6 +52,10 @@ class Version:
         found = {"n_fewer": self.n_fewer, "n_other": self.n_other, "replaced_in": self.replaced_in}
         return {"number": self.number, "revises": self.revises} | {name: n for name, n in found.items() if n}
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Version:
+        return cls(**content)
+
     def words(self, *, is_central: bool, is_alone: bool) -> str:
         """What a revision cost, in plain words."""
         what = (
@@ -95,7 +100,7 @@ class Version:
 
 
 FIRST: Final = Version()
-_SLACK: Final = 1e-6
+_SLACK: Final = 1e-6  # relative: what rounding in floats may leave
 
 
 def _numbers(count: int) -> str:

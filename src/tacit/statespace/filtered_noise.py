@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit._base.fields import numbers, truth
-from tacit._base.packing import pack_array
+from tacit._base.fields import numbers, pack_array, truth
 from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 

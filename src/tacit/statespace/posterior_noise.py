@@ -11,8 +11,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
-from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import Noise
+from tacit.counts.noise.model import LinearMap, Noise
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import Grouping, sum_groups
 from tacit.errors import SettingError

@@ -24,9 +24,8 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import number, numbers
+from tacit._base.fields import number, numbers, pack_array
 from tacit._base.kernels import compiled_kernels
-from tacit._base.packing import pack_array
 from tacit.counts.noise.tree import TreeNoise
 from tacit.errors import SettingError
 from tacit.statespace.passes import Passes, root_of

@@ -104,11 +104,11 @@ def test_the_noise_of_every_tree_is_scaled_to_its_columns(noise_model):
         most = max(np.abs(block).sum(axis=0))
         assert most <= tree.levels
         noise = tree.node_noise
-        if noise.is_gaussian:
+        if tree.cost.rho:
             worst = (tree.most * block) ** 2
             assert worst.sum(axis=0).max() / (2 * float(noise.parameter)) <= tree.cost.rho * (1 + 1e-12)
         else:
-            assert tree.most * most * float(noise.parameter) <= tree.cost.epsilon * (1 + 1e-12)
+            assert tree.most * most * float(noise.rate) <= tree.cost.epsilon * (1 + 1e-12)
 
 
 def test_full_trees_waste_nothing():

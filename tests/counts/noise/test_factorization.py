@@ -13,11 +13,10 @@ from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTre
 from tacit.counts.noise import FactorizationNoise, errors_of_questions, intervals_of_questions
 from tacit.domain import Grouping
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.continual.engines import engine_of
-from tacit.mechanisms.continual.node_noise import NodeDraws
-from tacit.mechanisms.continual.tuning import tune
+from tacit.mechanisms.continual.engines import NodeDraws, engine_of
+from tacit.mechanisms.continual.picker import tune
 from tacit.privacy.cost import Cost
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 N_BINS = 60
 NOISE_MODELS = [

@@ -18,7 +18,7 @@ from tacit.counts.oracle_distributions import SubsetDistribution, UnaryDistribut
 from tacit.domain import Grouping, Layout
 from tacit.errors import FormatError
 from tacit.randomness.bernoulli import COIN
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 IMAGE = Grouping.of_columns(np.array([0, 0, 1, 1]), np.array([1, 0, 1]), (2, 2))
 

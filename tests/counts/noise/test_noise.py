@@ -26,7 +26,7 @@ from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 QUARTER = COIN // 4
 

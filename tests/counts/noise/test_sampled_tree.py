@@ -27,7 +27,7 @@ from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 ORACLES = {
     "subset": lambda epsilon, k: SubsetSelection.from_epsilon(epsilon=epsilon, n_cells=k),

@@ -12,12 +12,12 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from statistical import assert_share
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.noise import LinearMap, TreeNoise
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.noise.variance_gamma import quantile_factors
 from tacit.domain import Grouping, Hierarchy
 from tacit.errors import FormatError, SettingError
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 LAPLACE = DiscreteLaplace(Fraction(1, 3))
 GAUSSIAN = DiscreteGaussian(Fraction(40))

@@ -19,7 +19,7 @@ from tacit.mechanisms.central.marginals import MarginalTables, best_shares, leas
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Spend
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 DOMAIN = Domain(
     TimeAxis.between("2018-01-01", "2018-01-03"),

@@ -9,7 +9,7 @@ import pytest
 
 from small_worlds import days_and_places
 from statistical import assert_variance
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, Hierarchy, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
-from tacit.mechanisms.central.tree_design import TreeDesign, best_tree
+from tacit.mechanisms.central.tree import TreeDesign, best_tree
 from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance

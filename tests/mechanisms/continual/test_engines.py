@@ -12,9 +12,8 @@ from stream_matrices import factors
 from tacit._base.kernels import draws_plain
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, KaryTree, NestedTree, RefinedTree, SmoothTree
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.engines import engine_of
-from tacit.mechanisms.continual.node_noise import NodeDraws
-from tacit.mechanisms.continual.tuning import tune
+from tacit.mechanisms.continual.engines import NodeDraws, engine_of
+from tacit.mechanisms.continual.picker import tune
 from tacit.privacy.cost import Cost
 
 KEY = bytes(range(32))

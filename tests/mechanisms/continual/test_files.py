@@ -16,9 +16,8 @@ from counter_worlds import counter, counts, files
 from killed import forks, killed_at, quiet
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.continual import CounterFiles, History
-from tacit.mechanisms.continual import state_file as state_files
-from tacit.mechanisms.continual.history import first_check, read_history
-from tacit.mechanisms.continual.state_file import read_state
+from tacit.mechanisms.continual.files import FORMAT, SavedState
+from tacit.mechanisms.continual.history import first_check
 from tacit.privacy.cost import Cost
 
 COSTS = [Cost.pure(1.0), Cost.zcdp(0.5)]
@@ -35,7 +34,7 @@ def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, cost, horizon):
     files(tmp_path, counter(cost, horizon=horizon))
     for bin, row in enumerate(counts(30)):
         CounterFiles(tmp_path / "visits.counter").add([row], first=bin)
-    history = read_history(tmp_path / "visits.history.csv")
+    history = History.read(tmp_path / "visits.history.csv")
     assert np.array_equal(history.totals, undisturbed(30, cost=cost, horizon=horizon))
 
 
@@ -53,7 +52,7 @@ def test_the_history_is_all_that_a_reader_needs(tmp_path):
     alone = tmp_path / "elsewhere"
     alone.mkdir()
     shutil.copy(opened.history_path, alone / "renamed.csv")
-    read = read_history(alone / "renamed.csv")
+    read = History.read(alone / "renamed.csv")
     own = opened.history()
     assert read.answer("2018-01-05", "2018-01-20") == own.answer("2018-01-05", "2018-01-20")
     assert read.stream.is_simulation
@@ -66,7 +65,7 @@ def test_the_state_is_for_its_owner_only_and_the_history_holds_nothing_of_it(tmp
     assert stat.S_IMODE(opened.state_path.stat().st_mode) == 0o600
     key = json.loads(opened.state_path.read_bytes())["key"]
     assert key not in opened.history_path.read_text(encoding="utf-8")
-    assert key not in repr(read_state(opened.state_path))
+    assert key not in repr(SavedState.read(opened.state_path))
 
 
 @quiet
@@ -85,7 +84,7 @@ def test_a_kill_at_any_point_loses_nothing_and_publishes_nothing_twice(tmp_path,
         for name in ("visits.counter", "visits.history.csv"):
             shutil.copy(tmp_path / name, folder / name)
         was_killed = killed_at(event, lambda folder=folder: CounterFiles(folder / "visits.counter").add(given[9:]))
-        seen = read_history(folder / "visits.history.csv").totals
+        seen = History.read(folder / "visits.history.csv").totals
         assert np.array_equal(seen, expected[: len(seen)])
         opened = CounterFiles(folder / "visits.counter")
         n_bins = opened.history().n_bins
@@ -97,7 +96,7 @@ def test_a_kill_at_any_point_loses_nothing_and_publishes_nothing_twice(tmp_path,
             with pytest.raises(DataError, match="counted already"):
                 opened.add(given[9:], first=9)
         assert np.array_equal(opened.history().totals, expected)
-        assert np.array_equal(read_history(opened.history_path).totals, expected)
+        assert np.array_equal(History.read(opened.history_path).totals, expected)
         assert not list(folder.glob("*.part"))
         shutil.rmtree(folder)
         if not was_killed:
@@ -134,7 +133,7 @@ def test_a_record_cut_anywhere_is_completed_from_the_state(tmp_path):
     whole = opened.history_path.read_bytes()
     for size in range(before, len(whole)):
         opened.history_path.write_bytes(whole[:size])
-        public = read_history(opened.history_path)
+        public = History.read(opened.history_path)
         assert 6 <= public.n_bins < 8
         assert CounterFiles(opened.state_path).history().n_bins == 8
         assert opened.history_path.read_bytes() == whole
@@ -172,7 +171,7 @@ def test_a_history_that_lost_records_is_refused(tmp_path):
     with pytest.raises(FormatError, match="no history"):
         CounterFiles(opened.state_path).add(counts(1))
     with pytest.raises(FormatError, match="no counter history"):
-        read_history(opened.history_path)
+        History.read(opened.history_path)
 
 
 def test_every_changed_byte_of_a_history_is_noticed_or_harmless(tmp_path):
@@ -180,13 +179,13 @@ def test_every_changed_byte_of_a_history_is_noticed_or_harmless(tmp_path):
     for row in counts(4):
         opened.add([row])
     whole = opened.history_path.read_bytes()
-    totals = read_history(opened.history_path).totals
+    totals = History.read(opened.history_path).totals
     for place in range(0, len(whole), 3):
         changed = bytearray(whole)
         changed[place] ^= 1
         opened.history_path.write_bytes(bytes(changed))
         try:
-            seen = read_history(opened.history_path).totals
+            seen = History.read(opened.history_path).totals
         except FormatError:
             pass
         else:
@@ -303,13 +302,13 @@ def test_a_newer_format_is_told_from_damage(tmp_path):
     text = opened.history_path.read_text(encoding="utf-8").replace('"format": 1', '"format": 9')
     opened.history_path.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match="newer Tacit"):
-        read_history(opened.history_path)
+        History.read(opened.history_path)
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_made(tmp_path):
     with pytest.raises(SettingError):
         files(Path(tmp_path / "missing"))
-    assert state_files.FORMAT == 1
+    assert FORMAT == 1
     assert isinstance(History.empty(counter().stream), History)
 
 
@@ -319,4 +318,4 @@ def test_records_beyond_64_bits_with_right_checks_are_refused(tmp_path):
     line = b"0,2018-01-01,%d,1,2," % 10**30
     opened.history_path.write_bytes(head + line + b"%08x\n" % zlib.crc32(line, first_check(head)))
     with pytest.raises(FormatError, match="Restore"):
-        read_history(opened.history_path)
+        History.read(opened.history_path)

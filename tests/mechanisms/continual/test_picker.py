@@ -7,8 +7,7 @@ import pytest
 
 from tacit.counts.continual_noise import BufferedRoot, KaryTree
 from tacit.errors import SettingError
-from tacit.mechanisms.continual.picker import compare, pick
-from tacit.mechanisms.continual.tuning import ENDLESS, tune
+from tacit.mechanisms.continual.picker import ENDLESS, compare, pick, tune
 from tacit.privacy.cost import Cost
 
 

@@ -14,8 +14,8 @@ from tacit.collection.range_counting import central_flat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
 from tacit.mechanisms.continual import Counter, CounterFiles, pick, start_counter
-from tacit.mechanisms.continual.history import read_history
-from tacit.mechanisms.continual.recording import days_of_bins, days_of_counts, place_of
+from tacit.mechanisms.continual.files import days_of_bins, days_of_counts, place_of
+from tacit.mechanisms.continual.history import History
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -76,7 +76,7 @@ def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_publish
         for name in ("visits.counter", "visits.history.csv", "ledger.sqlite", "ledger.sqlite.key"):
             shutil.copy(tmp_path / name, folder / name)
         was_killed = killed_at(event, lambda folder=folder: opened(folder).add(counts(6)[3:], first=3))
-        n_published = read_history(folder / "visits.history.csv").n_bins
+        n_published = History.read(folder / "visits.history.csv").n_bins
         (spend,) = Ledger(folder / "ledger.sqlite").history()
         assert spend.n_days >= n_published
         if opened(folder).history().n_bins == 3:

@@ -254,7 +254,7 @@ def test_the_distribution_gives_the_variance_of_the_listed_reports(hashing, ques
 
 @pytest.mark.parametrize(("n_cells", "bits"), [(40, 1), (64, 2), (50, 4), (20, 6), (33, 7)])
 def test_the_distribution_gives_the_variance_of_the_family_in_blocks_too(n_cells, bits, monkeypatch):
-    monkeypatch.setattr("tacit.counts.oracle_distributions.hashing._NUMBERS_AT_ONCE", 1 << 7)
+    monkeypatch.setattr("tacit.counts.oracle_distributions._NUMBERS_AT_ONCE", 1 << 7)
     hashing = LocalHashing(n_cells, bits, QUARTER)
     weights = np.random.default_rng(n_cells).normal(size=n_cells)
     values, kept = values_of(hashing).astype(int), hashing.keep / COIN

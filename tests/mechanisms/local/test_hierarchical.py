@@ -18,8 +18,8 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, NoInterval, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram, level_chances, range_weights
-from tacit.mechanisms.local.nodes import NodeEstimate
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.tree_design import NodeEstimate
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN

@@ -19,14 +19,13 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.bloom import bloom_positions, design_of, largest_difference
 from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
-from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized import LongitudinalRappor, bloom_positions, design_of, largest_difference
 from tacit.plan import Plan
 from tacit.privacy.epsilon import log_of_ratio
 from tacit.randomness import SecureRandomness, SeededRandomness
 from tacit.randomness.bernoulli import COIN
-from tacit.release.noise_kinds import noise_from_dict
+from tacit.release.files import noise_from_dict
 
 from_parameters = LongitudinalRappor.from_parameters
 from_epsilons = LongitudinalRappor.from_epsilons

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from predicted_errors import assert_errors_as_predicted
-from tacit.mechanisms.continual.engines import engine_of
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.mechanisms.continual.engines import NodeDraws, engine_of
 from tacit.mechanisms.planner import CURATOR, Question, Situation, compare
 from tacit.mechanisms.planner.central import counter_contenders as contenders
 from tacit.privacy.unit import Unit

@@ -23,8 +23,8 @@ from tacit.mechanisms.planner import (
     thesis_rule,
 )
 from tacit.mechanisms.planner.central import flat_contenders, tree_contenders
-from tacit.mechanisms.planner.contender import QuadraticError
-from tacit.mechanisms.planner.crossing import crossing_length
+from tacit.mechanisms.planner.inverse import crossing_length
+from tacit.mechanisms.planner.situation import QuadraticError
 
 ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guides" / "flat-or-tree.md"

@@ -12,38 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Generic, TypeVar, cast
+from types import ModuleType
+from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.kernels.protocols import (
-    BufferKernels,
-    CoinKernels,
-    HadamardKernels,
-    HashingKernels,
-    IntegerKernels,
-    InversionKernels,
-    LikelihoodKernels,
-    ResponseKernels,
-    SubsetKernels,
-    TreeKernels,
-    UnaryKernels,
-)
 from tacit.errors import MissingExtra
 
 __all__ = [
     "WORTH_LOADING",
-    "BufferKernels",
-    "CoinKernels",
-    "HadamardKernels",
-    "HashingKernels",
-    "IntegerKernels",
-    "InversionKernels",
-    "LikelihoodKernels",
-    "ResponseKernels",
-    "SubsetKernels",
-    "TreeKernels",
-    "UnaryKernels",
+    "Kernels",
     "available",
     "buffer_kernels",
     "coin_kernels",
@@ -67,33 +45,34 @@ Double it, and blocks of few cells are written up to 20 times slower; halve it, 
 numba to load (0.6 s).
 """
 
-_Kernels = TypeVar("_Kernels")
+Kernels = ModuleType
+"""A set of kernels: a module, or its plain twin, whose functions say what they take and write."""
 
 
 @dataclass(frozen=True)
-class _Loader(Generic[_Kernels]):
+class _Loader:
     """The kernels of one name for a call of so many steps; a step is as much work as ``bits``."""
 
     name: str
     bits: int
 
-    def __call__(self, n_steps: int) -> _Kernels:
+    def __call__(self, n_steps: int) -> Kernels:
         is_compiled = n_steps * self.bits >= WORTH_LOADING and available()
-        return cast(_Kernels, import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain")))
+        return import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain"))
 
 
 # A step of 16 bits is compiled from a block of 2**16 on.
-coin_kernels: Final = _Loader[CoinKernels]("draws", 1)  # a step: a coin
-unary_kernels: Final = _Loader[UnaryKernels]("unary", 1)  # a bit of a row
-subset_kernels: Final = _Loader[SubsetKernels]("response", 1)  # a bit of a row
-likelihood_kernels: Final = _Loader[LikelihoodKernels]("likelihood", 1)  # a cell that a report may support
-hashing_kernels: Final = _Loader[HashingKernels]("hashing", 8)  # a bit written, or an addition when counting
-hadamard_kernels: Final = _Loader[HadamardKernels]("hadamard", 16)  # a column, or an addition of a transform
-integer_kernels: Final = _Loader[IntegerKernels]("draws", 16)  # an integer
-response_kernels: Final = _Loader[ResponseKernels]("response", 16)  # a report
-tree_kernels: Final = _Loader[TreeKernels]("tree", 16)  # a range at one level of the tree
-inversion_kernels: Final = _Loader[InversionKernels]("draws", 64)  # a draw: counters draw 2**14 at once
-buffer_kernels: Final = _Loader[BufferKernels]("draws", 1 << 10)  # a bin: a thousand operations of Python
+coin_kernels: Final = _Loader("draws", 1)  # a step: a coin
+unary_kernels: Final = _Loader("unary", 1)  # a bit of a row
+subset_kernels: Final = _Loader("response", 1)  # a bit of a row
+likelihood_kernels: Final = _Loader("likelihood", 1)  # a cell that a report may support
+hashing_kernels: Final = _Loader("hashing", 8)  # a bit written, or an addition when counting
+hadamard_kernels: Final = _Loader("hadamard", 16)  # a column, or an addition of a transform
+integer_kernels: Final = _Loader("draws", 16)  # an integer
+response_kernels: Final = _Loader("response", 16)  # a report
+tree_kernels: Final = _Loader("tree", 16)  # a range at one level of the tree
+inversion_kernels: Final = _Loader("draws", 64)  # a draw: counters draw 2**14 at once
+buffer_kernels: Final = _Loader("draws", 1 << 10)  # a bin: a thousand operations of Python
 
 
 def compiled_kernels(name: str) -> Any:

@@ -17,7 +17,6 @@ from tacit._base.kernels.draws_plain import DEPOSITS
 
 _0, _1, _6, _8, _32, _63, _64, _255 = (np.uint64(number) for number in (0, 1, 6, 8, 32, 63, 64, 255))
 _LOWER = np.uint64((1 << 32) - 1)
-_16 = np.uint32(16)
 _TILE = 512  # draws whose words and results stay in the first cache together
 
 
@@ -145,56 +144,35 @@ _deposited: Any = deposited_by_instruction if _has_instruction() else deposited_
 
 def scale(lanes: NDArray[Any], limits: NDArray[Any], surplus: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
     is_short, rejected = np.zeros(limits.size, np.uint8), np.empty(lanes.size, np.int64)
-    work = _scale16 if lanes.itemsize == 2 else _scale32
-    return rejected[: work(lanes, limits, surplus, values, is_short, is_short.view(np.uint64), rejected)]
+    twice = np.empty(0, np.uint32 if lanes.itemsize == 2 else np.uint64)
+    return rejected[: _scale(lanes, limits, surplus, values, twice, is_short, is_short.view(np.uint64), rejected)]
 
 
 @compiled
-def _scale16(
-    lanes: NDArray[np.uint16],
-    limits: NDArray[np.uint16],
-    surplus: NDArray[np.uint16],
-    values: NDArray[np.uint16],
+def _scale(
+    lanes: NDArray[Any],
+    limits: NDArray[Any],
+    surplus: NDArray[Any],
+    values: NDArray[Any],
+    twice: NDArray[Any],
     is_short: NDArray[np.uint8],
     eights: NDArray[np.uint64],
     rejected: NDArray[np.int64],
 ) -> int:
+    """Lanes of 16 or of 32 bits; ``twice`` is an empty array of the type of twice as many, which holds the products."""
+    narrow, wide = lanes.dtype.type, twice.dtype.type
+    base = wide(wide(narrow(~narrow(0))) + wide(1))  # a power of two: the compiler shifts
     n_rejected = 0
     for first in range(0, lanes.size, limits.size):
         part, out = lanes[first : first + limits.size], values[first : first + limits.size]
         for i in range(part.size):
-            out[i] = np.uint16(np.uint32(np.uint32(part[i]) * np.uint32(limits[i])) >> _16)
-        is_any = np.uint16(0)
+            out[i] = narrow(wide(wide(part[i]) * wide(limits[i])) // base)
+        is_any = narrow(0)
         for i in range(part.size):
-            is_any = np.uint16(is_any | np.uint16(np.uint16(np.uint32(part[i]) * np.uint32(limits[i])) < surplus[i]))
+            is_any = narrow(is_any | narrow(narrow(wide(part[i]) * wide(limits[i])) < surplus[i]))
         if is_any:
             for i in range(part.size):
-                is_short[i] = np.uint16(np.uint32(part[i]) * np.uint32(limits[i])) < surplus[i]
-            n_rejected = _list(is_short, eights, part.size, first, n_rejected, rejected)
-    return n_rejected
-
-
-@compiled
-def _scale32(
-    lanes: NDArray[np.uint32],
-    limits: NDArray[np.uint32],
-    surplus: NDArray[np.uint32],
-    values: NDArray[np.uint32],
-    is_short: NDArray[np.uint8],
-    eights: NDArray[np.uint64],
-    rejected: NDArray[np.int64],
-) -> int:
-    n_rejected = 0
-    for first in range(0, lanes.size, limits.size):
-        part, out = lanes[first : first + limits.size], values[first : first + limits.size]
-        for i in range(part.size):
-            out[i] = np.uint32((np.uint64(part[i]) * np.uint64(limits[i])) >> _32)
-        is_any = np.uint32(0)
-        for i in range(part.size):
-            is_any = np.uint32(is_any | np.uint32(np.uint32(np.uint64(part[i]) * np.uint64(limits[i])) < surplus[i]))
-        if is_any:
-            for i in range(part.size):
-                is_short[i] = np.uint32(np.uint64(part[i]) * np.uint64(limits[i])) < surplus[i]
+                is_short[i] = narrow(wide(part[i]) * wide(limits[i])) < surplus[i]
             n_rejected = _list(is_short, eights, part.size, first, n_rejected, rejected)
     return n_rejected
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from tacit._base import galois
 from tacit._base.kernels.compiling import compiled
 
-NUMBERS_AT_ONCE: Final = 1 << 22
+NUMBERS_AT_ONCE: Final = 1 << 22  # held at once
 
 _FITS_IN_CACHE = 1 << 12  # bins that may stand four times
-_BLOCK = 512
+_BLOCK = 512  # reports at a time: two arrays of 2 KiB
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _NONE, _ONE = np.uint32(0), np.uint32(1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tacit._base.kernels.compiling import compiled
 
-_MOST_IN_A_LANE = 1 << 20
+_MOST_IN_A_LANE = 1 << 20  # counted before 32 bits are added up: far below where they run over
 _0, _1, _6, _56, _63, _64 = (np.uint64(number) for number in (0, 1, 6, 56, 63, 64))
 
 
@@ -86,7 +86,7 @@ def _count_long(named: NDArray[Any], lanes: NDArray[np.uint32]) -> None:
 
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.uint16)
 _GATHER = np.uint64(0x0102_0408_1020_4080)  # times eight bytes of 0 or 1: their bits side by side, in the highest byte
-_NARROW = 64
+_NARROW = 64  # cells: a row is one word
 
 
 def write_subsets(

@@ -1,7 +1,7 @@
 """The tree kernels in plain NumPy: what the compiled ones must equal, bit for bit: both add in one order.
 
 A tree is two tables. ``links`` holds, for every node numbered from the root down, the number of its parent and a row;
-the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.counts.tree_least_squares.passes` says
+the leaves are the last nodes, all at one depth. ``rows`` holds what :mod:`tacit.counts.tree_least_squares` says
 of a node, in this order: s, its sum over the siblings before, 1 over its sum over all siblings, the gain k, the fourth
 cumulant K from below, its sum over the siblings before, its sum over the siblings after, the weight gamma of z in x,
 the fourth cumulant of the measurement, the fourth cumulant of x from outside, the variance of x. Equal nodes share a

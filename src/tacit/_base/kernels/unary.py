@@ -18,9 +18,9 @@ _1, _3, _6, _7, _8, _63 = (np.uint64(number) for number in (1, 3, 6, 7, 8, 63))
 _MOST_IN_A_BYTE = 255  # counted before a byte would run over
 _BYTE_A_BIT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.uint64)[:, 0]
 
-_VECTOR_BYTES = 32
+_VECTOR_BYTES = 32  # of a register of AVX2; others take two steps
 _LONGEST_STRIPE = 1800  # words: nine digits of a stripe stay in the second cache
-_N_DIGITS = 9
+_N_DIGITS = 9  # binary, of a count between two folds: up to 511
 _BLOCKS_BETWEEN_FOLDS = 63  # eight rows each: less than nine binary digits hold
 
 

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.collection.wire.spool import are_runs, n_bins_allowed, sorting_order
-from tacit.counts.provenance import MOST_EPSILON, Provenance
-from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.counts.provenance import MOST_EPSILON, Provenance, check_plan
+from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 
@@ -86,11 +86,7 @@ class MessageFormat:
             )
         if len(bins) and not 0 <= bins.min() <= bins.max() < self.n_public:
             raise SettingError(f"bins must lie between 0 and {self.n_public - 1}. Use plan.split to get them.")
-        if provenance.plan_id != self.plan_id:
-            raise PlanMismatch(
-                f"the reports belong to plan {provenance.plan_id}, not {self.plan_id}. "
-                "Use the plan they were made under."
-            )
+        check_plan("the label", provenance.plan_id, self.plan_id)
         prior = provenance.prior.replacement
         if provenance.fields_span_lines or provenance.prior.spans_lines or (prior is not None and prior.rho):
             raise SettingError(
@@ -119,11 +115,7 @@ class MessageFormat:
         _, version, flags, report_bytes, plan_id, prior_epsilon, n_bins, n_reports = _HEADER.unpack_from(data)
         if version != VERSION:
             raise FormatError(f"the message has version {version}; this Tacit reads {VERSION}. Install a newer Tacit.")
-        if plan_id.hex() != self.plan_id:
-            raise PlanMismatch(
-                f"the message was made under plan {plan_id.hex()}, not {self.plan_id}. "
-                "Use the plan the reports were made under."
-            )
+        check_plan("the message", plan_id.hex(), self.plan_id)
         if flags & ~_SIMULATION or not 0 <= prior_epsilon <= MOST_EPSILON:  # written so that NaN fails too
             raise FormatError(f"the message's label is damaged. {_AGAIN}")
         if report_bytes != self.report_bytes:

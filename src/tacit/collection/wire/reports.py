@@ -13,6 +13,8 @@ Layout, all integers little-endian::
     n_bins     8-byte numbers of reports in each
     payload    n_reports x report_bytes
     32 bytes   SHA-256 of all that precedes it
+
+A report file written from true cells: the label of the randomness cannot be left out.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -31,16 +33,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.fields import whole
-from tacit._base.files import written_whole
+from tacit._base.files import check_writable, written_whole
 from tacit._base.reading import check_regular, parse_json, reading
-from tacit.collection.wire.spool import Spool, are_runs
+from tacit.collection.wire.cell_counts import (
+    BLOCK_REPORTS,
+    CellCounter,
+    CellCounts,
+    block_keys,
+    blocks_of,
+    draw_reports,
+    drawing_key,
+    secret_key,
+)
+from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, are_runs, sorting_order
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError, Remedy, SettingError
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.registry import mechanism_of
+from tacit.plan import Plan
+from tacit.randomness import Randomness
 
 FORMAT: Final = 1
 _MAGIC: Final = b"TACITRPT"
-_READ_REPORTS: Final = 1 << 22
-_LARGEST_HEADER: Final = 1 << 16
+_READ_REPORTS: Final = 1 << 22  # read at once
+_LARGEST_HEADER: Final = 1 << 16  # bytes: a header has some hundreds
 
 
 class ReportWriter:
@@ -225,3 +241,127 @@ def _checksum_of(path: Path) -> bytes | None:
         return ReportFile.open(path).checksum
     except FormatError:
         return None
+
+
+Progress = Callable[[int, int | None], None]
+
+_GATHERED_REPORTS: Final = 1 << 20
+"""Reports of whole bins that are sorted together: sorting many small bins at a time spares calls, and a quarter of what
+fits in memory stays nearer to the processor."""
+
+
+class RandomizingWriter:
+    """Randomizes events under a plan and writes their reports, sorted and labelled.
+
+    Use as a context manager; leaving it by an exception leaves no file behind. Events are counted while they come in,
+    in memory alone, and randomized when the block is left: whatever their order, one secret gives one file.
+
+    What it does not promise: it keeps no ledger, and its secret is gone with the process. A run that is stopped cannot
+    be taken up, and running again draws further reports of the same events. Real events belong in a ledger first:
+    :func:`tacit.collection.randomizing.randomize_events` does that, and resumes. A device that must forget each value
+    at once calls ``randomize`` of the plan's mechanism and sends a message
+    (:func:`tacit.collection.wire.encode_message`).
+    """
+
+    def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
+        self._path = Path(path)
+        self._plan = plan
+        self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
+        check_writable(self._path)
+        self._secret = secret_key(randomness)
+        self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
+        self._counter = CellCounter(plan.n_private)
+
+    def add(self, time_bins: NDArray[np.int64], places: NDArray[np.integer]) -> None:
+        """Count events, given as cells of the plan's domain."""
+        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), places))
+
+    def __enter__(self) -> RandomizingWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            counts = self._counter.counts()
+            key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
+            write_reports(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
+
+
+def write_reports(
+    path: Path,
+    mechanism: LocalRandomizer,
+    counts: CellCounts,
+    *,
+    key: bytes,
+    provenance: Provenance,
+    overwrite: bool = True,
+    progress: Progress | None = None,
+) -> None:
+    """Draw a report for every event counted, and write them sorted. On return the file is on the disk, whole.
+
+    Without ``overwrite`` a file that is there already is refused unless it is the very same.
+    """
+    bins, run_lengths = counts.bins()
+    pieces = _watched(_sorted_pieces(mechanism, counts, key, path.parent), counts.n_events, progress)
+    write_sorted(path, provenance, mechanism.report_bytes, bins, run_lengths, pieces, overwrite=overwrite)
+
+
+def _sorted_pieces(
+    mechanism: LocalRandomizer, counts: CellCounts, key: bytes, beside: Path
+) -> Iterator[NDArray[np.uint8]]:
+    """The reports of one bin after the other, sorted; only a bin too large for memory goes through files."""
+    drawn = _Drawn(mechanism, counts, key)
+    for bins, run_lengths in _gathered(*counts.bins()):
+        n_reports = int(run_lengths.sum())
+        if n_reports <= ROWS_IN_MEMORY:
+            reports = np.concatenate(list(drawn.take(n_reports)))
+            yield reports[sorting_order(np.repeat(bins, run_lengths), reports)]
+            continue
+        with Spool(beside, mechanism.report_bytes) as spool:
+            for reports in drawn.take(n_reports):
+                spool.add(np.repeat(bins, len(reports)), reports)
+            yield from spool.sorted_reports()
+
+
+def _watched(
+    pieces: Iterator[NDArray[np.uint8]], n_reports: int, progress: Progress | None
+) -> Iterator[NDArray[np.uint8]]:
+    done = 0
+    for piece in pieces:
+        yield piece
+        done += len(piece)
+        if progress is not None:
+            progress(done, n_reports)
+
+
+def _gathered(
+    bins: NDArray[np.int64], run_lengths: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Bins in groups of so many reports, or a bin of more alone."""
+    ends, start = np.cumsum(run_lengths), 0
+    while start < len(bins):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + _GATHERED_REPORTS, side="right")))
+        yield bins[start:stop], run_lengths[start:stop]
+        start = stop
+
+
+class _Drawn:
+    """Reports in the order of their numbers, each block drawn once."""
+
+    def __init__(self, mechanism: LocalRandomizer, counts: CellCounts, key: bytes) -> None:
+        self._mechanism, self._counts, self._key = mechanism, counts, key
+        self._next = 0
+        self._left = np.empty((0, mechanism.report_bytes), np.uint8)
+
+    def take(self, n_reports: int) -> Iterator[NDArray[np.uint8]]:
+        """The next so many reports, in pieces of at most a block."""
+        while n_reports:
+            if not len(self._left):
+                numbers = range(self._next, min(self._next + BLOCK_REPORTS, self._counts.n_events))
+                keys = block_keys(self._key, blocks_of(numbers))
+                self._left, self._next = draw_reports(self._mechanism, keys, self._counts, numbers), numbers.stop
+            taken, self._left = self._left[:n_reports], self._left[n_reports:]
+            n_reports -= len(taken)
+            yield taken

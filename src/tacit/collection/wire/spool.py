@@ -13,7 +13,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from tacit._base.limits import MOST_CELLS
+from tacit._base.reading import MOST_CELLS
 from tacit.plan import Plan
 
 FARTHEST_BIN: Final = 1 << 24

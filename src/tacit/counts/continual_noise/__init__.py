@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tacit.counts.continual_noise.buffered import BufferedRoot, Exponentials
-from tacit.counts.continual_noise.model import LONGEST, ContinualNoise, NodeNoise
+from tacit.counts.continual_noise.model import LONGEST, ContinualNoise, node_distribution
 from tacit.counts.continual_noise.nested import KaryTree, NestedTree, SmoothTree
 from tacit.counts.continual_noise.refined import Epochs, FusedTree, RefinedTree
 from tacit.errors import FormatError
@@ -26,10 +26,10 @@ __all__ = [
     "FusedTree",
     "KaryTree",
     "NestedTree",
-    "NodeNoise",
     "RefinedTree",
     "SmoothTree",
     "continual_noise_from_dict",
+    "node_distribution",
 ]
 
 CONTINUAL_NOISE: Final[Mapping[str, type[Any]]] = {

@@ -26,7 +26,8 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import NodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import check_horizon, check_ranges
+from tacit.counts.node_distributions import DiscreteGaussian
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
@@ -214,8 +215,8 @@ class BufferedRoot:
         return straight + crossed + self.most * self.slack**2 * (self.horizon - 1)
 
     @cached_property
-    def node_noise(self) -> NodeNoise:
-        return NodeNoise(True, self.squared_sensitivity / (2 * Fraction(self.cost.rho)))
+    def node_noise(self) -> DiscreteGaussian:
+        return DiscreteGaussian(self.squared_sensitivity / (2 * Fraction(self.cost.rho)))
 
     @property
     def is_grainy(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
@@ -11,10 +10,9 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
-from tacit.randomness.gaussian import gaussian_variance
-from tacit.randomness.laplace import laplace_variance
 
 LONGEST: Final = 1 << 40
 """No stream is longer: more bins than seconds in thirty thousand years."""
@@ -70,42 +68,23 @@ class ContinualNoise(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class NodeNoise:
-    """Whole-number noise: discrete Laplace of a rate, or discrete Gaussian of a variance, both exact fractions.
+def node_distribution(cost: Cost, *, levels: int, most: int = 1) -> DiscreteLaplace | DiscreteGaussian:
+    """Return the noise of each node, when a count stands in ``levels`` nodes and a unit is ``most`` counts of one bin.
 
-    >>> NodeNoise.of(Cost.pure(1.0), levels=3).parameter
-    Fraction(1, 3)
-    >>> NodeNoise.of(Cost.zcdp(0.5), levels=3, most=2)
-    NodeNoise(is_gaussian=True, parameter=Fraction(12, 1))
+    >>> node_distribution(Cost.pure(1.0), levels=3)
+    DiscreteLaplace(rate=Fraction(1, 3))
+    >>> node_distribution(Cost.zcdp(0.5), levels=3, most=2)
+    DiscreteGaussian(parameter=Fraction(12, 1))
     """
-
-    is_gaussian: bool
-    parameter: Fraction
-
-    @classmethod
-    def of(cls, cost: Cost, *, levels: int, most: int = 1) -> NodeNoise:
-        """The noise of each node, when a count stands in ``levels`` nodes and a unit is ``most`` counts of one bin."""
-        check_at_least(1, levels=levels, most=most)
-        if (cost.epsilon > 0) == (cost.rho > 0):
-            raise SettingError(
-                f"the cost of a stream must be a pure epsilon or a rho, not both or neither; got cost={cost}. "
-                "Use Cost.pure(epsilon) or Cost.zcdp(rho)."
-            )
-        if cost.epsilon:
-            return cls(False, Fraction(cost.epsilon) / (levels * most))
-        return cls(True, levels * most**2 / (2 * Fraction(cost.rho)))
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise as it is drawn."""
-        return gaussian_variance(self.parameter) if self.is_gaussian else laplace_variance(self.parameter)
-
-    @property
-    def excess_kurtosis(self) -> float:
-        """The fourth moment over the squared variance, minus the normal distribution's 3."""
-        # a difference of two geometric variables of variance v / 2, each of excess kurtosis 6 + 1 / (v / 2)
-        return 0.0 if self.is_gaussian or not self.variance else 3 + 1 / self.variance
+    check_at_least(1, levels=levels, most=most)
+    if (cost.epsilon > 0) == (cost.rho > 0):
+        raise SettingError(
+            f"the cost of a stream must be a pure epsilon or a rho, not both or neither; got cost={cost}. "
+            "Use Cost.pure(epsilon) or Cost.zcdp(rho)."
+        )
+    if cost.epsilon:
+        return DiscreteLaplace(Fraction(cost.epsilon) / (levels * most))
+    return DiscreteGaussian(levels * most**2 / (2 * Fraction(cost.rho)))
 
 
 class OneNodeNoise:
@@ -120,9 +99,9 @@ class OneNodeNoise:
         raise NotImplementedError
 
     @cached_property
-    def node_noise(self) -> NodeNoise:
+    def node_noise(self) -> DiscreteLaplace | DiscreteGaussian:
         """The noise of each node."""
-        return NodeNoise.of(self.cost, levels=self.levels, most=self.most)
+        return node_distribution(self.cost, levels=self.levels, most=self.most)
 
     @property
     def excess_kurtosis(self) -> float:

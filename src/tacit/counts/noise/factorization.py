@@ -12,8 +12,7 @@ from tacit._base.arrays import FloatArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
-from tacit.counts.noise.linear_map import LinearMap, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.model import Noise
+from tacit.counts.noise.model import LinearMap, Noise, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.errors import SettingError

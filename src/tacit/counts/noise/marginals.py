@@ -29,9 +29,8 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.fields import sizes_of
 from tacit._base.validation import check_share
-from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import Noise
-from tacit.counts.noise.node_distributions import NodeDistribution, node_distribution_from_dict
+from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
+from tacit.counts.noise.model import LinearMap, Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.domain.layout import Sizes, listed

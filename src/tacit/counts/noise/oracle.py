@@ -10,13 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, sizes_of, texts, whole_numbers
-from tacit._base.limits import MOST_REPORTS
-from tacit._base.packing import pack_array
+from tacit._base.fields import numbers, pack_array, sizes_of, texts, whole_numbers
+from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import count_limits, normal_quantile
-from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import Noise, evened
+from tacit.counts.noise.model import LinearMap, Noise, evened
 from tacit.counts.oracle_distributions import SupportDistribution, TwoCoins, distribution_from_dict
 from tacit.domain import Grouping, Layout, sum_groups
 from tacit.domain.layout import listed

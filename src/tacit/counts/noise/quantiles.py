@@ -15,18 +15,19 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit.counts.exact_intervals import normal_quantile
 
-_MOST_SKEWED: Final = 2.5
+_MOST_SKEWED: Final = 2.5  # tables end here; more skewed counts take these limits
+# below, limits are the normal distribution's: a gamma distribution of shape 4 / 1e-6 is one
 _LEAST_SKEWED: Final = 1e-3
 _SKEWS: Final = np.linspace(0.0, _MOST_SKEWED, 26)
 _LEFT_OUT: Final = np.linspace(0.0, 0.5, 41)  # in parts of what an interval leaves out, below it
-_MOST_PEAKED: Final = 5.0
-_SMALL_VARIANCE: Final = 1.5
-_MOSTLY_OBSERVED: Final = 0.3
-_MOST_MIXED: Final = 4.0
-_BESIDE: Final = 8
+_MOST_PEAKED: Final = 5.0  # larger ones are taken for this: the expansion has one term for it
+_SMALL_VARIANCE: Final = 1.5  # below, the chances of single whole numbers are listed instead
+_MOSTLY_OBSERVED: Final = 0.3  # of the count: below, most of its events were observed one by one
+_MOST_MIXED: Final = 4.0  # the largest ratio of variance and mean that a listed count may have
+_BESIDE: Final = 8  # whole numbers listed on each side: 6.5 standard deviations of the largest variance
 _ROWS: Final = 2 * _BESIDE + 1
-_TERMS: Final = 11
-_BLOCK: Final = 1 << 16
+_TERMS: Final = 11  # Poisson numbers from 0 on: more have a chance below 1e-6 at these variances
+_BLOCK: Final = 1 << 16  # counts at once: half a MiB for each array
 
 
 def limits_of(

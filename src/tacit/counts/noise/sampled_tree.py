@@ -26,12 +26,10 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, sizes_of, texts, whole_numbers
-from tacit._base.packing import pack_array
+from tacit._base.fields import numbers, pack_array, sizes_of, texts, whole_numbers
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
-from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import FusedTrees, Noise, evened
+from tacit.counts.noise.model import FusedTrees, LinearMap, Noise, evened
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion

@@ -10,7 +10,7 @@ amounts, which no smooth distribution describes: there the interval is wider by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import shape_of, text, whole, whole_numbers
-from tacit._base.packing import pack_array
+from tacit._base.fields import pack_array, shape_of, text, whole, whole_numbers
 from tacit._base.validation import check_one_of, check_share
-from tacit.counts.noise.linear_map import LinearMap
-from tacit.counts.noise.model import FusedTrees, Noise
-from tacit.counts.noise.node_distributions import NodeDistribution, node_distribution_from_dict
+from tacit.counts.estimate import LEAST_SQUARES, Estimate
+from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
+from tacit.counts.noise.model import FusedTrees, LinearMap, Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
+from tacit.counts.provenance import Provenance
 from tacit.counts.tree_least_squares import TreeFusion
-from tacit.domain import Grouping
+from tacit.domain import Domain, Grouping
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 
@@ -63,7 +63,7 @@ class TreeNoise(VarianceGammaNoise):
             raise SettingError(f"known must list levels from 0 to {self.hierarchy.height}; got known={self.known}.")
         if self.distributions[-1] is None and self.hierarchy.height not in self.known:
             raise SettingError(
-                "laws must name one for the leaves; got None. Measure the leaves, or cut the tree above."
+                "distributions must name one for the leaves; got None. Measure the leaves, or cut the tree above."
             )
         if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(n_leaves)):
             raise SettingError(f"order must hold each of the {n_leaves} leaves once.")
@@ -237,3 +237,39 @@ class TreeNoise(VarianceGammaNoise):
     def _is_grainy(self) -> bool:
         """Whether some level's noise is mostly 0."""
         return any(distribution is not None and distribution.variance < 1 for distribution in self.distributions)
+
+
+def fuse(
+    hierarchy: Hierarchy,
+    nodes: NDArray[np.integer] | NDArray[np.floating],
+    distributions: Sequence[NodeDistribution | None],
+    *,
+    domain: Domain,
+    axis: str = "time",
+    order: NDArray[np.int64] | None = None,
+    known: Sequence[int] = (),
+    provenance: Provenance,
+) -> Estimate:
+    """The least-squares leaves of trees over one axis of a domain, one tree for each bin of the other.
+
+    ``nodes`` has a row for each node, as the hierarchy numbers them, and a column for each tree. ``distributions`` are
+    those of the noise of single nodes, one for each level, root first; None for a level that was not measured, whose
+    rows are not looked at. ``known`` lists levels whose rows are public and exact, such as a total. Leaf i of a tree
+    over places is place ``order[i]``. Leaves are unbiased, add up to every node, and carry the exact variance of any
+    question.
+    """
+    noise = TreeNoise(hierarchy, tuple(distributions), domain.shape, axis, order, tuple(known))
+    n_trees = domain.shape[1 if axis == "time" else 0]
+    if nodes.shape != (hierarchy.n_nodes, n_trees):
+        raise SettingError(
+            f"nodes must have {hierarchy.n_nodes} rows, one for each node, and {n_trees} columns; "
+            f"got shape={nodes.shape}."
+        )
+    return Estimate(
+        domain=domain,
+        values=noise.cells(noise.fusion.fuse(nodes)),
+        noise=noise,
+        totals=None,
+        steps=() if noise.is_flat else (LEAST_SQUARES,),
+        provenance=provenance,
+    )

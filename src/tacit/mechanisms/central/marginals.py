@@ -18,8 +18,8 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
+from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.noise.marginals import TABLES, Axes, MarginalNoise
-from tacit.counts.noise.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally
 from tacit.domain.layout import Sizes

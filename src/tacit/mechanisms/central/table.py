@@ -15,8 +15,7 @@ from tacit._base.validation import check_at_least
 from tacit.counts.tally import ExactTally
 from tacit.domain import AXES, Domain, Hierarchy
 from tacit.errors import DataError, PlanError, Remedy, SettingError
-from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
-from tacit.mechanisms.central.tree_design import best_tree
+from tacit.mechanisms.central.tree import NoisyTree, best_tree, check_counts, input_digest_of
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost

@@ -5,11 +5,10 @@ A :class:`Counter` turns counts into published totals, a :class:`History` holds 
 :func:`start_counter` pays for a counter and writes it.
 """
 
-from tacit.mechanisms.continual.counter import Counter, CounterState
+from tacit.mechanisms.continual.counter import Counter, CounterState, Stream
 from tacit.mechanisms.continual.files import CounterFiles, start_counter
 from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.continual.picker import Candidate, compare, pick
-from tacit.mechanisms.continual.stream import Stream
 
 __all__ = [
     "Candidate",

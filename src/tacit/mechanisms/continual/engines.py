@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -21,8 +23,60 @@ from tacit.counts.continual_noise import (
     RefinedTree,
 )
 from tacit.counts.continual_noise.refined import SHARE_BITS
-from tacit.errors import FormatError
-from tacit.mechanisms.continual.node_noise import NodeDraws
+from tacit.counts.node_distributions import NodeDistribution
+from tacit.errors import FormatError, SettingError
+from tacit.randomness import KeyedRandomness
+
+KEY_BYTES: Final = 32  # 256 bits, as ChaCha20 takes
+_VALUES_A_BLOCK: Final = 1 << 14  # drawn together: 128 KiB, and enough for compiled kernels
+_KEPT_BLOCKS: Final = 4  # half a MiB together
+
+
+class NodeDraws:
+    """Noise of nodes, for all places, drawn in blocks from keys of their own that are derived from one.
+
+    Nodes are numbered within sections (an epoch, a level of a tree). A block has as many nodes as make about 16,000
+    values, and is drawn as a whole when the first of them is needed; a few blocks are kept.
+    """
+
+    __slots__ = ("_blocks", "_key", "n_places", "nodes_a_block")
+
+    def __init__(self, key: bytes, n_places: int) -> None:
+        if not (isinstance(key, bytes) and len(key) == KEY_BYTES):
+            raise SettingError(
+                "key must be 32 bytes. Take them from the randomness of a spend, once for every counter."
+            )
+        self._key = key
+        self.n_places: Final = n_places
+        self.nodes_a_block: Final = max(1, _VALUES_A_BLOCK // n_places)
+        self._blocks: OrderedDict[tuple[NodeDistribution, int, int], IntArray] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"NodeDraws(<key>, {self.n_places})"
+
+    def take(self, noise: NodeDistribution, section: int, first: int, stop: int) -> IntArray:
+        """The noise of the nodes ``first`` .. ``stop`` - 1 of a section: a row for each, a column for each place."""
+        size = self.nodes_a_block
+        out = np.empty((stop - first, self.n_places), np.int64)
+        for number in range(first // size, -(-stop // size)):
+            block = self._block(noise, section, number)
+            low, high = max(first, number * size), min(stop, (number + 1) * size)
+            out[low - first : high - first] = block[low - number * size : high - number * size]
+        return out
+
+    def _block(self, noise: NodeDistribution, section: int, number: int) -> IntArray:
+        at = (noise, section, number)
+        if at in self._blocks:
+            self._blocks.move_to_end(at)
+            return self._blocks[at]
+        where = section.to_bytes(8, "little") + number.to_bytes(8, "little")
+        key = hashlib.blake2b(where, digest_size=KEY_BYTES, key=self._key, person=b"counter noise").digest()
+        drawn = noise.draw(self.nodes_a_block * self.n_places, randomness=KeyedRandomness(key))
+        block = self._blocks[at] = drawn.reshape(self.nodes_a_block, self.n_places)
+        if len(self._blocks) > _KEPT_BLOCKS:
+            self._blocks.popitem(last=False)
+        return block
+
 
 Memory = Mapping[str, IntArray]
 """What an engine must remember from bin to bin: named arrays of whole numbers, true sums among them."""

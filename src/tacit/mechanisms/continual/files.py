@@ -22,29 +22,107 @@ the one counter it pays for. An interrupted start therefore leaves one of three 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit._base.files import check_writable, write_new
+from tacit._base.fields import pack_array, text, whole, whole_numbers
+from tacit._base.files import check_writable, write_new, write_whole
+from tacit._base.reading import parse_json, read_document, reading
 from tacit.counts.continual_noise import ContinualNoise
-from tacit.domain import Domain
+from tacit.domain import Domain, TimeAxis
 from tacit.errors import DataError, FormatError, PlanMismatch, Remedy, SettingError
-from tacit.mechanisms.continual.counter import Counter, Rows, check_statable
+from tacit.mechanisms.continual.counter import Counter, CounterState, Rows, Stream, check_statable
 from tacit.mechanisms.continual.history import History, Labels, append, head_of, lines_of, read_text
-from tacit.mechanisms.continual.recording import place_of, record, release_name
-from tacit.mechanisms.continual.state_file import SavedState, read_state, write_state
-from tacit.mechanisms.continual.stream import Stream
 from tacit.privacy.budget import Budget
+from tacit.privacy.guarantee import heads_from_dict, heads_to_dict
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
 from tacit.privacy.unit import Unit
 
+FORMAT: Final = 1
+_LEAST: Final = -(1 << 61)  # sums and totals stay within 61 bits, whatever their sign
+_DIGEST_BYTES: Final = 16  # 128 bits: nobody finds other counts of the same digest
 _BINS_A_RECORD: Final = 4096  # written to both files at once; as many as the counter counts at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedState:
+    """The private state as a file: a counter with the key of its noise, its true sums, and what was published last.
+
+    ``latest`` are the totals of the last bins that were published, to complete the history with. ``spend`` is the
+    ledger's name for what was paid, ``ledger_heads`` its head when the last bins were noted. For its owner only (mode
+    600).
+
+    JSON: ``format``, ``kind`` (``"counter state"``), ``warning``, ``stream`` as in the history, ``spend``, ``key`` (32
+    bytes in hexadecimal), ``position`` (bins counted), ``memory`` (packed arrays: true sums and noises that later
+    totals need), ``latest`` and ``checksum``, the SHA-256 of the rest with its keys sorted. ``memory`` may change with
+    a version.
+    """
+
+    counter: Counter
+    state: CounterState
+    latest: IntArray
+    spend: str
+    ledger_heads: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"SavedState({self.counter.stream.identity}, {self.state.position} bins, values withheld)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stream": self.counter.stream.to_dict(),
+            "spend": self.spend,
+            "key": self.counter.key.hex(),
+            "position": self.state.position,
+            "memory": {name: pack_array(part, effort=1) for name, part in self.state.memory.items()},
+            "latest": pack_array(self.latest, effort=1),
+        } | heads_to_dict(self.ledger_heads)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> SavedState:
+        stream = Stream.from_dict(content["stream"])
+        counter = Counter(stream, bytes.fromhex(content["key"]))
+        memory = {name: whole_numbers(content["memory"], name, least=_LEAST) for name in content["memory"]}
+        state = counter.restored(whole(content, "position"), memory)
+        latest = whole_numbers(content, "latest", least=_LEAST).reshape(-1, stream.n_places)
+        return cls(counter, state, latest, text(content, "spend"), heads_from_dict(content))
+
+    def write(self, path: Path) -> None:
+        """Write the state beside the old one, see it on the disk, and put it in its place: whole or not at all."""
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "kind": "counter state",
+            "warning": "Private: holds true sums and the key of the noise. Guard it like the events.",
+        } | self.to_dict()
+        written = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
+        write_whole(path, written.encode(), is_private=True)
+
+    @classmethod
+    def read(cls, path: Path) -> SavedState:
+        """Read a state and check that nothing in it was changed."""
+        remedy = "Restore it from a copy that is as new as the history; nothing was counted."
+        with reading(path, "a counter's state", remedy, missing=Remedy.START_COUNTER):
+            content = parse_json(read_document(path))
+            if content["kind"] != "counter state":
+                raise ValueError("kind")
+            if content["format"] != FORMAT:
+                raise FormatError(f"{path} has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
+            if content["checksum"] != _checksum({name: part for name, part in content.items() if name != "checksum"}):
+                raise ValueError("checksum")
+            return cls.from_dict(content)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 class CounterFiles:
@@ -76,20 +154,18 @@ class CounterFiles:
         for path in (self.state_path, self.history_path):
             check_writable(path)
         if self.state_path.exists():
-            found = read_state(self.state_path).counter.stream.identity
+            found = SavedState.read(self.state_path).counter.stream.identity
             if found != counter.stream.identity:
                 raise SettingError(f"{self.state_path} holds another counter. Choose another name.")
         elif self.history_path.exists():
             raise SettingError(f"{self.history_path} exists already. Choose another name.")
         else:
-            write_state(
-                self.state_path, SavedState(counter, counter.begin(), _nothing(counter.stream), spend.identifier)
-            )
+            SavedState(counter, counter.begin(), _nothing(counter.stream), spend.identifier).write(self.state_path)
         self.complete()
 
     def complete(self) -> Stream:
         """Finish what an interrupted start left: the spend first, then the head of the history."""
-        saved = read_state(self.state_path)
+        saved = SavedState.read(self.state_path)
         ledger = self._check_ledger(saved.counter.stream, saved.ledger_heads)
         if ledger is not None:
             ledger.note_bins(saved.spend, {})
@@ -99,7 +175,7 @@ class CounterFiles:
     @property
     def spend(self) -> str:
         """The ledger's name for what was paid."""
-        return read_state(self.state_path).spend
+        return SavedState.read(self.state_path).spend
 
     @property
     def has_history(self) -> bool:
@@ -116,7 +192,7 @@ class CounterFiles:
 
     def stream(self) -> Stream:
         """What everyone may know of the counter."""
-        return read_state(self.state_path).counter.stream
+        return SavedState.read(self.state_path).counter.stream
 
     def check_turn(self, first: int) -> None:
         """Refuse a bin that is not the next to be counted."""
@@ -146,7 +222,7 @@ class CounterFiles:
                 lines, check = lines_of(self._labels_of(counter.stream), position, totals, check)
                 saved = SavedState(counter, state, totals, saved.spend, () if ledger is None else (ledger.head,))
                 self._seen = None  # until both files are known to be written
-                write_state(self.state_path, saved)
+                saved.write(self.state_path)
                 append(self.history_path, lines, at=n_bytes)
                 n_bytes += len(lines)
                 published.append(totals)
@@ -156,13 +232,13 @@ class CounterFiles:
     @contextmanager
     def _opened(self) -> Iterator[tuple[SavedState, int, int]]:
         """State and history, completed and found to agree, with nobody else at work on them."""
-        saved = read_state(self.state_path)
+        saved = SavedState.read(self.state_path)
         if not self.history_path.exists():
             if saved.state.position:
                 raise FormatError(f"there is no history at {self.history_path}. Restore it; nothing was counted.")
             write_new(self.history_path, head_of(saved.counter.stream))
         with _alone(self.history_path):
-            saved = read_state(self.state_path)  # it may have moved on while waiting
+            saved = SavedState.read(self.state_path)  # it may have moved on while waiting
             yield self._agreed(saved)
 
     def _agreed(self, saved: SavedState) -> tuple[SavedState, int, int]:
@@ -355,3 +431,60 @@ def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
 
 def _spends(ledger: Ledger) -> list[SpendEntry]:
     return [entry for entry in ledger.history() if isinstance(entry, SpendEntry)]
+
+
+def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:
+    """What the ledger knows a counter by: all that decides its numbers but the events."""
+    content = json.dumps([noise_model.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
+    return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+
+def place_of(state: Path) -> bytes:
+    """What a spend is bound to: the file in which the one counter stands that it pays for."""
+    return hashlib.sha256(str(state.resolve()).encode()).digest()
+
+
+def record(
+    ledger: Ledger, spend: str, stream: Stream, first: int, rows: IntArray, days: Mapping[str, bytes] | None
+) -> None:
+    """Note the counts of bins from ``first`` on before they are counted, or refuse them.
+
+    ``days`` are the digests of the events (:class:`tacit.events.DayDigest`), by which the ledger knows a copy of them
+    under another name; without them the numbers stand for the events. A bin that was noted with other counts is
+    refused: two counters that go on from one state would draw the same noise, and their difference would be exact.
+    """
+    if not len(rows):
+        return
+    bins = range(first, first + len(rows))
+    every = [day for named in days_of_bins(stream.domain.time, bins) for day in named]
+    known = days_of_counts(ledger.key, stream, first, rows) if days is None else days
+    ledger.extend(spend, {day: known.get(day, b"") for day in every})
+    ledger.note_bins(
+        spend,
+        {
+            bin: hmac.digest(ledger.key, b"%d:" % bin + row.astype("<i8").tobytes(), hashlib.sha256)[:_DIGEST_BYTES]
+            for bin, row in zip(bins, rows, strict=True)
+        },
+        called=stream.domain.time.label,
+    )
+
+
+def days_of_counts(key: bytes, stream: Stream, first: int, rows: IntArray) -> dict[str, bytes]:
+    """Digests of dates, places and numbers, for counts whose events nobody showed; a day of zeros has none."""
+    cells = stream.domain.place.cells
+    bins = range(first, first + len(rows))
+    texts: dict[str, list[str]] = defaultdict(list)
+    for bin, days, row in zip(bins, days_of_bins(stream.domain.time, bins), rows.tolist(), strict=True):
+        if any(row):
+            numbers = row[0] if len(row) == 1 else [[cells[place], n] for place, n in enumerate(row) if n]
+            for day in days:
+                texts[day].append(f"{stream.domain.time.label(bin)}:{json.dumps(numbers)}")
+    return {day: hmac.digest(key, "\n".join(parts).encode(), hashlib.sha256) for day, parts in texts.items()}
+
+
+def days_of_bins(time: TimeAxis, bins: range) -> list[list[str]]:
+    """The calendar days that each of these bins has a part of."""
+    edges = time.without_end().starts(bins.stop + 1)[bins.start :]
+    first = edges[:-1].astype("datetime64[D]")
+    last = (edges[1:] - np.timedelta64(1, "s")).astype("datetime64[D]")
+    return [np.arange(low, high + 1).astype(str).tolist() for low, high in zip(first, last, strict=True)]

@@ -28,7 +28,7 @@ from tacit.counts.noise import FactorizationNoise
 from tacit.counts.provenance import Provenance
 from tacit.domain import Box, Domain
 from tacit.errors import FormatError, Remedy, SettingError
-from tacit.mechanisms.continual.stream import Stream
+from tacit.mechanisms.continual.counter import Stream
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.privacy.guarantee import Guarantee
@@ -59,6 +59,13 @@ class History:
     @classmethod
     def empty(cls, stream: Stream) -> History:
         return cls(stream, np.empty((0, stream.n_places), np.int64))
+
+    @classmethod
+    def read(cls, path: str | Path) -> History:
+        """Read a published history; a last line that is not finished is left out."""
+        text = read_text(Path(path))
+        text.refuse_damage(Path(path))
+        return text.history
 
     def extended(self, published: IntArray) -> History:
         """With the totals of more bins."""
@@ -250,13 +257,6 @@ def lines_of(labels: Labels, first: int, totals: IntArray, check: int) -> tuple[
 
 def first_check(head: bytes) -> int:
     return zlib.crc32(head)
-
-
-def read_history(path: str | Path) -> History:
-    """Read a published history; a last line that is not finished is left out."""
-    text = read_text(Path(path))
-    text.refuse_damage(Path(path))
-    return text.history
 
 
 def read_text(path: Path) -> HistoryText:

@@ -21,7 +21,7 @@ from tacit._base import galois
 from tacit._base.kernels import hashing_kernels
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions.hashing import HashingDistribution, field_degree
+from tacit.counts.oracle_distributions import HashingDistribution, field_degree
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError

@@ -22,13 +22,20 @@ from tacit.counts.estimate import LEAST_SQUARES, Estimate
 from tacit.counts.noise import SampledTreeNoise
 from tacit.counts.noise.sampled_tree import error_of_differences
 from tacit.counts.norm_sub import norm_sub
+from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.nodes import NodeEstimate
-from tacit.mechanisms.local.randomizer import FrequencyOracle, check_collected_under, checked_cells
-from tacit.mechanisms.local.tree_design import LevelOracle, best_shares, best_tree, oracle_from_thresholds, short_oracle
+from tacit.mechanisms.local.randomizer import FrequencyOracle, checked_cells
+from tacit.mechanisms.local.tree_design import (
+    LevelOracle,
+    NodeEstimate,
+    best_shares,
+    best_tree,
+    oracle_from_thresholds,
+    short_oracle,
+)
 from tacit.plan import Plan
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN
@@ -234,7 +241,7 @@ class HierarchicalHistogram:
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Estimate all nodes without bias, and fuse them into leaves that add up to the public number of reports."""
-        check_collected_under(plan, tally)
+        check_plan("the tally", tally.provenance.plan_id, plan.fingerprint)
         layout, reports = plan.layout(domain), plan.in_bins(tally.reports, domain)
         statistics = plan.in_bins(tally.statistics, domain)
         blank = np.zeros((len(reports), self.n_cells))

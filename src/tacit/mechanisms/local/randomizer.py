@@ -12,9 +12,10 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.noise import OracleNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportDistribution
+from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
-from tacit.errors import PlanMismatch, SettingError
+from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.randomness import Randomness
 
@@ -89,7 +90,7 @@ def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]
 
 def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
     """Estimate counts without bias from how often each cell was supported: (C - N q) / (p - q)."""
-    check_collected_under(plan, tally)
+    check_plan("the tally", tally.provenance.plan_id, plan.fingerprint)
     layout, reports = plan.layout(domain), plan.in_bins(tally.reports, domain)
     supports = plan.in_bins(tally.statistics, domain)
     rows = (supports - reports[:, None] * float(distribution.q)) / float(distribution.p - distribution.q)
@@ -105,15 +106,6 @@ def estimate_supports(distribution: SupportDistribution, tally: Tally, plan: Pla
         steps=(),
         provenance=tally.provenance,
     )
-
-
-def check_collected_under(plan: Plan, tally: Tally) -> None:
-    """Refuse a tally of another plan."""
-    if tally.provenance.plan_id != plan.fingerprint:
-        raise PlanMismatch(
-            f"the tally belongs to plan {tally.provenance.plan_id}, not {plan.fingerprint}. "
-            "Use the plan it was collected under."
-        )
 
 
 def check_listed(n_cells: int, most: int) -> None:

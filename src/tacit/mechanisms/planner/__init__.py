@@ -1,25 +1,22 @@
 """The planner: how much every mechanism would err, before anything is collected.
 
 * :mod:`~tacit.mechanisms.planner.oracles`: which randomizer says most about the counts of so many cells
-* :mod:`~tacit.mechanisms.planner.situation`, :mod:`~tacit.mechanisms.planner.situation`: what is counted and may be
-  spent, what will be asked
+* :mod:`~tacit.mechanisms.planner.situation`: what is counted and may be spent, what will be asked, what contends
 * :mod:`~tacit.mechanisms.planner.local`, :mod:`~tacit.mechanisms.planner.central`: the mechanisms and fan-outs there
   are, and their errors
 * :mod:`~tacit.mechanisms.planner.comparison`: all of them side by side; :mod:`~tacit.mechanisms.planner.words` says
   what it comes to
-* :mod:`~tacit.mechanisms.planner.inverse`: from a target error to epsilon, or to the number of events
-* :mod:`~tacit.mechanisms.planner.crossing`: when a hierarchy beats flat counts
+* :mod:`~tacit.mechanisms.planner.inverse`: from a target error to epsilon, or to the number of events; and the length
+  from which on a hierarchy beats flat counts
 """
 
 from __future__ import annotations
 
 from tacit.mechanisms.planner.central import GAUSSIAN, LAPLACE
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
-from tacit.mechanisms.planner.contender import Contender
-from tacit.mechanisms.planner.crossing import crossings, thesis_error, thesis_rule
-from tacit.mechanisms.planner.inverse import Target, least_epsilon, least_events
+from tacit.mechanisms.planner.inverse import Target, crossings, least_epsilon, least_events, thesis_error, thesis_rule
 from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
-from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Question, Situation
+from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Contender, Question, Situation
 from tacit.mechanisms.registry import TIE
 
 __all__ = [

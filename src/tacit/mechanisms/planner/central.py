@@ -23,11 +23,9 @@ from typing import Any, Final
 from tacit.counts.continual_noise import BufferedRoot
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
-from tacit.mechanisms.central.tree_design import best_tree
-from tacit.mechanisms.continual.picker import compare, pick
-from tacit.mechanisms.continual.tuning import tune
-from tacit.mechanisms.planner.contender import Contender, QuadraticError
-from tacit.mechanisms.planner.situation import Situation
+from tacit.mechanisms.central.tree import best_tree
+from tacit.mechanisms.continual.picker import compare, pick, tune
+from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situation
 from tacit.privacy.cost import Cost
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from tacit.errors import SettingError
 from tacit.mechanisms.planner import central, local
-from tacit.mechanisms.planner.contender import Contender
-from tacit.mechanisms.planner.situation import Question, Situation
+from tacit.mechanisms.planner.situation import Contender, Question, Situation
 from tacit.mechanisms.registry import TIE
 
 

@@ -28,9 +28,8 @@ from tacit.counts.oracle_distributions import SupportDistribution, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import TacitError
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
-from tacit.mechanisms.planner.contender import Contender, QuadraticError
 from tacit.mechanisms.planner.oracles import compare_oracles
-from tacit.mechanisms.planner.situation import Situation
+from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situation
 
 DEGREES: Final = (2, 3, 4, 8, 16)
 """The fan-outs that are tried for trees of one degree."""

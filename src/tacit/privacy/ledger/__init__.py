@@ -4,8 +4,7 @@
 ``ledger.py``   :class:`Ledger`: to spend, to record, to declare, to ask
 ``entries.py``  its entries, and the noise and the reports that are drawn from their keys
 ``past.py``     what was done to the same events before, what all of it promises, what budgets admit
-``file.py``     the SQLite file, the key beside it and the note of what was checked
-``tables.py``   the tables of each format, and how a ledger of an earlier format becomes one of today's
+``file.py``     the SQLite file with the tables of each format, the key beside it, the note of what was checked
 ``chain.py``    the MAC over all rows, by which a changed or deleted row is noticed
 ==============  =====================================================================================
 """

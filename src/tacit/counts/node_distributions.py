@@ -1,4 +1,4 @@
-"""Laws of the whole-number noise on single counts: how it is drawn, how much it varies, how heavy its tails are."""
+"""Distributions of whole-number noise on single counts: how it is drawn, its variance, how heavy its tails are."""
 
 from __future__ import annotations
 
