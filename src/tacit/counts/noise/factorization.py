@@ -12,7 +12,6 @@ from tacit._base.arrays import FloatArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
-from tacit.counts.noise.model import LinearMap, Noise, errors_of_questions, intervals_of_questions
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.errors import SettingError
@@ -43,21 +42,7 @@ class FactorizationNoise(VarianceGammaNoise):
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        return non_negative(values, self._widest_margins(*self._bin_moments(), level)[:, None])
-
-    def coarsen(self, grouping: Grouping) -> Noise:
-        return LinearMap(self, grouping)
-
-    def sum_errors(self, grouping: Grouping) -> FloatArray:
-        moments = self._sum_moments(grouping)
-        return errors_of_questions(self, grouping) if moments is None else np.sqrt(moments[0])
-
-    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        check_share(level=level)
-        moments = self._sum_moments(grouping)
-        if moments is None:
-            return intervals_of_questions(self, values, grouping, level)
-        return non_negative(values, self._widest_margins(*moments, level))
+        return non_negative(values, self._sum_margins(*self._bin_moments(), level)[:, None])
 
     @property
     def is_continual(self) -> bool:
@@ -100,7 +85,7 @@ class FactorizationNoise(VarianceGammaNoise):
         cumulants[runs] = self.noise_model.range_cumulants(edges[:-1], edges[1:])
         return variances[:, None] * n_places, cumulants[:, None] * n_places
 
-    def _widest_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
+    def _sum_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
         shares = _SHARES if self.noise_model.excess_kurtosis else (0.0,)
         widest: FloatArray = np.max([self._margins(variances, share * cumulants, level) for share in shares], axis=0)
         return widest

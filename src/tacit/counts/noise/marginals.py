@@ -30,7 +30,7 @@ from tacit._base.arrays import FloatArray
 from tacit._base.fields import sizes_of
 from tacit._base.validation import check_share
 from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
-from tacit.counts.noise.model import LinearMap, Noise
+from tacit.counts.noise.model import Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.domain.layout import Sizes, listed
@@ -78,16 +78,6 @@ class MarginalNoise(VarianceGammaNoise):
         check_share(level=level)
         variance, cumulant = self._of_box(1, 1)
         return non_negative(values, self._margins(np.array([variance]), np.array([cumulant]), level))
-
-    def coarsen(self, grouping: Grouping) -> Noise:
-        return LinearMap(self, grouping)
-
-    def sum_errors(self, grouping: Grouping) -> FloatArray:
-        return np.sqrt(self._sum_moments(grouping)[0])
-
-    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        check_share(level=level)
-        return non_negative(values, self._margins(*self._sum_moments(grouping), level))
 
     def scaled(self, budget: Fraction) -> Noise | None:
         return replace(self, distributions=tuple(one and one.scaled(budget) for one in self.distributions))

@@ -24,7 +24,7 @@ from tacit._base.fields import pack_array, shape_of, text, whole, whole_numbers
 from tacit._base.validation import check_one_of, check_share
 from tacit.counts.estimate import LEAST_SQUARES, Estimate
 from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
-from tacit.counts.noise.model import FusedTrees, LinearMap, Noise
+from tacit.counts.noise.model import FusedTrees, Noise
 from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.counts.provenance import Provenance
 from tacit.counts.tree_least_squares import TreeFusion
@@ -110,16 +110,6 @@ class TreeNoise(VarianceGammaNoise):
             margin = self._margins(*self.fusion.range_moments(first[part], stop[part]), level)
             lower[part], upper[part] = non_negative(values[part], margin)
         return lower, upper
-
-    def coarsen(self, grouping: Grouping) -> Noise:
-        return LinearMap(self, grouping)
-
-    def sum_errors(self, grouping: Grouping) -> FloatArray:
-        return np.sqrt(self._sum_moments(grouping)[0])
-
-    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        check_share(level=level)
-        return non_negative(values, self._margins(*self._sum_moments(grouping), level))
 
     def scaled(self, budget: Fraction) -> Noise | None:
         return replace(

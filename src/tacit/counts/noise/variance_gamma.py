@@ -24,7 +24,8 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
-from tacit.counts.noise.model import Noise
+from tacit.counts.noise.model import LinearMap, Noise, errors_of_questions, intervals_of_questions
+from tacit.domain import Grouping
 
 _N_STEPS: Final = 128  # of the table that quantiles are interpolated in
 _LARGEST_KURTOSIS: Final = 60.0
@@ -45,6 +46,28 @@ class VarianceGammaNoise(Noise):
         if np.min(weights) < 0:
             return value - margin, value + margin
         return max(value - margin, 0.0), max(value + margin, 0.0)
+
+    def coarsen(self, grouping: Grouping) -> Noise:
+        return LinearMap(self, grouping)
+
+    def sum_errors(self, grouping: Grouping) -> FloatArray:
+        moments = self._sum_moments(grouping)
+        return errors_of_questions(self, grouping) if moments is None else np.sqrt(moments[0])
+
+    def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
+        check_share(level=level)
+        moments = self._sum_moments(grouping)
+        if moments is None:
+            return intervals_of_questions(self, values, grouping, level)
+        return non_negative(values, self._sum_margins(*moments, level))
+
+    def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray] | None:
+        """The variances and the fourth cumulants of sums of cells; None where each must be asked by itself."""
+        raise NotImplementedError
+
+    def _sum_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
+        """How far sums of cells may be from the truth."""
+        return self._margins(variances, cumulants, level)
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         """The variance and the fourth cumulant of the answer to a question."""
