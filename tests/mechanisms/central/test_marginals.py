@@ -68,6 +68,7 @@ def test_the_tables_cost_exactly_what_is_paid_for_any_unit(sensitivity):
             assert np.square(moved) @ precisions <= 0.1 + 1e-12
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("cost", BUDGETS)
 @pytest.mark.parametrize("shares", [SHARES, (0, 0, 0, 1), (0, 5, 0, 3), (1, 0, 1, 1)])
 def test_cells_are_the_least_squares_fit_of_all_tables(cost, shares, seed):
@@ -106,6 +107,7 @@ def test_sums_at_once_equal_single_questions(cost):
         np.testing.assert_allclose(fast, slow)
 
 
+@pytest.mark.false_failure(5e-8)
 @pytest.mark.parametrize("cost", BUDGETS)
 def test_intervals_of_cells_and_of_both_marginals_cover_what_they_say(cost, seed):
     """500 releases of one bin: fewer hits than 80 % by 6 standard deviations have probability below 1e-9."""
@@ -129,6 +131,7 @@ def test_intervals_of_cells_and_of_both_marginals_cover_what_they_say(cost, seed
     assert (hits >= 0.8 * n - 6 * (n * 0.16) ** 0.5).all()
 
 
+@pytest.mark.false_failure(1e-12)
 def test_measured_tables_are_unbiased_and_add_up(seed):
     counts = np.random.default_rng(seed).integers(30, 90, DOMAIN.shape)
     estimate = measured(MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(500.0)), counts, seed)

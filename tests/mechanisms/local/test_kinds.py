@@ -40,6 +40,7 @@ def tallied(plan, counts, seed):
     return Tally(Provenance(plan.fingerprint, is_simulation=True), device.statistics(reports, in_bins), in_bins)
 
 
+@pytest.mark.false_failure(1e-12)
 @pytest.mark.parametrize("private", PRIVATE)
 @pytest.mark.parametrize("mechanism", ["unary", "subset"])
 def test_counts_come_back_whatever_is_private(private, mechanism, seed):
@@ -52,6 +53,7 @@ def test_counts_come_back_whatever_is_private(private, mechanism, seed):
     np.testing.assert_array_equal(estimate.totals, totals)
 
 
+@pytest.mark.false_failure(0)
 @pytest.mark.parametrize("private", PRIVATE)
 def test_public_totals_are_exact_and_add_up(private, seed):
     plan, counts = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=private), counted(seed)
@@ -77,6 +79,7 @@ def test_public_totals_are_exact_and_add_up(private, seed):
         assert coarse.totals.sum() == counts.sum()
 
 
+@pytest.mark.false_failure(0)
 def test_the_variance_of_a_marginal_is_that_of_its_cells_together(seed):
     plan = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=("place", "kind"))
     estimate = estimate_tally(tallied(plan, counted(seed), seed), plan)
@@ -98,6 +101,7 @@ def test_a_plan_with_kinds_survives_its_file_and_one_without_is_as_before(tmp_pa
         plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, private=("kind",))
 
 
+@pytest.mark.false_failure(1e-12)
 def test_a_tally_of_days_without_end_grows_by_all_kinds_of_a_day(seed):
     plan = plan_for(DOMAIN.without_end(), epsilon=HARDLY_PRIVATE, mechanism="unary", private=("place",))
     assert plan.n_public is None
