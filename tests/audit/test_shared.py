@@ -234,7 +234,12 @@ def forgets_while_another_value_is_held():
     "device", [redraws, one_mask_for_all_values, one_memo_for_all_devices(), forgets_while_another_value_is_held]
 )
 def test_a_memo_with_a_fault_is_refuted(device, seed):
-    assert audit_memo(RAPPOR, device=device, n_devices=3_000, randomness=SeededRandomness(seed)).is_refuted
+    """By one of two audits.
+
+    One alone bounds the weakest fault by 2.36 to 2.87 in five runs, where 2 is claimed: it misses it once in 3,000.
+    """
+    sources = (SeededRandomness((seed + k) % 2**32) for k in range(2))
+    assert any(audit_memo(RAPPOR, device=device, n_devices=3_000, randomness=one).is_refuted for one in sources)
 
 
 @pytest.mark.false_failure(1e-9)
