@@ -300,10 +300,7 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
 
 
 def _say_comparison(whom: _Whom, options: QuestionOptions, epsilon: float | None) -> None:
-    """Print the comparison: of epsilon (or rho), the number of events and the target two must be given.
-
-    The third is found.
-    """
+    """Print the comparison; of epsilon (or rho), the number of events and the target the one not given is found."""
     questions, n_events = options.questions, options.n_events(whom.n_bins)
     target = None if options.target is None else Target.parse(options.target)
     is_spent = epsilon is not None or whom.rho is not None

@@ -208,7 +208,7 @@ class Events:
                 "user must be the name of a column where the events of a user's day are bounded; got user=None. "
                 "Name the column that tells users apart, or count events without a bound."
             )
-        with UserDayBound(most, keeper) as bound:
+        with closing(UserDayBound(most, keeper)) as bound:
             self._feed(bound.add, digest, progress)
             bound.count()
         return replace(self._finished(keeper), n_beyond=bound.n_beyond, n_rows_beyond=bound.n_rows_beyond)

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from types import TracebackType
+from contextlib import ExitStack, closing, contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -107,7 +106,7 @@ _HELD_BYTES: Final = 1 << 19  # of a file before it goes to the disk: 16 MiB for
 class UserDayBound:
     """Takes batches in the order of the file, then counts what the bound allows.
 
-    A context manager: its files are gone when it is left, however it is left.
+    To be used with ``contextlib.closing``: its files are gone when it is left, however it is left.
     """
 
     def __init__(self, most: int, keeper: CountKeeper) -> None:
@@ -129,12 +128,8 @@ class UserDayBound:
         """The events beyond the bound."""
         return self._n_events - self._n_within
 
-    def __enter__(self) -> UserDayBound:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove all files."""
         self._files.close()
 
     def add(self, batch: EventBatch) -> None:
@@ -159,7 +154,7 @@ class UserDayBound:
 
     def _count(self, spill: _Spill) -> None:
         for part in spill.parts():
-            with part:
+            with closing(part):
                 if part.n_rows <= _MAX_ROWS or spill.depth == _MAX_DEPTH:
                     self._count_part(part)
                     continue
@@ -201,7 +196,7 @@ class _Spill:
         self.depth = depth
         self._shift = np.uint64(64 - _PART_BITS * (depth + 1))
         with _disk():
-            self._parts = [files.enter_context(_Part()) for _ in range(1 << _PART_BITS)]
+            self._parts = [files.enter_context(closing(_Part())) for _ in range(1 << _PART_BITS)]
 
     def add(self, rows: Rows) -> None:
         number = ((rows[:, 0] >> self._shift) & np.uint64(len(self._parts) - 1)).astype(np.uint8)
@@ -221,12 +216,7 @@ class _Part:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=_HELD_BYTES)  # noqa: SIM115
         self.n_rows = 0
 
-    def __enter__(self) -> _Part:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._file.close()
 
     def write(self, rows: Rows) -> None:

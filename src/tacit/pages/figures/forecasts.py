@@ -153,11 +153,11 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
 
 def _error_limits(score: Score) -> dict[str, float]:
     if score.mae is not None:
-        middle, spread = score.mae.value, 2 * score.mae.error
-        limits = (middle, max(middle - spread, 0.0), middle + spread)
+        mae, margin = score.mae.value, 2 * score.mae.error
+        limits = (mae, max(mae - margin, 0.0), mae + margin)
     else:
-        mse, spread = score.mse.value, 2 * score.mse.error
-        limits = (score.rmse, math.sqrt(max(mse - spread, 0.0)), math.sqrt(max(mse + spread, 0.0)))
+        mse, margin = score.mse.value, 2 * score.mse.error
+        limits = (score.rmse, math.sqrt(max(mse - margin, 0.0)), math.sqrt(max(mse + margin, 0.0)))
     names = ("error", "lower", "upper")
     return {
         name: round(value if math.isfinite(value) else limits[0], 4) for name, value in zip(names, limits, strict=True)

@@ -1,6 +1,6 @@
 """The 17 regions of the paper, in its order: how many interventions fall in each, where it lies, and its towns.
 
-The shares of the regions in a day change slowly, and each region has habits of its own (:func:`daily_shares`).
+The shares of the regions in a day change slowly, and each region has effects of its own (:func:`daily_shares`).
 """
 
 from __future__ import annotations

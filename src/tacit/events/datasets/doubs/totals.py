@@ -181,9 +181,9 @@ def level(calendar: Calendar) -> Floats:
         (calendar.year >= STEP_YEAR, [f for f in PAPER_TABLE_2 if f.year >= STEP_YEAR]),
     ):
         years = [calendar.where(figures.year) for figures in in_era]
-        middles = [(days.start + days.stop - 1) / 2 for days in years]
+        midpoints = [(days.start + days.stop - 1) / 2 for days in years]
         means = [f.total / (days.stop - days.start) for f, days in zip(in_era, years, strict=True)]
-        value[is_era] = _lines_through(np.array(middles), log(np.array(means)), position[is_era])
+        value[is_era] = _lines_through(np.array(midpoints), log(np.array(means)), position[is_era])
     return exp(value)
 
 
