@@ -150,7 +150,6 @@ RULES: Final = (
         ("local",),
         {f"{_STATES}.model.total_excess": lambda _: lambda totals, **_more: np.zeros(len(totals))},
     ),
-    Rule("skew of local noise", ("local",), {"tacit.counts.observations._skew": _nothing(0.0)}),
     Rule("skew of mixed shares", SMOOTHING, {f"{_SETTINGS}.poisson_third": _value(0.0)}, is_of_fit=False),
     Rule(
         "heavier tails of days",

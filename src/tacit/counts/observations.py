@@ -36,11 +36,11 @@ class Observations:
 
     The noise variance of a count is N (``unit_variance`` + ``slopes`` * share), places independent. ``is_shared`` says
     that exposures are public totals that the counts of a time add up to; ``cancels`` that the noise of all places did
-    so from the start, so that its stated variances are those given the sum. ``noise_skew`` is the third cumulant of the
-    noise over its variance. ``observed`` is the mask of counts that were taken (times x places, or one for all): one
-    that is missing is not a count of 0, and says nothing whatever stands there. ``total_variance`` is that of the noise
-    of each time's total (or one for all): 0 where totals are public. ``tree`` is the one that counts were fused in,
-    where sums were measured too: the variances are then those of the leaves' own measurements.
+    so from the start, so that its stated variances are those given the sum. ``observed`` is the mask of counts that
+    were taken (times x places, or one for all): one that is missing is not a count of 0, and says nothing whatever
+    stands there. ``total_variance`` is that of the noise of each time's total (or one for all): 0 where totals are
+    public. ``tree`` is the one that counts were fused in, where sums were measured too: the variances are then those of
+    the leaves' own measurements.
     """
 
     exposures: FloatArray
@@ -49,7 +49,6 @@ class Observations:
     slopes: FloatArray
     is_shared: bool
     cancels: bool
-    noise_skew: float = 0.0
     observed: BoolArray = field(default_factory=lambda: np.ones((1, 1), np.bool_))
     total_variance: FloatArray = field(default_factory=lambda: np.zeros(1))
     tree: TreeNoise | None = None
@@ -99,22 +98,22 @@ def measured(estimate: Estimate) -> Observations:
             "and errors of their periods are correlated. Use project, or raw."
         )
     exposures = np.ones(n_times) if totals is None else totals[:, 0].astype(np.float64)
-    reports, skew = estimate.noise.of_reports(), 0.0
+    reports = estimate.noise.of_reports()
     slopes, weights = np.zeros((1, n_places)), np.ones((1, n_places))
     if is_shared and reports is not None and reports.layout.private == ("place",):
         p, q = float(reports.distribution.p), float(reports.distribution.q)
         units = np.full((1, n_places), q * (1 - q) / (p - q) ** 2)
-        slopes, skew = slopes + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2, _skew(p, q, n_places)
+        slopes = slopes + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
     else:
         variances = _stated_variances(estimate)
         units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
         weights = np.maximum(units, 1e-12)
     is_taken = np.ones((1, 1), np.bool_) if not is_missing.any() else ~is_missing
     if not is_shared:
-        return Observations(exposures, values, units, slopes, False, False, skew, is_taken)
+        return Observations(exposures, values, units, slopes, False, False, is_taken)
     cancels = bool(is_taken.all()) and _adds_up(values, exposures)
     weights = np.where(is_missing.any(axis=1, keepdims=True), is_missing, weights)
-    return Observations(exposures, _added_up(values, exposures, weights), units, slopes, True, cancels, skew, is_taken)
+    return Observations(exposures, _added_up(values, exposures, weights), units, slopes, True, cancels, is_taken)
 
 
 def _stated_variances(estimate: Estimate) -> FloatArray:
@@ -134,14 +133,6 @@ def independent_variances(variances: FloatArray) -> FloatArray:
         total = np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
         found = variances / (1 - np.minimum(found / total, _LARGEST_SHARE))
     return found
-
-
-def _skew(p: float, q: float, n_places: int) -> float:
-    """Return the third cumulant of (supports - expected) / (p - q) over its variance, for a cell of average share."""
-    share = 1 / n_places
-    second = share * p * (1 - p) + (1 - share) * q * (1 - q)
-    third = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
-    return third / (p - q) / second
 
 
 def _adds_up(values: FloatArray, totals: FloatArray) -> bool:

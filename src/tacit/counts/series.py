@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import damaged, number, text, truth
+from tacit._base.fields import damaged, text, truth
 from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
@@ -149,7 +149,6 @@ class Series:
             **{key: getattr(known, name) for key, name in _KEYS.items()},
             "is_shared": known.is_shared,
             "cancels": known.cancels,
-            "error_skew": known.noise_skew,
             "is_simulation": self.is_simulation,
             "origin": self.origin,
         }
@@ -166,7 +165,6 @@ class Series:
             _array(content, "slopes", (1, n_places), (n_times, n_places)),
             is_shared=truth(content, "is_shared"),
             cancels=truth(content, "cancels"),
-            noise_skew=number(content, "error_skew"),
             observed=_mask(content, "observed", (1, 1), (n_times, n_places)),
             total_variance=_array(content, "total_variances", (1,), (n_times,), least=0.0),
         )

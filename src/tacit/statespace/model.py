@@ -105,7 +105,6 @@ class Model:
             phi=float(np.exp(-step_days / hyperparameters.timescale_days)),
             coefficient_variances=scale[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :],
             shift_variance=fixed.shift_variance,
-            noise_skew=self.observations.noise_skew,
             excess=1 - 1 / self._dispersion(hyperparameters, mean_share)[:, 0],
             tree=self.observations.tree,
         )

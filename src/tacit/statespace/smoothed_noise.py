@@ -125,13 +125,12 @@ class SmoothedNoise(PosteriorNoise):
     def cumulants(self) -> tuple[FloatArray, FloatArray]:
         """The third and fourth cumulants of counts around their estimates.
 
-        Chance is as in Poisson counts, whose cumulants are all the same; noise as in scaled ones. Counts of which the
+        Chance is as in Poisson counts, whose cumulants are all the same; noise is taken for normal. Counts of which the
         process variance is uncertain are a little heavier in the tails.
         """
-        model, rest, skew = self.model, 1 - self.model.gains, self.model.noise_skew
-        third = rest**3 * model.process_variance - model.gains**3 * (skew * model.noise_variance)
-        fourth = rest**4 * model.process_variance + model.gains**4 * (skew**2 * model.noise_variance)
-        return third, fourth + SETTINGS.excess_kurtosis * np.square(model.count_variance)
+        model, rest = self.model, 1 - self.model.gains
+        fourth = rest**4 * model.process_variance + SETTINGS.excess_kurtosis * np.square(model.count_variance)
+        return rest**3 * model.process_variance, fourth
 
     def moments(self, weights: FloatArray) -> Moments:
         model = self.model

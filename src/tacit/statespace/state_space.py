@@ -51,9 +51,9 @@ class StateSpace:
     ``state_variances`` has for each place the variance of the first level, of :math:`\eta`, and of the stationary AR(1)
     component, whose coefficient is ``phi``. ``coefficient_variances`` (places x terms) are of :math:`\beta`, and
     ``regressors`` (times x terms) are x. ``shift_variance`` is further variance of single steps of the level (times x
-    places, or one 0). ``noise_skew`` is the third cumulant of e over its variance. ``excess`` is the part of a time's
-    process variance that a Poisson count would not have. With a ``tree`` over time, the noise variance is that of the
-    leaves' own measurements, and exposures are 1, or 0 where nothing can have been counted: those counts are 0.
+    places, or one 0). ``excess`` is the part of a time's process variance that a Poisson count would not have. With a
+    ``tree`` over time, the noise variance is that of the leaves' own measurements, and exposures are 1, or 0 where
+    nothing can have been counted: those counts are 0.
     """
 
     exposures: FloatArray
@@ -64,7 +64,6 @@ class StateSpace:
     phi: float
     coefficient_variances: FloatArray
     shift_variance: FloatArray
-    noise_skew: float = 0.0
     excess: FloatArray | None = None
     tree: TreeNoise | None = None
 
@@ -310,14 +309,13 @@ class StateSpace:
 
     def to_dict(self) -> dict[str, Any]:
         content: dict[str, Any] = {key: packed(getattr(self, name)) for key, name in _KEYS.items()}
-        content |= {"memory": self.phi, "error_skew": self.noise_skew, "excess": packed(self.excess)}
+        content |= {"memory": self.phi, "excess": packed(self.excess)}
         return content if self.tree is None else content | {"tree": self.tree.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
         read = cls(
             phi=number(content, "memory", least=-1, most=1),
-            noise_skew=number(content, "error_skew"),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
             **{name: numbers(content, key) for key, name in _KEYS.items()},
