@@ -10,13 +10,15 @@ from driven_words import DrivenLaw, DrivenWords, Field, Layout
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.registry import MECHANISMS
 
 EPSILON = 1.3
 """No threshold of it ends in zeros, and both sides of every coin are likely: no continuation goes unseen."""
-CELLS = {"longitudinal": 2, "hierarchical": 4} | dict.fromkeys(MECHANISMS.keys() - {"longitudinal", "hierarchical"}, 3)
+SMALL = {"longitudinal": 2, "optimized longitudinal": 2, "longitudinal hashing": 2, "hierarchical": 4}
+CELLS = dict.fromkeys(MECHANISMS, 3) | SMALL
 LANE_BITS = 16
 """A narrow integer is drawn from so many bits, the lowest first."""
 HASH_COIN = Field(48, 16)
@@ -44,6 +46,9 @@ def layout_of(randomizer: LocalRandomizer) -> Layout:
         return {0: (Field(0, randomizer.n_bits, is_listed=True),)}
     if isinstance(randomizer, LocalHashing):
         return {0: (Field(0, randomizer.degree + randomizer.bits, is_listed=True), HASH_COIN)}
+    if isinstance(randomizer, LongitudinalHashing):
+        function, value = (Field(0, n_bits, is_listed=True) for n_bits in (randomizer.degree, randomizer.bits))
+        return {0: (function,), 1: (value,), 3: (value,)}  # each value is followed by its coin
     return {0: lanes(1)} if randomizer.thresholds().keys() == {"keep"} else {}
 
 

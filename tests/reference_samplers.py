@@ -17,6 +17,7 @@ from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
@@ -141,14 +142,29 @@ def _hashing(hashing: LocalHashing, cells: Sequence[int], source: Randomness) ->
 def _longitudinal(rappor: LongitudinalRappor, cells: Sequence[int], source: Randomness) -> list[int]:
     assert rappor.n_bits is None, "one-hot bits"
     width, k = 8 * rappor.report_bytes, rappor.n_cells
-    flips, ones, zeros = (
-        coins(width * len(cells), threshold, source) for threshold in (rappor.permanent, rappor.ones, rappor.zeros)
-    )
+    flips = coins(width * len(cells), rappor.permanent, source)
+    if rappor.kept is None:
+        truth = [not flips[r * width + cell] for r, cell in enumerate(cells)]
+    else:
+        truth = coins(len(cells), rappor.kept, source)
+    ones, zeros = (coins(width * len(cells), threshold, source) for threshold in (rappor.ones, rappor.zeros))
     reports = []
     for r, cell in enumerate(cells):
-        permanent = [flips[r * width + j] != (j == cell) for j in range(k)]
+        permanent = [truth[r] if j == cell else flips[r * width + j] for j in range(k)]
         reports.append(_number([(ones if permanent[j] else zeros)[r * width + j] for j in range(k)]))
     return reports
+
+
+def _longitudinal_hashing(hashing: LongitudinalHashing, cells: Sequence[int], source: Randomness) -> list[int]:
+    m, g = hashing.degree, hashing.n_values
+    functions = [word % (1 << m) for word in source.words(len(cells)).tolist()]
+    products = galois.multiply(np.array(functions), np.array(cells), m).tolist()
+    values = [product >> (m - hashing.bits) for product in products]
+    for threshold in (hashing.permanent_keep, hashing.keep):
+        drawn = [word % g for word in source.words(len(cells)).tolist()]
+        kept = coins(len(cells), threshold, source)
+        values = [value if keep else other for value, keep, other in zip(values, kept, drawn, strict=True)]
+    return [function + (value << m) for function, value in zip(functions, values, strict=True)]
 
 
 def _hierarchical(histogram: HierarchicalHistogram, cells: Sequence[int], source: Randomness) -> list[int]:
@@ -174,5 +190,6 @@ _MAKERS = {
     HadamardResponse: _hadamard,
     LocalHashing: _hashing,
     LongitudinalRappor: _longitudinal,
+    LongitudinalHashing: _longitudinal_hashing,
     HierarchicalHistogram: _hierarchical,
 }

@@ -18,6 +18,7 @@ from tacit.audit import (
     audit_local,
     audit_memo,
     audit_plan,
+    audit_repeated_reports,
     audit_reports_function,
     audit_shared_coins,
 )
@@ -30,6 +31,7 @@ from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
@@ -240,6 +242,47 @@ def test_a_memo_with_a_fault_is_refuted(device, seed):
     """
     sources = (SeededRandomness((seed + k) % 2**32) for k in range(2))
     assert any(audit_memo(RAPPOR, device=device, n_devices=3_000, randomness=one).is_refuted for one in sources)
+
+
+OTHERS = [
+    LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=9, optimized=True),
+    LongitudinalHashing.from_epsilon(epsilon=1.0, n_cells=9),
+    LongitudinalHashing.from_epsilon(epsilon=1.0, n_cells=9, binary=True),
+]
+others = pytest.mark.parametrize("mechanism", OTHERS, ids=["optimized", "hashing", "binary hashing"])
+
+
+@others
+@pytest.mark.false_failure(1e-6)
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["every report", "another value"])
+def test_other_memos_that_forget_are_refuted(mechanism, is_lasting, seed):
+    """A hash function, or permanent bits, that are drawn again for every report, or after another value was held."""
+
+    def device():
+        held = {"cell": -1, "memo": DeviceMemo(mechanism)}
+
+        def report(cell):
+            if held["cell"] != cell or not is_lasting:
+                held.update(cell=cell, memo=DeviceMemo(mechanism))
+            return held["memo"].report(cell, randomness=SOURCE)
+
+        return report
+
+    if is_lasting and mechanism.n_slots == 2:
+        pytest.skip("of two hash values, that of another value is always one of those in question")
+    sources = (SeededRandomness(seed), SeededRandomness((seed + 1) % 2**32))
+    assert any(audit_memo(mechanism, device=device, n_devices=3_000, randomness=one).is_refuted for one in sources)
+
+
+@others
+@pytest.mark.false_failure(2e-9)
+def test_other_memos_are_not_refuted(mechanism, seed):
+    audit = audit_memo(mechanism, n_devices=600, confidence=SURE, randomness=SeededRandomness(seed))
+    assert audit.verdict is Verdict.NOT_REFUTED
+    again = audit_repeated_reports(
+        mechanism, n_devices=8_000, times=12, confidence=SURE, randomness=SeededRandomness(seed)
+    )
+    assert 1.0 < again.lower_bound <= again.claimed == 2.0  # more than one report tells, less than all may
 
 
 @pytest.mark.false_failure(1e-9)

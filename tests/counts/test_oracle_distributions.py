@@ -20,6 +20,7 @@ from tacit.errors import FormatError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
@@ -42,6 +43,8 @@ EXAMPLES: list[LocalRandomizer] = [
     LocalHashing.from_epsilon(epsilon=1.0, n_cells=4, binary=True),
     LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=1.0, n_cells=3),
     LongitudinalRappor.from_parameters(f=0.2, q=0.75, p=0.5, n_cells=3),
+    LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=1.0, n_cells=3, optimized=True),
+    LongitudinalHashing.from_epsilons(epsilon_infinity=2.0, epsilon_1=1.0, n_cells=5),
 ]
 by_name = pytest.mark.parametrize("randomizer", EXAMPLES, ids=lambda r: f"{type(r).__name__}-{r.n_cells}")
 

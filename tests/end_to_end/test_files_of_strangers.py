@@ -38,6 +38,7 @@ from tacit.mechanisms.continual.files import SavedState
 from tacit.mechanisms.continual.history import History, first_check
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
@@ -310,6 +311,14 @@ def memo_bytes(folder: Path) -> bytes:
     return (folder / "memo").read_bytes()
 
 
+HASHING = LongitudinalHashing.from_epsilons(epsilon_infinity=2.0, epsilon_1=0.5, n_cells=9)
+
+
+def hashing_memo_bytes(folder: Path) -> bytes:
+    DeviceMemo.create(HASHING, folder / "memo").report(3, randomness=SeededRandomness(1))
+    return (folder / "memo").read_bytes()
+
+
 def json_damage(content: bytes, rng: np.random.Generator) -> bytes:
     return json_text(distorted(json.loads(content), rng)).encode()
 
@@ -350,6 +359,7 @@ KINDS = {
     "plan": Kind(450, plan_bytes, half(other_plan), use_plan),
     "report file": Kind(300, report_bytes, half(other_report), use_report),
     "memo": Kind(300, memo_bytes, half(json_damage), lambda p: DeviceMemo.read(RAPPOR, p)),
+    "memo of hashing": Kind(150, hashing_memo_bytes, half(json_damage), lambda p: DeviceMemo.read(HASHING, p)),
     "table of places": Kind(300, lambda f: PLACES, flipped, Gazetteer.read),
     "polygons": Kind(180, lambda f: POLYGONS, half(json_damage), Polygons.read),
 }

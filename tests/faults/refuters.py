@@ -25,7 +25,7 @@ from reference_samplers import reports_of
 from small_worlds import days_and_places
 from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.audit import Audit, audit_counter, audit_plan, audit_repeated_reports
+from tacit.audit import Audit, audit_counter, audit_memo, audit_plan, audit_repeated_reports
 from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally
@@ -43,6 +43,7 @@ from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy import shuffling as shufflers
 from tacit.privacy.cost import Cost
@@ -164,6 +165,15 @@ def _find_repeated(setting: Setting) -> bool:
 
 
 repeated = Refuter("audit of repeated reports", _find_repeated)
+
+
+def _find_memo_of_hashing(setting: Setting) -> bool:
+    hashing = LongitudinalHashing.from_epsilon(epsilon=EPSILON, n_cells=N_CELLS)
+    source = SeededRandomness(setting.seed)
+    return audit_memo(hashing, confidence=setting.confidence, randomness=source).is_refuted
+
+
+memo_of_hashing = Refuter("audit of a memo (longitudinal hashing)", _find_memo_of_hashing)
 
 
 # ---- sources of words

@@ -181,6 +181,27 @@ def _drawn_again(right: Any) -> Any:
     return remembered
 
 
+def _hashed_anew(right: Any) -> Any:
+    """A device that draws its hash function, and so its permanent values, for every report."""
+
+    def remembered(self, cell, randomness):
+        self._function, self._rows = None, {}
+        return right(self, cell, randomness)
+
+    return remembered
+
+
+def _last_one_remembered(right: Any) -> Any:
+    """A memo of one row, which is forgotten when another is drawn."""
+
+    def remembered(self, cell, randomness):
+        row = right(self, cell, randomness)
+        self._rows = {slot: kept for slot, kept in self._rows.items() if kept is row}
+        return row
+
+    return remembered
+
+
 def _remembered_late(right: Any) -> Any:
     """A memo that is saved after the report was made, so that a power cut draws its bits again."""
 
@@ -517,6 +538,27 @@ FAULTS: tuple[Fault, ...] = (
         _drawn_again,
         by.memo_survives,
         "tests/mechanisms/local/test_memoized.py",
+    ),
+    Fault(
+        "a device hashes by another function in every report",
+        "tacit.mechanisms.local.memo.DeviceMemo._remembered",
+        _hashed_anew,
+        by.memo_of_hashing,
+        "tests/mechanisms/local/test_repeated.py",
+    ),
+    Fault(
+        "a memo forgets while another value is held",
+        "tacit.mechanisms.local.memo.DeviceMemo._remembered",
+        _last_one_remembered,
+        by.memo_of_hashing,
+        "tests/mechanisms/local/test_repeated.py",
+    ),
+    Fault(
+        "both rounds of longitudinal hashing keep a value 2^-64 more often",
+        "tacit.mechanisms.local.memoized_hashing.LongitudinalHashing.randomize",
+        _with(lambda one: replace(one, permanent_keep=one.permanent_keep + 1, keep=one.keep + 1)),
+        by.driven_words_of("longitudinal hashing"),
+        "tests/mechanisms/contract/test_driven_words.py",
     ),
     Fault(
         "a device saves its permanent bits after the report",

@@ -28,7 +28,18 @@ from tacit.postprocess.normal_likelihood import (
 )
 from tacit.randomness import SeededRandomness
 
-ORACLES = ["unary", "optimized unary", "response", "subset", "hadamard", "hashing", "binary hashing", "longitudinal"]
+ORACLES = [
+    "unary",
+    "optimized unary",
+    "response",
+    "subset",
+    "hadamard",
+    "hashing",
+    "binary hashing",
+    "longitudinal",
+    "optimized longitudinal",
+    "longitudinal hashing",
+]
 COUNTS = np.random.default_rng(5).poisson([9, 4, 1, 0], (40, 4))
 
 
@@ -291,4 +302,4 @@ def test_noise_without_reports_and_too_many_cells_are_refused():
 
 
 def test_every_support_oracle_of_the_table_is_tested():
-    assert set(ORACLES) | {"tuned unary", "hierarchical"} == set(MECHANISMS)
+    assert set(ORACLES) | {"tuned unary", "hierarchical", "binary longitudinal hashing"} == set(MECHANISMS)

@@ -26,12 +26,21 @@ from tacit._base.validation import check_at_least
 from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import FEWEST_RUNS, Contest, Observed, Progress, View, best_rule, play_game, tossed
 from tacit.audit.randomizers import Randomize, pairs_of, report_tables
-from tacit.audit.views import Discriminant, Wholes, by_quantiles, has_supports, n_set, outcomes, telling_bits, views_of
+from tacit.audit.views import (
+    Discriminant,
+    Wholes,
+    by_quantiles,
+    has_supports,
+    outcomes,
+    telling_bits,
+    telling_counts,
+    views_of,
+)
 from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.randomness import Randomness, SecureRandomness
-from tacit.randomness.bernoulli import COIN
 
 Device = Callable[[int], NDArray[np.uint8]]
 """One device: takes the cell it holds now, gives a report."""
@@ -51,7 +60,7 @@ _TINY: Final = 1e-12
 
 
 def audit_repeated_reports(
-    rappor: LongitudinalRappor,
+    mechanism: RepeatedRandomizer,
     *,
     n_devices: int = 30_000,
     times: int = 30,
@@ -61,44 +70,44 @@ def audit_repeated_reports(
 ) -> Audit:
     """Bound from below what ``times`` reports of each device tell together, against epsilon_infinity.
 
-    Looked at is how often the bits that tell two cells apart are set.
+    Looked at is how often two cells are supported: the bits that tell them apart are set, or their hash values named.
     """
     check_at_least(1, times=times)
     source = SecureRandomness() if randomness is None else randomness
 
     def contest(first: int, second: int) -> Contest:
-        own, others = telling_bits(rappor, first, second)
+        counts = telling_counts(mechanism, first, second)
+        most = mechanism.hashes if isinstance(mechanism, LongitudinalRappor) else 1
 
         def play(coins: BoolArray) -> IntArray:
-            fleet, devices = FleetMemo(rappor), np.arange(len(coins))
+            fleet, devices = FleetMemo(mechanism), np.arange(len(coins))
             cells = np.where(coins, second, first)
-            n_first, n_second = np.zeros((2, len(coins)), np.int64)
+            told = np.zeros((len(coins), 2), np.int64)
             for _ in range(times):
-                reports = fleet.randomize(devices, cells, randomness=source)
-                n_first += n_set(reports, own)
-                n_second += n_set(reports, others)
-            return n_first * (times * rappor.hashes + 1) + n_second
+                told += counts(fleet.randomize(devices, cells, randomness=source))
+            return np.asarray(told[:, 0] * (times * most + 1) + told[:, 1], np.int64)
 
         return Contest(f"values {first} and {second}, {times} reports a device", play, [Wholes("their supports")])
 
-    contests = [contest(first, second) for first, second in pairs_of(rappor.n_cells)[:2]]
+    contests = [contest(first, second) for first, second in pairs_of(mechanism.n_cells)[:2]]
     game = partial(play_game, "repeated reports", contests, n_runs=n_devices)
-    return game(epsilon=rappor.epsilon_infinity, confidence=confidence, randomness=source, progress=progress)
+    return game(epsilon=mechanism.epsilon_infinity, confidence=confidence, randomness=source, progress=progress)
 
 
-def readable_times(rappor: LongitudinalRappor) -> int:
-    """Return how many reports say what a permanent bit is.
+def readable_times(mechanism: RepeatedRandomizer) -> int:
+    """Return how many reports say what a permanent bit or hash value is.
 
+    >>> from tacit.mechanisms.local.memoized import LongitudinalRappor
     >>> readable_times(LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17))
     22
     """
-    one, zero = rappor.ones / COIN, rappor.zeros / COIN
+    one, zero = map(float, mechanism.loss.instantaneous)
     wanted = _READABLE * max(one * (1 - one), zero * (1 - zero)) / (one - zero) ** 2
     return math.ceil(min(max(wanted, _FEWEST_TIMES), _MOST_TIMES))
 
 
 def audit_memo(
-    rappor: LongitudinalRappor,
+    mechanism: RepeatedRandomizer,
     *,
     device: Callable[[], Device] | None = None,
     n_devices: int | None = None,
@@ -110,59 +119,90 @@ def audit_memo(
     """Bound from below what a device's memo lets its reports tell of one of its values, against epsilon_infinity.
 
     ``device`` makes a new device; without it devices are :class:`~tacit.mechanisms.local.memo.DeviceMemo`. Each reports
-    ``times`` times a secret value, then as often one that is known, then the secret one again. With permanent bits of
-    its own for every value and device, drawn once, all reports together cost epsilon_infinity for replacing the secret
-    one. Bits drawn again, forgotten while another value is held, or shared by values or by devices cost more. By
-    default ``times`` is enough to read permanent bits, and there are as many devices as 150,000 reports allow.
+    ``times`` times a secret value, then as often one that is known, then the secret one again. With permanent rows of
+    its own for every slot and device, drawn once, all reports together cost epsilon_infinity for replacing the secret
+    one. Rows drawn again, forgotten while another value is held, or shared by values or by devices cost more, and so do
+    hash functions that are drawn again. Devices on which the known value hashes to that of a secret one are not looked
+    at: the bound is not for them. By default ``times`` is enough to read permanent rows, and there are as many
+    devices as 150,000 reports allow.
     """
-    times = readable_times(rappor) if times is None else times
+    times = readable_times(mechanism) if times is None else times
     check_at_least(1, times=times)
     n_devices = _MOST_REPORTS // (_N_STRETCHES * times) if n_devices is None else n_devices
     source = SecureRandomness() if randomness is None else randomness
 
     def remembering() -> Device:
-        memo = DeviceMemo(rappor)
+        memo = DeviceMemo(mechanism)
         return lambda cell: memo.report(cell, randomness=source)
 
     make = remembering if device is None else device
-    first, second = pairs_of(rappor.n_cells)[0]
-    known = next((cell for cell in range(rappor.n_cells) if cell not in (first, second)), None)
+    first, second = pairs_of(mechanism.n_cells)[0]
+    others = (cell for cell in range(mechanism.n_cells) if cell not in (first, second))
+    known = next(others, None) if mechanism.n_slots > 2 else None
+    counts, telling = _looked_at(mechanism, first, second)
 
     def play(coins: BoolArray) -> IntArray:
         rows = []
         for secret in np.where(coins, second, first).tolist():
             report = make()
             held = [secret, *([] if known is None else [known]), secret]
-            rows.append([_set_counts([report(cell) for _ in range(times)]) for cell in held])
+            reports = [np.array([report(cell) for _ in range(times)], np.uint8) for cell in held]
+            is_apart = known is None or _are_apart(mechanism, reports[0][0], (first, second, known))
+            rows.append([counts(stretch) * is_apart for stretch in reports])
         return np.array(rows, np.int64)
 
-    own, others = telling_bits(rappor, first, second)
     views: list[View] = [
-        _TellingBits((*own, *others), times * (rappor.ones + rappor.zeros) / (2 * COIN)),
-        _Likelihood(rappor, tuple(own), tuple(others), times),
-        Discriminant("a weighted sum of how often each bit was set"),
+        _Telling(telling, times * float(sum(mechanism.loss.instantaneous)) / 2),
+        _Likelihood(mechanism, telling, times),
+        Discriminant("a weighted sum of how often each bit was set, or each hash value named"),
     ]
     said = f"values {first} and {second}, {times} reports before and after another value"
     game = partial(play_game, "remembered answers", [Contest(said, play, views)], n_runs=n_devices, is_specific=True)
-    return game(epsilon=rappor.epsilon_infinity, confidence=confidence, randomness=source, progress=progress)
+    return game(epsilon=mechanism.epsilon_infinity, confidence=confidence, randomness=source, progress=progress)
 
 
-def _set_counts(reports: list[NDArray[np.uint8]]) -> IntArray:
+Columns = tuple[tuple[int, ...], tuple[int, ...]]
+"""Which numbers of a stretch speak of the one value, and which of the other."""
+
+
+def _looked_at(
+    mechanism: RepeatedRandomizer, first: int, second: int
+) -> tuple[Callable[[NDArray[np.uint8]], IntArray], Columns]:
+    """What is counted in a stretch of reports: how often each bit was set, or each of the two cells supported."""
+    if isinstance(mechanism, LongitudinalRappor):
+        own, others = telling_bits(mechanism, first, second)
+        return _set_counts, (tuple(own), tuple(others))
+    counts = telling_counts(mechanism, first, second)
+    return lambda reports: np.asarray(counts(reports).sum(axis=0), np.int64), ((0,), (1,))
+
+
+def _are_apart(mechanism: RepeatedRandomizer, report: NDArray[np.uint8], cells: tuple[int, int, int]) -> bool:
+    """Whether the known value has a slot of its own, beside either secret one, on the device that sent this report.
+
+    Where it has not, it is no secret which of the two the device holds: its reports change or they do not. The bound
+    is not for these, and they are not looked at.
+    """
+    function = int.from_bytes(report.tobytes(), "little") % mechanism.n_functions
+    first, second, known = mechanism.slots(np.full(3, function), np.array(cells)).tolist()
+    return known not in (first, second)
+
+
+def _set_counts(reports: NDArray[np.uint8]) -> IntArray:
     """Return how often each bit was set."""
-    bits = np.unpackbits(np.array(reports, np.uint8), axis=1, bitorder="little")
+    bits = np.unpackbits(reports, axis=1, bitorder="little")
     return np.asarray(bits.sum(axis=0), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class _TellingBits:
-    """Whether the bits that tell two cells apart seem permanently set, in all stretches of reports."""
+class _Telling:
+    """Whether what tells two cells apart seems permanent, in all stretches of reports."""
 
-    bits: tuple[int, ...]
+    columns: Columns
     middle: float
-    name: str = "the bits of both values, before, between and after"
+    name: str = "what speaks of both values, before, between and after"
 
     def fit(self, observed: Any, coins: BoolArray) -> Callable[[Any], IntArray]:
-        some = list(self.bits)[:_MOST_BITS]
+        some = [*self.columns[0], *self.columns[1]][:_MOST_BITS]
 
         def reduce(seen: Any) -> IntArray:
             rows = (np.asarray(seen)[:, :, some] > self.middle).reshape(len(seen), -1)
@@ -173,11 +213,10 @@ class _TellingBits:
 
 @dataclass(frozen=True, slots=True)
 class _Likelihood:
-    """How much likelier the reports are for the one value than for the other, if bits were drawn again between them."""
+    """How much likelier the reports are for the one value than for the other, if rows were drawn again between them."""
 
-    rappor: LongitudinalRappor
-    own: tuple[int, ...]
-    others: tuple[int, ...]
+    mechanism: RepeatedRandomizer
+    columns: Columns
     times: int
     name: str = "the likelihood of the reports before and after"
 
@@ -186,20 +225,23 @@ class _Likelihood:
 
         def likelihood(seen: Any) -> NDArray[np.float64]:
             both = odds[np.asarray(seen)[:, [0, -1]]].sum(axis=1)
-            return np.asarray(both[:, list(self.own)].sum(axis=1) - both[:, list(self.others)].sum(axis=1), np.float64)
+            own, others = (both[:, list(columns)].sum(axis=1) for columns in self.columns)
+            return np.asarray(own - others, np.float64)
 
         return by_quantiles(likelihood, observed)
 
     def _log_odds(self) -> NDArray[np.float64]:
-        """Return the log odds that a bit is truly set, by how often it was set in one stretch."""
-        coins = (self.rappor.permanent, self.rappor.ones, self.rappor.zeros)
-        flip, one, zero = np.clip(np.array(coins, np.float64) / COIN, _TINY, 1 - _TINY)
+        """Return the log odds that a bit is truly set, or a hash value the true one, by how often it was so."""
+        chances = (*self.mechanism.loss.permanent, *self.mechanism.loss.instantaneous)
+        true, other, one, zero = np.clip(np.array(chances, np.float64), _TINY, 1 - _TINY)
         n_set = np.arange(self.times + 1)
         if_one, if_zero = (n_set * np.log(q) + (self.times - n_set) * np.log1p(-q) for q in (one, zero))
-        kept, flipped = np.log1p(-flip), np.log(flip)
-        return np.asarray(
-            np.logaddexp(kept + if_one, flipped + if_zero) - np.logaddexp(flipped + if_one, kept + if_zero), np.float64
-        )
+
+        def log_chance(permanent: float) -> NDArray[np.float64]:
+            both = np.logaddexp(np.log(permanent) + if_one, np.log1p(-permanent) + if_zero)
+            return np.asarray(both, np.float64)
+
+        return np.asarray(log_chance(true) - log_chance(other), np.float64)
 
 
 Tables = Callable[[NDArray[Any]], NDArray[Any]]

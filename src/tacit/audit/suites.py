@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from tacit.audit.randomizers import DEFAULT_REPORTS, Randomize, audit_mechanism,
 from tacit.errors import SettingError
 from tacit.mechanisms.continual.counter import Stream
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -122,7 +124,7 @@ def audit_local(
         )
 
     def many_reports(sure: float) -> Audit:
-        assert isinstance(mechanism, LongitudinalRappor)
+        assert isinstance(mechanism, LongitudinalRappor | LongitudinalHashing)
         n_devices = max(FEWEST_RUNS, n_reports // 30)
         return audit_repeated_reports(
             mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress
@@ -141,11 +143,13 @@ def audit_local(
         )
 
     def remembered(sure: float) -> Audit:
-        assert isinstance(mechanism, LongitudinalRappor)
+        assert isinstance(mechanism, LongitudinalRappor | LongitudinalHashing)
         n_devices = None if n_reports >= DEFAULT_REPORTS else max(FEWEST_RUNS, n_reports // 200)
         return audit_memo(mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress)
 
-    has_memo = isinstance(mechanism, LongitudinalRappor) and mechanism.permanent > 0
+    has_memo = isinstance(mechanism, LongitudinalRappor | LongitudinalHashing) and math.isfinite(
+        mechanism.epsilon_infinity
+    )
     steps: list[_Step] = [one_report, shared]
     return _together([*steps, many_reports, remembered] if has_memo else steps, confidence)
 

@@ -21,8 +21,10 @@ from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.memoized import LongitudinalRappor, bloom_positions
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.local.unary import UnaryEncoding
 
@@ -300,6 +302,8 @@ def support_of(randomizer: LocalRandomizer) -> Callable[[Reports, int], BoolArra
         return lambda reports, cell: _numbers(reports) == cell
     if isinstance(randomizer, HadamardResponse):
         return lambda reports, cell: ~_parity(_numbers(reports) & np.uint64(cell + 1))
+    if isinstance(randomizer, LongitudinalHashing):
+        return support_of(randomizer.permanent)
     if isinstance(randomizer, LocalHashing):
         return lambda reports, cell: _is_hashed(randomizer, reports, cell)
     return lambda reports, cell: _is_counted(randomizer, reports, cell)
@@ -352,6 +356,18 @@ def telling_bits(rappor: LongitudinalRappor, first: int, second: int) -> tuple[l
         return [first], [second]
     rows = bloom_positions(rappor.n_cells, rappor.n_bits, rappor.hashes)[[first, second]].tolist()
     return sorted(set(rows[0]) - set(rows[1])), sorted(set(rows[1]) - set(rows[0]))
+
+
+def telling_counts(mechanism: RepeatedRandomizer, first: int, second: int) -> Callable[[Reports], IntArray]:
+    """A function that says how much each report supports the one cell and the other: two columns.
+
+    For longitudinal RAPPOR these are the numbers of telling bits that are set, for hashing 0 or 1.
+    """
+    if isinstance(mechanism, LongitudinalRappor):
+        own, others = telling_bits(mechanism, first, second)
+        return lambda reports: np.stack([n_set(reports, own), n_set(reports, others)], axis=1)
+    supported = support_of(mechanism)
+    return lambda reports: np.stack([supported(reports, cell) for cell in (first, second)], axis=1).astype(np.int64)
 
 
 def n_set(reports: Reports, bits: Sequence[int]) -> IntArray:

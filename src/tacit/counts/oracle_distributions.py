@@ -13,7 +13,7 @@ question.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Protocol
 
@@ -81,9 +81,10 @@ class OracleDistribution:
         return None
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain data; a field that has its default is left out, as files had it before there was the field."""
         # whole numbers beyond 2**53 do not survive every JSON reader
-        fields = asdict(self)  # type: ignore[call-overload]
-        return {"kind": self.kind} | {n: hex(v) if v >= 1 << 53 else v for n, v in fields.items()}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
+        return {"kind": self.kind} | {name: hex(v) if v >= 1 << 53 else v for name, v in own.items()}
 
 
 def scaled_variance(distribution: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
@@ -107,11 +108,9 @@ def single_cell(distribution: SupportDistribution, n_summed: int) -> TwoCoins | 
 
 
 class _IndependentBits(OracleDistribution):
-    """What distributions of independent bits share: each bit is sent by a last coin of chance ones or zeros / 2**64."""
+    """What distributions of independent bits share: the true cell's is one with probability p, any other's with q."""
 
     __slots__ = ()
-    ones: int
-    zeros: int
 
     @property
     def p(self) -> Fraction:
@@ -123,7 +122,7 @@ class _IndependentBits(OracleDistribution):
 
     @property
     def needs_counts(self) -> bool:
-        return self.ones + self.zeros != COIN
+        return self.p + self.q != 1
 
     def variances(self, weights: FloatArray) -> FloatArray:
         p, q = float(self.p), float(self.q)
@@ -155,14 +154,16 @@ class UnaryDistribution(_IndependentBits):
 
 @dataclass(frozen=True, slots=True)
 class LongitudinalDistribution(_IndependentBits):
-    r"""Independent bits of a first report: a permanent coin flips the true bit, an instantaneous one sends the result.
+    r"""Independent bits of a first report: a permanent coin draws a bit, an instantaneous one sends the result.
 
-    With the chances :math:`\varphi` = permanent / 2**64 of a flip, a = ones / 2**64 to send a one for a permanent one
-    and b = zeros / 2**64 for a permanent zero, a bit of the report is one with probability
+    With the chances :math:`\alpha` = kept / 2**64 and :math:`\varphi` = permanent / 2**64 of a permanent one for the
+    true cell and for another, a = ones / 2**64 to send a one for a permanent one and b = zeros / 2**64 for a permanent
+    zero, a bit of the report is one with probability
 
-    .. math:: p = (1 - \varphi) a + \varphi b \quad\text{(true cell)}, \qquad q = \varphi a + (1 - \varphi) b.
+    .. math:: p = \alpha a + (1 - \alpha) b \quad\text{(true cell)}, \qquad q = \varphi a + (1 - \varphi) b.
 
-    These are multiples of 2**-128, so the distribution keeps the three thresholds and not the two chances.
+    Without ``kept``, permanent coins are symmetric: kept = 2**64 - permanent. The chances are multiples of 2**-128, so
+    the distribution keeps the thresholds.
     """
 
     kind: ClassVar[str] = "longitudinal"
@@ -170,10 +171,12 @@ class LongitudinalDistribution(_IndependentBits):
     permanent: int
     ones: int
     zeros: int
+    kept: int | None = None
 
     @property
     def p(self) -> Fraction:
-        return Fraction((COIN - self.permanent) * self.ones + self.permanent * self.zeros, COIN**2)
+        kept = COIN - self.permanent if self.kept is None else self.kept
+        return Fraction(kept * self.ones + (COIN - kept) * self.zeros, COIN**2)
 
     @property
     def q(self) -> Fraction:
@@ -298,6 +301,10 @@ class HashingDistribution(OracleDistribution):
 
     .. math:: p = \kappa + \frac{1 - \kappa}{g}, \qquad q = \frac1g, \qquad \kappa = \frac{\text{keep}}{2^{64}}.
 
+    ``permanent_keep`` is for reports of a device that remembers hash values: the truth's is remembered with probability
+    permanent_keep / 2**64, else one drawn from all, and what is remembered is then reported as above. So the truth's is
+    kept with the product of both chances, :math:`\kappa` = keep permanent_keep / 2**128.
+
     Three cells need not be independent, so the variance of a question is computed from the family itself. With
     :math:`W_a(z)` the sum of the weights of all cells that a sends to z,
 
@@ -312,11 +319,12 @@ class HashingDistribution(OracleDistribution):
     n_cells: int
     bits: int
     keep: int
+    permanent_keep: int = COIN
 
     def __post_init__(self) -> None:
         check_at_least(2, n_cells=self.n_cells)
         check_at_least(1, bits=self.bits)
-        if self.degree > LARGEST_DEGREE or not 0 < self.keep < COIN:
+        if self.degree > LARGEST_DEGREE or not 0 < self.keep * self.permanent_keep < COIN**2:
             raise SettingError("n_cells, bits and keep must make a hash with a field. Make it from epsilon.")
 
     @property
@@ -325,8 +333,13 @@ class HashingDistribution(OracleDistribution):
         return field_degree(self.n_cells, self.bits)
 
     @property
+    def kept(self) -> Fraction:
+        r"""The chance :math:`\kappa` that the truth's hash value is named because it is the truth's."""
+        return Fraction(self.keep * self.permanent_keep, COIN**2)
+
+    @property
     def p(self) -> Fraction:
-        return self.q + Fraction(self.keep, COIN) * (1 - self.q)
+        return self.q + self.kept * (1 - self.q)
 
     @property
     def q(self) -> Fraction:
@@ -337,7 +350,7 @@ class HashingDistribution(OracleDistribution):
         return True
 
     def variances(self, weights: FloatArray) -> FloatArray:
-        q, kept = float(self.q), self.keep / COIN
+        q, kept = float(self.q), float(self.kept)
         total, squares = float(weights.sum()), float((weights**2).sum())
         drawn = q * (q * total**2 + (1 - q) * squares)
         square: FloatArray = kept * self._squares_at_truth(weights) + (1 - kept) * drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from tacit.counts.oracle_distributions import mean_variance
 from tacit.domain import Domain
@@ -13,6 +13,7 @@ from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.memoized import LongitudinalRappor
+from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
@@ -22,6 +23,7 @@ from tacit.privacy.epsilon import check_epsilon
 
 TIE: Final = 1e-3
 """Mean variances closer than this, relatively, count as equal: the shorter report is taken."""
+_Oracle = TypeVar("_Oracle", bound=LocalRandomizer)
 _SLACK: Final = 1e-9  # relative: what a float's last digits are worth
 
 
@@ -132,6 +134,30 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         from_thresholds=HierarchicalHistogram.from_thresholds,
         is_tree=True,
     ),
+    "optimized longitudinal": Mechanism(
+        name="optimized longitudinal",
+        aliases=("l-osue", "optimized longitudinal rappor"),
+        kind=LongitudinalRappor,
+        from_epsilon=lambda epsilon, k: LongitudinalRappor.from_epsilon(epsilon=epsilon, n_cells=k, optimized=True),
+        from_thresholds=LongitudinalRappor.from_thresholds,
+        is_repeated=True,
+    ),
+    "longitudinal hashing": Mechanism(
+        name="longitudinal hashing",
+        aliases=("loloha", "ololoha", "longitudinal local hashing"),
+        kind=LongitudinalHashing,
+        from_epsilon=lambda epsilon, k: LongitudinalHashing.from_epsilon(epsilon=epsilon, n_cells=k),
+        from_thresholds=LongitudinalHashing.from_thresholds,
+        is_repeated=True,
+    ),
+    "binary longitudinal hashing": Mechanism(
+        name="binary longitudinal hashing",
+        aliases=("biloloha", "binary longitudinal local hashing"),
+        kind=LongitudinalHashing,
+        from_epsilon=lambda epsilon, k: LongitudinalHashing.from_epsilon(epsilon=epsilon, n_cells=k, binary=True),
+        from_thresholds=LongitudinalHashing.from_thresholds,
+        is_repeated=True,
+    ),
 }
 
 
@@ -190,13 +216,18 @@ def oracles_by_error(
         for name, one in made
         if most_bytes is None or one.report_bytes <= most_bytes
     ]
+    return [(name, oracle) for _, name, oracle in ranked_by_error(measured)]
+
+
+def ranked_by_error(measured: list[tuple[float, str, _Oracle]]) -> list[tuple[float, str, _Oracle]]:
+    """Put mean variances, names and randomizers in order: the least variance first, of equal ones the shorter."""
     # nine digits: two ways to the same distribution differ in the last ones, and the table's order shall decide between
     # them
     left = sorted(measured, key=lambda one: float(f"{one[0]:.9g}"))
-    ranked: list[tuple[str, FrequencyOracle]] = []
+    ranked: list[tuple[float, str, _Oracle]] = []
     while left:
         ties = [one for one in left if one[0] <= left[0][0] * (1 + TIE)]
-        ranked += [(name, oracle) for _, name, oracle in sorted(ties, key=lambda one: one[2].report_bytes)]
+        ranked += sorted(ties, key=lambda one: one[2].report_bytes)
         left = left[len(ties) :]
     return ranked
 

@@ -12,6 +12,7 @@ from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
+from tacit.privacy.device import DeviceFigures
 from tacit.privacy.epsilon import largest_rho
 from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, USUAL_DELTA, Guarantee
 from tacit.privacy.unit import Unit
@@ -29,6 +30,9 @@ _MECHANISM_WORDS: Final = {
     "hadamard": "Hadamard response",
     "hierarchical": "a hierarchical histogram, each report answering for one level of a tree",
     "longitudinal": "longitudinal RAPPOR, both coins drawn again for each report",
+    "optimized longitudinal": "longitudinal optimized unary encoding (L-OSUE), both coins drawn again for each report",
+    "longitudinal hashing": "longitudinal local hashing (LOLOHA), all coins drawn again for each report",
+    "binary longitudinal hashing": "binary longitudinal hashing (BiLOLOHA), all coins drawn again for each report",
 }
 _PRIVATE_WORDS: Final = {
     ("place",): "The place of every single event",
@@ -81,8 +85,9 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
                 f"release they cost epsilon {total} for {about.neighboring_inputs}.",
             )
         )
-    if about.mechanism == "longitudinal":
-        parts.append(("Reported again and again", _AGAIN_AND_AGAIN))
+    if "longitudinal" in about.mechanism:
+        again = _AGAIN_AND_AGAIN if about.device is None else " ".join(about.device.sentences())
+        parts.append(("Reported again and again", again))
     parts += [
         (
             "What was done afterwards",
@@ -230,6 +235,7 @@ class PrivacyStatement:
     suppressed: tuple[str, ...] = ()
     keeps_suppressed: bool = False
     fields_span_lines: bool = False
+    device: DeviceFigures | None = None
 
     @classmethod
     def of(
@@ -262,6 +268,7 @@ class PrivacyStatement:
             suppressed=tuple(map(str, rules.suppress)),
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
             fields_span_lines=spans,
+            device=None if plan.is_central else DeviceFigures.of(dict(plan.thresholds), plan.n_private, plan.n_public),
         )
 
     @property
@@ -399,6 +406,8 @@ class PrivacyStatement:
             del content["version"]
         if not self.fields_span_lines:
             del content["fields_span_lines"]
+        if self.device is None:
+            del content["device"]
         if not self.suppressed:
             del content["suppressed"], content["keeps_suppressed"]
         return content
@@ -415,6 +424,8 @@ class PrivacyStatement:
                 if name in fields:
                     fields[name] = tuple(fields[name])
             fields["guarantee"] = Guarantee.from_dict(fields["guarantee"])
+            if "device" in fields:
+                fields["device"] = DeviceFigures(**fields["device"])
             if "version" in fields:
                 fields["version"] = Version.from_dict(fields["version"])
             return cls(**fields)

@@ -102,12 +102,7 @@ class LocalHashing:
         check_epsilon(epsilon)
         check_at_least(2, n_cells=n_cells)
         bits = 1 if binary else min(range(1, MOST_BITS + 1), key=lambda b: mean_variance(epsilon, 1 << b, n_cells))
-        with localcontext(Context(prec=60)):
-            gain = Decimal(epsilon).exp() - 1
-            keep = int(gain / (gain + (1 << bits)) * COIN)
-        if not keep:
-            raise SettingError(f"epsilon must leave something to measure; got epsilon={epsilon}. Choose a larger one.")
-        return cls(n_cells, bits, keep)
+        return cls(n_cells, bits, kept_at_most(epsilon, 1 << bits, COIN))
 
     @property
     def degree(self) -> int:
@@ -149,14 +144,18 @@ class LocalHashing:
 
     def channel(self) -> list[list[Fraction]]:
         """P(report | cell), row by cell, column by the report a + z 2**m read as a little-endian number."""
+        return self.channel_of(Fraction(self.keep, COIN))
+
+    def channel_of(self, kept: Fraction) -> list[list[Fraction]]:
+        """The channel of reports that keep the true hash value with any chance, and else draw one from all of them."""
         size = 1 << self.degree
         if self.n_cells * self.n_values * size > LARGEST_LISTED_CHANNEL:
             raise SettingError(
                 f"n_cells must be small enough to list all reports of {self.n_values} hash values; "
                 f"got n_cells={self.n_cells}. Ask for epsilon, which is exact for any number of cells."
             )
-        other = Fraction(COIN - self.keep, COIN * self.n_values * size)
-        same = other + Fraction(self.keep, COIN * size)
+        other = (1 - kept) / (self.n_values * size)
+        same = other + kept / size
         elements, rows = np.arange(size), []
         for cell in range(self.n_cells):
             hashed = self.hashed(elements, np.full(size, cell)).tolist()
@@ -228,6 +227,22 @@ def _coins(words: NDArray[np.uint64], keep: int, randomness: Randomness) -> NDAr
     if undecided.size:
         is_head[undecided] = randomness.words(undecided.size) < np.uint64(rest)
     return is_head
+
+
+def kept_at_most(epsilon: float, n_values: int, scale: int) -> int:
+    r"""Return the chance :math:`(e^\epsilon - 1)/(e^\epsilon - 1 + g)` to keep one of g hash values.
+
+    It is a multiple of 1 / ``scale``, rounded down: towards more noise.
+
+    >>> kept_at_most(math.log(3), 2, 1000)
+    500
+    """
+    with localcontext(Context(prec=80)):
+        gain = Decimal(epsilon).exp() - 1
+        kept = int(gain / (gain + n_values) * scale)
+    if not kept:
+        raise SettingError(f"epsilon must leave something to measure; got epsilon={epsilon}. Choose a larger one.")
+    return kept
 
 
 def mean_variance(epsilon: float, n_values: int, n_cells: int) -> float:

@@ -1,17 +1,19 @@
-"""What a device must remember between reports: its permanent bits, one row for every value it has held.
+"""What a device must remember between reports: its function, and its permanent rows, one for every slot it has had.
 
-A memo is private. Whoever reads it knows which values the device has held, so it stays on the device: it has no wire
-form, shows no value, and its file may be read by its owner alone. It must not be lost either: a device that draws its
-permanent bits again spends epsilon_infinity again.
+A slot is a value the device has held, or for longitudinal hashing the hash value that it had. A memo is private.
+Whoever reads it knows about the values the device has held, so it stays on the device: it has no wire form, shows no
+value, and its file may be read by its owner alone. It must not be lost either: a device that draws its permanent rows
+again spends epsilon_infinity again.
 
 The file is JSON with ``format``, ``kind`` (``"memo"``), ``notice``, ``mechanism`` (``name``, ``n_cells`` and
-``thresholds`` in hexadecimal), ``is_simulation`` and ``permanent``: the packed permanent bits of each value held, in
-hexadecimal under the number of its cell.
+``thresholds`` in hexadecimal), ``is_simulation`` and ``permanent``: the permanent row of each slot, packed as a report,
+in hexadecimal under the number of the slot. Format 2 has the device's ``function`` too, null before the first report.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,22 +22,24 @@ from numpy.typing import NDArray
 
 from tacit._base.files import write_whole
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import checked_cells
+from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.randomness import Randomness
 
-FORMAT: Final = 1
+FORMATS: Final = (1, 2)
+"""2 where the device has a function of its own, which readers of 1 do not know. All other memos stay 1."""
 NOTICE: Final = (
     "PRIVATE. This file says which values the device has held. Keep it on the device; do not send or copy it."
 )
 
 
 class DeviceMemo:
-    """The permanent bits of one device, in memory or in a file.
+    """The permanent rows of one device, in memory or in a file.
 
-    With a file, new permanent bits are on the disk before the first report made of them exists, so a crash or a
+    With a file, new permanent rows are on the disk before the first report made of them exists, so a crash or a
     restart never draws them again. One process at a time may use a file.
 
+    >>> from tacit.mechanisms.local.memoized import LongitudinalRappor
     >>> from tacit.randomness import SeededRandomness
     >>> rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
     >>> memo = DeviceMemo(rappor)
@@ -45,46 +49,51 @@ class DeviceMemo:
     DeviceMemo(values withheld, simulation)
     """
 
-    __slots__ = ("_is_simulation", "_path", "_rows", "rappor")
+    __slots__ = ("_function", "_is_simulation", "_path", "_rows", "mechanism")
 
-    def __init__(self, rappor: LongitudinalRappor) -> None:
-        if rappor.permanent == 0:
+    def __init__(self, mechanism: RepeatedRandomizer) -> None:
+        if math.isinf(mechanism.epsilon_infinity):
             raise SettingError(
                 "f must be above 0 for a device that reports more than once; got f=0, where averaging its reports "
                 "gives the value away. Choose a larger f."
             )
-        self.rappor = rappor
+        self.mechanism = mechanism
         self._path: Path | None = None
+        self._function: int | None = None
         self._rows: dict[int, NDArray[np.uint8]] = {}
         self._is_simulation: bool | None = None
 
     @classmethod
-    def create(cls, rappor: LongitudinalRappor, path: str | Path) -> DeviceMemo:
+    def create(cls, mechanism: RepeatedRandomizer, path: str | Path) -> DeviceMemo:
         """Start an empty memo in a new file; a file that is there is never replaced."""
-        memo = cls(rappor)
+        memo = cls(mechanism)
         memo._path = Path(path).resolve()  # a link must keep pointing at the memo
         if memo._path.exists():
             raise SettingError(
-                f"there is a file at {path} already. Go on with DeviceMemo.read: a new memo would draw permanent bits "
+                f"there is a file at {path} already. Go on with DeviceMemo.read: a new memo would draw permanent rows "
                 "again, which spends epsilon_infinity again."
             )
         memo._save()
         return memo
 
     @classmethod
-    def read(cls, rappor: LongitudinalRappor, path: str | Path) -> DeviceMemo:
+    def read(cls, mechanism: RepeatedRandomizer, path: str | Path) -> DeviceMemo:
         """Go on with the memo of a file, made under the same mechanism."""
-        memo = cls(rappor)
+        memo = cls(mechanism)
         memo._path = Path(path).resolve()  # a link must keep pointing at the memo
         try:
             content: dict[str, Any] = json.loads(memo._path.read_text(encoding="utf-8"))
-            if content["kind"] != "memo" or content["format"] != FORMAT:
-                raise FormatError(f"{path} is not a memo of format {FORMAT}. Install a newer Tacit.")
+            if content["kind"] != "memo" or content["format"] not in FORMATS:
+                known = " or ".join(map(str, FORMATS))
+                raise FormatError(f"{path} is not a memo of format {known}. Install a newer Tacit.")
             if content["mechanism"] != memo._mechanism():
                 raise FormatError(f"the memo at {path} belongs to another mechanism. Use the plan it was made under.")
+            if content["format"] != memo._format:
+                raise ValueError("format")
             memo._is_simulation = content["is_simulation"]
-            memo._rows = {int(cell): memo._row(bits) for cell, bits in content["permanent"].items()}
-            checked_cells(np.array(list(memo._rows), np.int64), rappor.n_cells)
+            memo._function = memo._known_function(content)
+            memo._rows = {int(slot): memo._row(row) for slot, row in content["permanent"].items()}
+            checked_cells(np.array(list(memo._rows), np.int64), mechanism.n_slots)
         except FileNotFoundError:
             raise FormatError(
                 f"there is no memo at {path}. Bring it back from a backup; only for a device that never reported, "
@@ -104,9 +113,9 @@ class DeviceMemo:
         raise SettingError("a memo stays on its device. Use a file of its own: DeviceMemo.create.")
 
     def report(self, cell: int, *, randomness: Randomness) -> NDArray[np.uint8]:
-        """Make one report about a value: fresh coins around permanent bits that are drawn only the first time."""
+        """Make one report about a value: fresh coins around a permanent row that is drawn only the first time."""
         permanent = self._remembered(cell, randomness)
-        (report,) = self.rappor.instantaneous(permanent[None, :], randomness=randomness)
+        (report,) = self.mechanism.instantaneous(permanent[None, :], randomness=randomness)
         return np.asarray(report, np.uint8)
 
     def _remembered(self, cell: int, randomness: Randomness) -> NDArray[np.uint8]:
@@ -114,49 +123,82 @@ class DeviceMemo:
             self._is_simulation = randomness.is_simulation
         if self._is_simulation != randomness.is_simulation:
             raise SettingError(
-                "a memo must be used with the kind of randomness it was made with: simulated permanent bits protect "
+                "a memo must be used with the kind of randomness it was made with: simulated permanent rows protect "
                 "nobody, and secure ones are not for simulations. Make a memo of its own for a simulation."
             )
-        if cell not in self._rows:
-            rows = self.rappor.permanent_bits(np.array([cell]), randomness=randomness)
-            self._rows[int(cell)] = rows[0]
+        is_new = self._function is None
+        if self._function is None:
+            self._function = int(self.mechanism.functions(1, randomness=randomness)[0])
+        functions = np.array([self._function])
+        (slot,) = self.mechanism.slots(functions, np.array([cell])).tolist()
+        if slot not in self._rows:
+            rows = self.mechanism.permanent_rows(functions, np.array([slot]), randomness=randomness)
+            self._rows[slot] = rows[0]
             try:
                 self._save()
             except BaseException:
-                del self._rows[int(cell)]  # nothing may be sent of bits that would be forgotten
+                del self._rows[slot]  # nothing may be sent of a row that would be forgotten
+                if is_new:
+                    self._function = None
                 raise
-        return self._rows[cell]
+        return self._rows[slot]
+
+    @property
+    def _has_function(self) -> bool:
+        return self.mechanism.n_functions > 1
+
+    @property
+    def _format(self) -> int:
+        return 2 if self._has_function else 1
 
     def _mechanism(self) -> dict[str, Any]:
-        thresholds = {name: hex(threshold) for name, threshold in self.rappor.thresholds().items()}
-        return {"name": "longitudinal", "n_cells": self.rappor.n_cells, "thresholds": thresholds}
+        thresholds = {name: hex(threshold) for name, threshold in self.mechanism.thresholds().items()}
+        return {"name": self.mechanism.memo_name, "n_cells": self.mechanism.n_cells, "thresholds": thresholds}
 
-    def _row(self, bits: str) -> NDArray[np.uint8]:
-        row = np.frombuffer(bytes.fromhex(bits), np.uint8)
+    def _known_function(self, content: dict[str, Any]) -> int | None:
+        """The device's function in a file: none before the first report, and where there is nothing to draw."""
+        function = content["function"] if self._has_function else None
+        if function is None:
+            if self._has_function and content["permanent"]:
+                raise ValueError("rows without their function")
+            return None
+        if type(function) is not int or not 0 <= function < self.mechanism.n_functions:
+            raise ValueError("function")
+        return function
+
+    def _row(self, text: str) -> NDArray[np.uint8]:
+        row = np.frombuffer(bytes.fromhex(text), np.uint8)
         try:
-            self.rappor.statistics(row[None, :], np.array([1]))
+            self.mechanism.statistics(row[None, :], np.array([1]))
         except FormatError:
-            raise ValueError("not a row of bits") from None
+            raise ValueError("not a permanent row") from None
+        if (
+            self._has_function
+            and int.from_bytes(row.tobytes(), "little") % self.mechanism.n_functions != self._function
+        ):
+            raise ValueError("a permanent row of another function")
         return row
 
     def _save(self) -> None:
         if self._path is None:
             return
         content = {
-            "format": FORMAT,
+            "format": self._format,
             "kind": "memo",
             "notice": NOTICE,
             "mechanism": self._mechanism(),
             "is_simulation": self._is_simulation,
-            # in order of the cells, not of the days on which they were first held
-            "permanent": {str(cell): self._rows[cell].tobytes().hex() for cell in sorted(self._rows)},
+            # in order of the slots, not of the days on which they were first had
+            "permanent": {str(slot): self._rows[slot].tobytes().hex() for slot in sorted(self._rows)},
+            **({"function": self._function} if self._has_function else {}),
         }
         write_whole(self._path, json.dumps(content, indent=1).encode(), is_private=True)
 
 
 class FleetMemo:
-    """The permanent bits of many simulated devices, in memory.
+    """The permanent rows of many simulated devices, in memory.
 
+    >>> from tacit.mechanisms.local.memoized import LongitudinalRappor
     >>> from tacit.randomness import SeededRandomness
     >>> rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
     >>> fleet, source = FleetMemo(rappor), SeededRandomness(1)
@@ -165,12 +207,13 @@ class FleetMemo:
     (1000, 3)
     """
 
-    __slots__ = ("_keys", "_rows", "rappor")
+    __slots__ = ("_devices", "_functions", "_keys", "_rows", "mechanism")
 
-    def __init__(self, rappor: LongitudinalRappor) -> None:
-        self.rappor = rappor
+    def __init__(self, mechanism: RepeatedRandomizer) -> None:
+        self.mechanism = mechanism
+        self._devices, self._functions = np.empty((2, 0), np.int64)
         self._keys = np.empty(0, np.int64)
-        self._rows = np.empty((0, rappor.report_bytes), np.uint8)
+        self._rows = np.empty((0, mechanism.report_bytes), np.uint8)
 
     def __repr__(self) -> str:
         return "FleetMemo(values withheld)"
@@ -179,17 +222,31 @@ class FleetMemo:
         self, devices: NDArray[np.integer], cells: NDArray[np.integer], *, randomness: Randomness
     ) -> NDArray[np.uint8]:
         """Make one report for each pair of a device's number and the cell it holds now."""
-        cells = checked_cells(cells, self.rappor.n_cells).astype(np.int64)
-        devices = np.asarray(devices, np.int64)
-        largest = (1 << 62) // self.rappor.n_cells
-        if devices.size and not (devices.min() >= 0 and devices.max() < largest):
+        held_by = np.asarray(devices, np.int64)
+        n_slots = self.mechanism.n_slots
+        largest = (1 << 62) // n_slots
+        if held_by.size and not (held_by.min() >= 0 and held_by.max() < largest):
             raise SettingError(f"devices must be numbers from 0 to {largest - 1}. Number the devices again.")
-        keys = devices * self.rappor.n_cells + cells
+        keys = held_by * n_slots + self.mechanism.slots(self._functions_of(held_by, randomness), cells)
         new = np.setdiff1d(keys, self._keys)
-        drawn = self.rappor.permanent_bits(new % self.rappor.n_cells, randomness=randomness)
-        all_keys = np.concatenate([self._keys, new])
-        order = np.argsort(all_keys)
-        self._keys = all_keys[order]
+        functions = self._functions_of(new // n_slots, randomness)
+        drawn = self.mechanism.permanent_rows(functions, new % n_slots, randomness=randomness)
+        self._keys, order = _merged(self._keys, new)
         self._rows = np.concatenate([self._rows, drawn])[order]
         permanent = self._rows[np.searchsorted(self._keys, keys)]
-        return self.rappor.instantaneous(permanent, randomness=randomness)
+        return self.mechanism.instantaneous(permanent, randomness=randomness)
+
+    def _functions_of(self, devices: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
+        """The function of each device, drawn where it has none yet."""
+        new = np.setdiff1d(devices, self._devices)
+        drawn = self.mechanism.functions(new.size, randomness=randomness)
+        self._devices, order = _merged(self._devices, new)
+        self._functions = np.concatenate([self._functions, drawn])[order]
+        return self._functions[np.searchsorted(self._devices, devices)]
+
+
+def _merged(known: NDArray[np.int64], new: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Known and new keys in order, and the order."""
+    both = np.concatenate([known, new])
+    order = np.argsort(both)
+    return both[order], order

@@ -1,4 +1,4 @@
-r"""Longitudinal RAPPOR: a permanent noisy answer, remembered on the device, and fresh noise around it in every report.
+r"""Longitudinal RAPPOR and L-OSUE: permanent noisy bits, remembered on the device, and fresh noise in every report.
 
 A device that answers a one-time question every day gives itself away: averaging removes the noise. Here it draws a
 noisy copy of its bits once for every value and remembers it (:mod:`tacit.mechanisms.local.memo`); each report is that
@@ -6,11 +6,14 @@ copy seen through fresh coins. All reports about one value together tell no more
 
 **Two epsilons**, both for replacing the value by another. Of the h bits that a value sets, another value lacks at most
 h', and sets as many others, so 2 h' bits speak about the difference: h' of them most by a one, h' most by a zero. With
-the chance :math:`\varphi = f/2` that a permanent bit is flipped,
+the chances :math:`\alpha` that a true one is permanently a one and :math:`\varphi` that a true zero is,
 
-.. math:: \epsilon_\infty = 2 h' \ln\frac{1-\varphi}{\varphi}, \qquad
+.. math:: \epsilon_\infty = h' \ln\frac{\alpha(1-\varphi)}{\varphi(1-\alpha)}, \qquad
           \epsilon_1 = h' \ln\frac{q^*(1-p^*)}{p^*(1-q^*)}, \qquad
-          q^* = (1-\varphi) q + \varphi p, \quad p^* = \varphi q + (1-\varphi) p.
+          q^* = \alpha q + (1-\alpha) p, \quad p^* = \varphi q + (1-\varphi) p.
+
+RAPPOR flips every bit with one chance :math:`\varphi = f/2 = 1 - \alpha`. L-OSUE has :math:`\alpha = 1/2` and symmetric
+fresh coins: its permanent bits and its reports both are those of optimized unary encoding (Arcolezi2022).
 
 One-hot bits have h' = h = 1: a pair of bits, so both formulas hold as they stand. Erlingsson2014 states them with h,
 for two values whose Bloom bits do not overlap; we state them for the cells at hand, h' <= h, so that epsilon is exactly
@@ -47,7 +50,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +59,15 @@ from tacit._base.arrays import FloatArray
 from tacit._base.kernels import unary_kernels
 from tacit._base.validation import check_at_least, check_share
 from tacit.counts.estimate import Estimate
-from tacit.counts.oracle_distributions import LongitudinalDistribution
+from tacit.counts.oracle_distributions import LongitudinalDistribution, UnaryDistribution
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
+from tacit.mechanisms.local.repeated import check_epsilons
 from tacit.plan import Plan
-from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, log_of_ratio, logistic_threshold
+from tacit.privacy.device import DeviceLoss
+from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, logistic_threshold
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
@@ -149,33 +154,39 @@ def _bits_of(cell: int, n_bits: int, hashes: int) -> list[int]:
 
 
 LARGEST_LISTED_CHANNEL: Final = 12  # bits: 4,096 reports
-LARGEST_LISTED_REPORTS: Final = 10_000  # rows of a channel that may be listed in fractions
 BYTES_AT_ONCE: Final = 1 << 20  # a MiB of reports
 
 
 @dataclass(frozen=True, slots=True)
 class LongitudinalRappor:
-    r"""Flip every bit by a permanent coin, remember the result, and send it through instantaneous coins.
+    r"""Draw every bit by a permanent coin, remember the result, and send it through instantaneous coins.
 
-    .. math:: \varphi = \frac{\text{permanent}}{2^{64}} = \frac f2, \quad q = \frac{\text{ones}}{2^{64}}, \quad
-              p = \frac{\text{zeros}}{2^{64}}, \qquad \hat n_v = \frac{C_v - N p^*}{q^* - p^*}
+    .. math:: \varphi = \frac{\text{permanent}}{2^{64}}, \quad \alpha = \frac{\text{kept}}{2^{64}}, \quad
+              q = \frac{\text{ones}}{2^{64}}, \quad p = \frac{\text{zeros}}{2^{64}}, \qquad
+              \hat n_v = \frac{C_v - N p^*}{q^* - p^*}
 
+    Without ``kept`` the permanent coins are symmetric, as RAPPOR's: kept = 2**64 - permanent, and permanent = 2**63 f.
     Bits are one-hot, one for each cell, or with ``n_bits`` those of a Bloom filter of so many bits, ``hashes`` of them
     for each cell (:mod:`tacit.mechanisms.local.memoized`), whose counts are found by least squares.
 
     Privacy:   epsilon_1 (also ``epsilon``) for replacing the value, for one report; epsilon_infinity for any number of
-               reports about one value with remembered permanent bits. A value that changes spends epsilon_infinity
-               again, and *that* it changed is not hidden.
+               reports about one value with remembered permanent bits. Every other value that is held spends
+               epsilon_infinity again (``epsilon_of_values``), and *when* the value changed is not hidden.
     Error:     variance (N p*(1-p*) + n_v (q*(1-q*) - p*(1-p*))) / (q*-p*)^2 for a one-hot cell of n_v among N reports
                of different devices; reports of one device are correlated, so count each device once in a public bin.
     Cost:      one bit for each cell, or n_bits, a report; O(bits) to randomize and to tally; the memo keeps one such
                row for every value the device has held.
-    Reference: Erlingsson2014.
+    Reference: Erlingsson2014; Arcolezi2022 ("L-SUE" with symmetric coins, "L-OSUE").
 
     >>> rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
     >>> rappor.epsilon_infinity, rappor.epsilon_1, [round(rappor.epsilon_after(t), 2) for t in (2, 7, 30)]
     (4.0, 1.0, [1.91, 3.87, 4.0])
+    >>> optimized = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17, optimized=True)
+    >>> optimized.epsilon_infinity, optimized.epsilon_1, float(optimized.q_star), round(float(optimized.p_star), 6)
+    (4.0, 1.0, 0.5, 0.268941)
     """
+
+    memo_name: ClassVar[str] = "longitudinal"
 
     n_cells: int
     permanent: int
@@ -183,17 +194,20 @@ class LongitudinalRappor:
     zeros: int
     hashes: int = 1
     n_bits: int | None = None
+    kept: int | None = None
 
     def __post_init__(self) -> None:
         check_at_least(2, n_cells=self.n_cells)
         check_at_least(0, permanent=self.permanent, zeros=self.zeros)
         check_at_least(1, hashes=self.hashes)
-        if not (2 * self.permanent < COIN and self.zeros < self.ones <= COIN):
+        if self.kept == COIN - self.permanent:
+            object.__setattr__(self, "kept", None)  # one form for symmetric coins: equal encodings are equal
+        if not (self.permanent < self._kept <= COIN and self.zeros < self.ones <= COIN):
             raise SettingError(
-                "thresholds must satisfy permanent < 2**63 and zeros < ones <= 2**64, so that true bits are likelier. "
-                "Make the encoding from f, q, p or from two epsilons."
+                "thresholds must satisfy permanent < kept (2**63 where there is no kept) and zeros < ones <= 2**64, so "
+                "that true bits are likelier. Make the encoding from f, q, p or from two epsilons."
             )
-        if self.permanent == 0 and (self.zeros == 0 or self.ones == COIN):
+        if (self.permanent == 0 and self.zeros == 0) or (self._kept == COIN and self.ones == COIN):
             raise SettingError(
                 "f must be above 0 where q=1 or p=0; got f=0, which sends true bits unprotected. Choose a larger f."
             )
@@ -224,48 +238,58 @@ class LongitudinalRappor:
 
     @classmethod
     def from_epsilons(
-        cls, *, epsilon_infinity: float, epsilon_1: float, n_cells: int, hashes: int = 1, n_bits: int | None = None
+        cls,
+        *,
+        epsilon_infinity: float,
+        epsilon_1: float,
+        n_cells: int,
+        hashes: int = 1,
+        n_bits: int | None = None,
+        optimized: bool = False,
     ) -> LongitudinalRappor:
-        """Make the encoding whose coins are symmetric (p = 1 - q), from its two epsilons.
+        """Make the encoding whose instantaneous coins are symmetric (p = 1 - q), from its two epsilons.
+
+        Its permanent coins are symmetric too, or with ``optimized`` those of optimized unary encoding (L-OSUE).
 
         >>> LongitudinalRappor.from_epsilons(epsilon_infinity=2.0, epsilon_1=0.5, n_cells=100).distribution.needs_counts
         False
         """
-        check_epsilon(epsilon_infinity)
-        check_epsilon(epsilon_1)
-        if not epsilon_1 <= epsilon_infinity:
-            raise SettingError(
-                f"epsilon_1 must be at most epsilon_infinity; got epsilon_1={epsilon_1} and "
-                f"epsilon_infinity={epsilon_infinity}. One report cannot tell more than all of them."
-            )
-        n_differing = 2 * (1 if n_bits is None else largest_difference(n_cells, n_bits, hashes))
-        check_at_least(2, n_differing=n_differing)
-        permanent = logistic_threshold(_part(epsilon_infinity, n_differing))
-        wanted = logistic_threshold(_part(epsilon_1, n_differing))
+        check_epsilons(epsilon_infinity, epsilon_1)
+        n_differing = 1 if n_bits is None else largest_difference(n_cells, n_bits, hashes)
+        check_at_least(1, n_differing=n_differing)
+        # a true one that is permanent by a fair coin tells nothing by its absence: half of the bits speak
+        n_telling = n_differing if optimized else 2 * n_differing
+        permanent = logistic_threshold(_part(epsilon_infinity, n_telling))
+        wanted = logistic_threshold(_part(epsilon_1, n_telling))
         # p* = phi + (1 - 2 phi) p must reach its threshold
         zeros = math.ceil(Fraction(wanted - permanent, COIN - 2 * permanent) * COIN) if 2 * permanent < COIN else 0
         if not 2 * zeros < COIN or not 2 * permanent < COIN:
             raise SettingError(f"epsilon_1 must leave something to measure; got epsilon_1={epsilon_1}.")
-        return cls(n_cells, permanent, COIN - zeros, zeros, hashes, n_bits)
+        return cls(n_cells, permanent, COIN - zeros, zeros, hashes, n_bits, COIN // 2 if optimized else None)
 
     @classmethod
-    def from_epsilon(cls, *, epsilon: float, n_cells: int) -> LongitudinalRappor:
+    def from_epsilon(cls, *, epsilon: float, n_cells: int, optimized: bool = False) -> LongitudinalRappor:
         """Make the encoding of this epsilon for one report, and of twice that for any number of reports.
 
         >>> LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=17).epsilon_infinity
         2.0
         """
         check_epsilon(epsilon)
-        return cls.from_epsilons(epsilon_infinity=min(2 * epsilon, LARGEST_EPSILON), epsilon_1=epsilon, n_cells=n_cells)
+        twice = min(2 * epsilon, LARGEST_EPSILON)
+        return cls.from_epsilons(epsilon_infinity=twice, epsilon_1=epsilon, n_cells=n_cells, optimized=optimized)
 
     @classmethod
     def from_thresholds(cls, thresholds: Mapping[str, int], n_cells: int) -> LongitudinalRappor:
         """Make the encoding a plan agrees on."""
-        bloom = {name: thresholds[name] for name in ("hashes", "n_bits") if "n_bits" in thresholds}
-        return cls(n_cells, thresholds["permanent"], thresholds["ones"], thresholds["zeros"], **bloom)
+        others = {name: thresholds[name] for name in ("hashes", "n_bits") if "n_bits" in thresholds}
+        if "kept" in thresholds:
+            others["kept"] = thresholds["kept"]
+        return cls(n_cells, thresholds["permanent"], thresholds["ones"], thresholds["zeros"], **others)
 
     def thresholds(self) -> dict[str, int]:
         coins = {"permanent": self.permanent, "ones": self.ones, "zeros": self.zeros}
+        if self.kept is not None:
+            coins["kept"] = self.kept
         return coins if self.n_bits is None else coins | {"hashes": self.hashes, "n_bits": self.n_bits}
 
     @property
@@ -311,28 +335,20 @@ class LongitudinalRappor:
     @property
     def epsilon_infinity(self) -> float:
         """What all reports about one value may tell, however many: what the permanent bits tell."""
-        if self.permanent == 0:
-            return math.inf
-        return log_of_ratio(Fraction(COIN - self.permanent, self.permanent) ** (2 * self.n_differing))
+        return self.loss.epsilon_infinity
 
     def epsilon_after(self, n_reports: int) -> float:
-        """What ``n_reports`` reports about one value may tell, with the same permanent bits; it nears epsilon_infinity.
+        """What ``n_reports`` reports about one value may tell, with the same permanent bits."""
+        return self.loss.epsilon_after(n_reports)
 
-        The likelihood ratio of a bit grows with its number of ones, so the most telling reports have each bit always
-        one or always zero.
-        """
-        check_at_least(1, n_reports=n_reports)
-        if n_reports > LARGEST_LISTED_REPORTS:
-            return self.epsilon_infinity
-        flip = Fraction(self.permanent, COIN)
-        one, zero = (Fraction(threshold, COIN) for threshold in (self.ones, self.zeros))
+    def epsilon_of_values(self, n_values: int | None = None) -> float:
+        """What all reports may tell of which values they are about, for so many different values; None: for all."""
+        return self.loss.epsilon_of_values(n_values)
 
-        def odds(likely: Fraction, unlikely: Fraction) -> Fraction:
-            return ((1 - flip) * likely + flip * unlikely) / (flip * likely + (1 - flip) * unlikely)
-
-        always_one = odds(one**n_reports, zero**n_reports)
-        always_zero = odds((1 - zero) ** n_reports, (1 - one) ** n_reports)
-        return log_of_ratio((always_one * always_zero) ** self.n_differing)
+    @property
+    def loss(self) -> DeviceLoss:
+        """What reports of one device tell, and the chances of both rounds."""
+        return DeviceLoss.of(self.thresholds(), self.n_cells, n_differing=self.n_differing)
 
     def channel(self) -> list[list[Fraction]]:
         """P(first report | cell), row by cell, column by the report's bits read as a little-endian number."""
@@ -340,16 +356,49 @@ class LongitudinalRappor:
 
     def permanent_channel(self) -> list[list[Fraction]]:
         """P(permanent bits | cell), in the same form: what all reports together can reveal."""
-        flip = Fraction(self.permanent, COIN)
-        return self._listed(1 - flip, flip)
+        return self._listed(*self.loss.permanent)
+
+    @property
+    def permanent_distribution(self) -> UnaryDistribution:
+        """How the permanent bits of a one-hot value are correlated."""
+        if self.n_bits is not None:
+            raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
+        return UnaryDistribution(self.n_cells, self._kept, self.permanent)
+
+    @property
+    def n_slots(self) -> int:
+        """How many rows of permanent bits a device may come to remember: one for every value."""
+        return self.n_cells
+
+    @property
+    def n_functions(self) -> int:
+        """A device draws nothing for itself but permanent bits."""
+        return 1
+
+    def functions(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
+        return np.zeros(count, np.int64)
+
+    def slots(self, functions: NDArray[np.int64], cells: NDArray[np.integer]) -> NDArray[np.int64]:
+        return checked_cells(cells, self.n_cells).astype(np.int64)
+
+    def permanent_rows(
+        self, functions: NDArray[np.int64], slots: NDArray[np.int64], *, randomness: Randomness
+    ) -> NDArray[np.uint8]:
+        return self.permanent_bits(slots, randomness=randomness)
 
     def permanent_bits(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
         """Draw new permanent bits, one packed row for each cell. Private: a device keeps them and never sends them."""
         cells = checked_cells(cells, self.n_cells)
         rows = self._coin_rows(cells.size, self.permanent, randomness)
         positions = cells[:, None] if self.n_bits is None else self._positions[cells]
-        for bits in positions.T:
-            rows[np.arange(cells.size), bits >> 3] ^= np.uint8(1) << (bits & 7).astype(np.uint8)
+        apart = None if self.kept is None else self._true_coins(positions.size, randomness).reshape(positions.shape)
+        for column, bits in enumerate(positions.T):
+            at = np.arange(cells.size), bits >> 3
+            masks = np.uint8(1) << (bits & 7).astype(np.uint8)
+            if apart is None:  # symmetric: the coin that flips a zero flips the true one too
+                rows[at] ^= masks
+            else:
+                rows[at] = np.where(apart[:, column], rows[at] | masks, rows[at] & ~masks)
         return rows
 
     def instantaneous(self, permanent: NDArray[np.uint8], *, randomness: Randomness) -> NDArray[np.uint8]:
@@ -404,7 +453,11 @@ class LongitudinalRappor:
 
     @property
     def _coins(self) -> LongitudinalDistribution:
-        return LongitudinalDistribution(self.n_cells, self.permanent, self.ones, self.zeros)
+        return LongitudinalDistribution(self.n_cells, self.permanent, self.ones, self.zeros, self.kept)
+
+    @property
+    def _kept(self) -> int:
+        return COIN - self.permanent if self.kept is None else self.kept
 
     @property
     def _positions(self) -> NDArray[np.int64]:
@@ -420,6 +473,10 @@ class LongitudinalRappor:
         rows = words.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, self.report_bytes).copy()
         rows[:, -1] &= np.uint8(0xFF >> -self.n_statistics % 8)
         return rows
+
+    def _true_coins(self, count: int, randomness: Randomness) -> NDArray[np.bool_]:
+        heads = bernoulli_bits(count, self._kept, randomness).astype("<u8", copy=False).view(np.uint8)
+        return np.unpackbits(heads, count=count, bitorder="little").astype(bool)
 
     def _listed(self, one: Fraction, zero: Fraction) -> list[list[Fraction]]:
         if self.n_statistics > LARGEST_LISTED_CHANNEL:

@@ -1,6 +1,7 @@
 """The planner: how much every mechanism would err, before anything is collected.
 
 * :mod:`~tacit.mechanisms.planner.oracles`: which randomizer says most about the counts of so many cells
+* :mod:`~tacit.mechanisms.planner.repeated`: which one for devices that report again and again from a memo
 * :mod:`~tacit.mechanisms.planner.situation`: what is counted and may be spent, what will be asked, what contends
 * :mod:`~tacit.mechanisms.planner.local`, :mod:`~tacit.mechanisms.planner.central`: the mechanisms and fan-outs there
   are, and their errors
@@ -16,6 +17,7 @@ from tacit.mechanisms.planner.central import GAUSSIAN, LAPLACE
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
 from tacit.mechanisms.planner.inverse import Target, crossings, least_epsilon, least_events, thesis_error, thesis_rule
 from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
+from tacit.mechanisms.planner.repeated import RepeatedCandidate, choose_repeated, compare_repeated
 from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Contender, Question, Situation
 from tacit.mechanisms.registry import TIE
 
@@ -31,11 +33,14 @@ __all__ = [
     "Contender",
     "Prediction",
     "Question",
+    "RepeatedCandidate",
     "Situation",
     "Target",
     "choose",
+    "choose_repeated",
     "compare",
     "compare_oracles",
+    "compare_repeated",
     "crossings",
     "least_epsilon",
     "least_events",

@@ -1,0 +1,94 @@
+"""What randomizers promise that are made for devices that report again and again from a memo.
+
+A device keeps *permanent rows*, each drawn once: one for every *slot* that its values have had. A slot is the value
+itself, or its hash value under a function that the device drew once for its life. A report is a permanent row seen
+through fresh coins. So all reports of one slot together tell no more than its permanent row.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.counts.oracle_distributions import SupportDistribution
+from tacit.errors import SettingError
+from tacit.mechanisms.local.randomizer import FrequencyOracle
+from tacit.privacy.device import DeviceLoss
+from tacit.privacy.epsilon import check_epsilon
+from tacit.randomness import Randomness
+
+
+class RepeatedRandomizer(FrequencyOracle, Protocol):
+    """A randomizer in two rounds: a permanent row for each slot, and instantaneous coins for each report.
+
+    Formal guarantees, for a device that keeps its function and its permanent rows, against whoever knows which reports
+    are the device's:
+
+    ==================  ==============================================================================================
+    epsilon_1           One report: the value replaced by any other.
+    epsilon_after(n)    n reports about one value: it replaced by any other throughout.
+    epsilon_infinity    Any number of them.
+    epsilon_of_values   Any number of reports about several values: each slot replaced by another one, different slots
+                        by different ones. *When* the slot changes is not hidden.
+    ==================  ==============================================================================================
+    """
+
+    memo_name: ClassVar[str]
+    """What the file of a memo calls it."""
+
+    @property
+    def epsilon_1(self) -> float:
+        """What one report may tell."""
+
+    @property
+    def epsilon_infinity(self) -> float:
+        """What all reports about one value may tell, however many."""
+
+    def epsilon_after(self, n_reports: int) -> float:
+        """What ``n_reports`` reports about one value may tell."""
+
+    def epsilon_of_values(self, n_values: int | None = None) -> float:
+        """What all reports may tell of which values they are about, for so many different values; None: for all."""
+
+    @property
+    def loss(self) -> DeviceLoss:
+        """What reports of one device tell, and the chances of both rounds."""
+
+    @property
+    def permanent_distribution(self) -> SupportDistribution:
+        """How the cells that a permanent row supports are correlated: what of the error does not average out."""
+
+    @property
+    def n_slots(self) -> int:
+        """How many permanent rows a device may come to remember."""
+
+    @property
+    def n_functions(self) -> int:
+        """From how many functions a device draws its own; 1 where there is nothing to draw."""
+
+    def functions(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
+        """Draw the functions of so many new devices."""
+
+    def slots(self, functions: NDArray[np.int64], cells: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the slots of cells on devices with these functions, one by one."""
+
+    def permanent_rows(
+        self, functions: NDArray[np.int64], slots: NDArray[np.int64], *, randomness: Randomness
+    ) -> NDArray[np.uint8]:
+        """Draw new permanent rows. Private: a device keeps them and never sends them."""
+
+    def instantaneous(self, permanent: NDArray[np.uint8], *, randomness: Randomness) -> NDArray[np.uint8]:
+        """Make reports of permanent rows: one fresh report for each row."""
+
+
+def check_epsilons(epsilon_infinity: float, epsilon_1: float) -> None:
+    """Refuse two epsilons that no memo can have."""
+    check_epsilon(epsilon_infinity)
+    check_epsilon(epsilon_1)
+    if not epsilon_1 <= epsilon_infinity:
+        raise SettingError(
+            f"epsilon_1 must be at most epsilon_infinity; got epsilon_1={epsilon_1} and "
+            f"epsilon_infinity={epsilon_infinity}. One report cannot tell more than all of them."
+        )
