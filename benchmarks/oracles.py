@@ -23,7 +23,7 @@ from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
-from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.subset import MOST_RANKED_CELLS, SubsetSelection, coins_and_lanes
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import SecureRandomness
 
@@ -198,8 +198,16 @@ def subset_row(n_cells: int, n_ours: int, n_peer: int, target: float | None) -> 
         target,
         Work(n_ours, randomized(selection, cells)),
         {"multi-freq-ldpy": Work(n_peer, lambda: [SS_Client(v, n_cells, EPSILON) for v in values])},
-        keystream_seconds(2 * selection.size + coin_bytes(selection.include)),
+        keystream_seconds(subset_bytes(selection)),
     )
+
+
+def subset_bytes(selection: SubsetSelection) -> int:
+    """What a report takes at least: a word for few cells; for many the coins of all places, a word and one round."""
+    if selection.n_cells <= MOST_RANKED_CELLS:
+        return 8
+    digits, n_lanes = coins_and_lanes(selection.n_cells, selection.size)
+    return 8 * (len(digits) * -(-selection.n_cells // 64) + 1) + 2 * n_lanes
 
 
 def hadamard_row(n_cells: int) -> Row:
@@ -270,6 +278,8 @@ ROWS: list[Callable[[], Row]] = [
     lambda: response_row(17),
     lambda: response_row(1024),
     lambda: subset_row(17, 2_000_000, 20_000, 25),
+    lambda: subset_row(64, 500_000, 10_000, None),
+    lambda: subset_row(256, 100_000, 5_000, None),
     lambda: subset_row(1024, 20_000, 2_000, None),
     lambda: hashing_row(17, 20_000_000, 2_000, 10_000),
     lambda: hashing_row(1024, 20_000_000, 50, 100_000),

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 WORD_BITS = 64
 TAILS = 24
 """Continuations by which two states are told apart. Half as many confuse states whose rarest outcome has 5 percent."""
-SHORT = 6
-"""Continuations by which values of a word are told apart while a boundary is searched: a quarter of the work."""
+SHORT = 4
+"""One continuation in so many tells values of a word apart while a boundary is searched: a quarter of the work."""
 TAIL_WORDS = 32
 """Words of a continuation: more than a report of the mechanisms listed takes, 24, and a few drawn again."""
 PROBES = 12
@@ -84,10 +84,10 @@ Signature = tuple[object, ...]
 class DrivenLaw:
     """The distribution of a sampler, state by state."""
 
-    def __init__(self, sampler: Sampler, layout: Layout) -> None:
-        self._sampler, self._layout = sampler, layout
+    def __init__(self, sampler: Sampler, layout: Layout, n_tails: int = TAILS) -> None:
+        self._sampler, self._layout, self._n_tails = sampler, layout, n_tails
         source = random.Random(2026)  # any tails serve; these make a failure repeatable
-        self._tails = [[source.getrandbits(WORD_BITS) for _ in range(TAIL_WORDS)] for _ in range(TAILS)]
+        self._tails = [[source.getrandbits(WORD_BITS) for _ in range(TAIL_WORDS)] for _ in range(n_tails)]
         self._random = source
         self._moves: dict[Signature, dict[Signature, Fraction]] = {}
         self._outcomes: dict[Signature, object] = {}
@@ -107,7 +107,7 @@ class DrivenLaw:
         return distribution
 
     def _explore(self, state: State) -> Signature:
-        pending = [(state, first := self._signature(state, TAILS))]
+        pending = [(state, first := self._signature(state, self._n_tails))]
         while pending:
             state, name = pending.pop()
             if name in self._moves or name in self._outcomes:
@@ -117,7 +117,7 @@ class DrivenLaw:
                 continue
             moves: dict[Signature, Fraction] = {}
             for child, measure in self._parts(state):
-                to = self._signature(child, TAILS)
+                to = self._signature(child, self._n_tails)
                 moves[to] = moves.get(to, Fraction(0)) + measure
                 pending.append((child, to))
             self._moves[name] = moves
@@ -138,7 +138,7 @@ class DrivenLaw:
             return State((*state.words, partial | self._random.getrandbits(WORD_BITS) & ~used))
 
         def look(value: int) -> Signature:
-            return self._signature(child(value), SHORT)
+            return self._signature(child(value), self._n_tails // SHORT)
 
         def answer(value: int, tail: int) -> object:
             return self._answer(child(value), tail)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from math import comb
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
-from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.subset import SubsetSelection, coins_and_lanes
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, FEW, ROUNDS
@@ -98,16 +99,86 @@ def _response(response: RandomizedResponse, cells: Sequence[int], source: Random
 
 def _subset(selection: SubsetSelection, cells: Sequence[int], source: Randomness) -> list[int]:
     k, w = selection.n_cells, selection.size
-    drawn = integers(range(k - w, k), len(cells), source)
-    included = coins(len(cells), selection.include, source)
+    included, lines = (_ranked if k <= 33 else _repaired)(selection, len(cells), source)
     reports = []
-    for cell, is_in, places in zip(cells, included, drawn, strict=True):
-        chosen: set[int] = set()  # places among the k - 1 other cells, by Floyd's rule
-        for step, place in enumerate(places[is_in:], int(is_in)):
-            chosen.add(place if place not in chosen else k - 1 - w + step)
-        others = {place + (place >= cell) for place in chosen}
+    for cell, is_in, line in zip(cells, included, lines, strict=True):
+        # the other cells stand in a line, where the last one has the place of the true one
+        others = {k - 1 if place == cell else place for place in range(k - 1) if line >> place & 1}
+        assert len(others) == w - is_in
         reports.append(sum(1 << j for j in others | ({cell} if is_in else set())))
     return reports
+
+
+def _ranked(selection: SubsetSelection, n: int, source: Randomness) -> tuple[list[bool], list[int]]:
+    """Coins and lines of few cells: a coin in the upper half of a word, a rank in the lower."""
+    k, w, half = selection.n_cells, selection.size, 1 << 32
+    words = source.words(n).tolist()
+    first, rest = divmod(selection.include, half)
+    is_open = [word // half == first for word in words]
+    more = iter(source.words(sum(is_open)).tolist())
+    included = [next(more) < rest * half if o else word // half < first for word, o in zip(words, is_open, strict=True)]
+    limits = [comb(k - 1, w - is_in) for is_in in included]
+    products = [word % half * limit for word, limit in zip(words, limits, strict=True)]
+    while again := [r for r in range(n) if products[r] % half < half % limits[r]]:
+        for r, word in zip(again, source.words(len(again)).tolist(), strict=True):
+            products[r] = (word >> 32) * limits[r]
+    return included, [
+        _line_of_rank(product >> 32, k - 1, w - is_in) for product, is_in in zip(products, included, strict=True)
+    ]
+
+
+def _line_of_rank(rank: int, n_places: int, size: int) -> int:
+    """By how many places are taken beyond the sixteenth, then by these as a number, then by the others."""
+    n_lower, n_upper = min(n_places, 16), max(0, n_places - 16)
+    for beyond in range(size + 1):
+        lower_count = comb(n_lower, size - beyond)
+        if rank < comb(n_upper, beyond) * lower_count:
+            upper, lower = divmod(rank, lower_count)
+            return _number_of_rank(upper, beyond) << 16 | _number_of_rank(lower, size - beyond)
+        rank -= comb(n_upper, beyond) * lower_count
+    raise AssertionError("a rank beyond the last")
+
+
+def _number_of_rank(rank: int, size: int) -> int:
+    """The number that has ``rank`` smaller ones of as many ones before it."""
+    number = 0
+    for left in range(size, 0, -1):
+        place = left - 1
+        while comb(place + 1, left) <= rank:
+            place += 1
+        number, rank = number | 1 << place, rank - comb(place, left)
+    return number
+
+
+def _repaired(selection: SubsetSelection, n: int, source: Randomness) -> tuple[list[bool], list[int]]:
+    """Coins and lines of many cells: each place by coins of few digits, then repairs place by place."""
+    k, w, n_words = selection.n_cells, selection.size, -(-selection.n_cells // 64)
+    digits, n_lanes = coins_and_lanes(k, w)
+    lines = [0] * n
+    for digit in digits:
+        words = source.words(n * n_words).tolist()
+        for r in range(n):
+            tossed = sum(word << 64 * i for i, word in enumerate(words[r * n_words : (r + 1) * n_words]))
+            lines[r] = lines[r] | tossed if digit else lines[r] & tossed
+    every_place = (1 << k - 1) - 1
+    lines = [(~line if 2 * w > k else line) & every_place for line in lines]
+    included = [word < selection.include for word in source.words(n).tolist()]
+    lane_bits = 16 if k - 1 <= 4096 else 32
+    lanes_a_word = 64 // lane_bits
+    n_lane_words = -(-n_lanes // lanes_a_word)
+    rows = list(range(n))
+    while rows:
+        words = source.words(len(rows) * n_lane_words).tolist()
+        for i, r in enumerate(rows):
+            for lane in range(n_lane_words * lanes_a_word):
+                lacking = w - included[r] - lines[r].bit_count()
+                word = words[i * n_lane_words + lane // lanes_a_word]
+                drawn = word >> lane_bits * (lane % lanes_a_word) & (1 << lane_bits) - 1
+                place, rest = divmod(drawn * (k - 1), 1 << lane_bits)
+                if rest >= (1 << lane_bits) % (k - 1) and lacking:
+                    lines[r] = lines[r] | 1 << place if lacking > 0 else lines[r] & ~(1 << place)
+        rows = [r for r in rows if lines[r].bit_count() != w - included[r]]
+    return included, lines
 
 
 def _hadamard(response: HadamardResponse, cells: Sequence[int], source: Randomness) -> list[int]:

@@ -29,6 +29,7 @@ FOLDER = Path(__file__).parents[1] / "tests" / "vectors"
 THRESHOLDS = (0, 1, COIN // 4, COIN // 2, COIN // 3, 3 * (COIN // 4), COIN - 1, COIN)
 MANY = {COIN // 4: (1025,), COIN // 3: (1025, 5000, 40_000)}  # coins enough for one, two and three rounds
 SHAPES = ((2, 0.5), (3, 2.0), (8, 1.0), (17, 2.2), (17, 5.89), (100, 1.0))
+MORE_SHAPES = {"subset": ((24, 1.0), (33, 0.1), (300, 3.0), (5000, 8.0))}  # two blocks, no coins, wide lanes
 N_REPORTS = 6
 
 
@@ -76,7 +77,7 @@ def coins() -> dict[str, Any]:
 def reports(name: str) -> dict[str, Any]:
     """Reports of one mechanism from listed words: one at a time, several at once, and what they add up to."""
     vectors = []
-    for number, (n_cells, epsilon) in enumerate(SHAPES):
+    for number, (n_cells, epsilon) in enumerate((*SHAPES, *MORE_SHAPES.get(name, ()))):
         randomizer = MECHANISMS[name].from_epsilon(epsilon, n_cells)
         spread = [cell * (n_cells - 1) // (N_REPORTS - 1) for cell in range(N_REPORTS)]
         for cells in ([0], [n_cells - 1], spread):

@@ -46,7 +46,7 @@ def integers_below(limits: tuple[int, ...] | range, n_rows: int, randomness: Ran
     """
     tiled, surplus = _tables(limits)
     n_lanes = n_rows * len(limits)
-    lanes = _lanes(randomness.words(-(-n_lanes * tiled.itemsize // 8)), tiled.dtype)[:n_lanes]
+    lanes = in_lanes(randomness.words(-(-n_lanes * tiled.itemsize // 8)), tiled.dtype)[:n_lanes]
     values = np.empty(n_lanes, tiled.dtype)
     rejected = integer_kernels(n_lanes).scale(lanes, tiled, surplus, values)
     while rejected.size:
@@ -68,7 +68,8 @@ def _tables(limits: tuple[int, ...] | range) -> tuple[NDArray[Any], NDArray[Any]
     return tiled.astype(lane), surplus.astype(lane)
 
 
-def _lanes(words: NDArray[np.uint64], lane: np.dtype[Any]) -> NDArray[Any]:
+def in_lanes(words: NDArray[np.uint64], lane: np.dtype[Any]) -> NDArray[Any]:
+    """Cut words into lanes of a type, the least significant bits of a word first."""
     if np.little_endian:
         return words.view(lane)
     return words.astype("<u8").view(lane.newbyteorder("<")).astype(lane)

@@ -6,16 +6,18 @@ of probability, is seen. No luck is involved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from driven_reports import EPSILON, driven_row, listed_row, made
+from driven_reports import EPSILON, driven_repairs, driven_row, listed_row, made
 from driven_words import DrivenLaw, DrivenWords
 from reference_samplers import coins, reports_of
 from tacit._base import kernels as _kernels
+from tacit.mechanisms.local import subset
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
@@ -77,6 +79,28 @@ def test_subsets_of_two_cells_are_drawn_with_the_probabilities_of_the_channel(co
         assert driven_row(selection, 1) == listed_row(selection, 1)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("compiled", "cell"), [(False, 1), (True, 3)])
+def test_repaired_subsets_are_drawn_with_the_probabilities_of_the_channel(compiled, cell, monkeypatch):
+    """As subsets of many cells are: a coin for each place, then repairs at random places."""
+    monkeypatch.setattr(subset, "MOST_RANKED_CELLS", 1)
+    selection = SubsetSelection.of_size(2, epsilon=EPSILON, n_cells=4)
+    with kernels(compiled):
+        assert driven_repairs(selection, cell) == listed_row(selection, cell)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("size", [1, 2])
+def test_subsets_of_two_blocks_are_drawn_evenly(size, compiled):
+    """The channel of 18 cells is too long to list; its two probabilities are not."""
+    selection = SubsetSelection.of_size(size, epsilon=EPSILON, n_cells=18)
+    p, cell = selection.p, 5
+    with kernels(compiled):
+        row = driven_row(selection, cell)
+    chances = (1 - p) / math.comb(17, size), p / math.comb(17, size - 1)
+    assert row == {y: chances[y >> cell & 1] for y in range(1 << 18) if y.bit_count() == size}
+
+
 def test_permanent_bits_are_drawn_with_the_probabilities_of_their_channel():
     rappor = LongitudinalRappor.from_epsilon(epsilon=EPSILON, n_cells=2)
 
@@ -107,6 +131,24 @@ def test_many_reports_are_made_of_their_words_by_the_same_rule_as_one(name, n_ce
         reports = randomizer.randomize(cells, randomness=SeededRandomness(seed))
     source = SeededRandomness(seed)
     expected = reports_of(randomizer, cells.tolist(), source)
+    assert [int.from_bytes(row.tobytes(), "little") for row in reports] == expected
+
+
+@pytest.mark.false_failure(0)
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("n_cells", "size"),
+    [
+        *[(2, 1), (17, 16), (18, 1), (18, 5), (20, 18), (33, 9), (33, 16), (33, 32)],
+        *[(34, 9), (34, 33), (64, 1), (65, 17), (65, 40), (130, 129), (1000, 2), (1000, 270), (5000, 1345)],
+    ],
+)
+def test_subsets_of_any_size_are_made_of_their_words_by_the_rule(n_cells, size, compiled, seed):
+    selection = SubsetSelection.of_size(size, epsilon=EPSILON, n_cells=n_cells)
+    cells = np.arange(max(3, 20_000 // n_cells)) * 7 % n_cells
+    with kernels(compiled):
+        reports = selection.randomize(cells, randomness=SeededRandomness(seed))
+    expected = reports_of(selection, cells.tolist(), SeededRandomness(seed))
     assert [int.from_bytes(row.tobytes(), "little") for row in reports] == expected
 
 

@@ -18,7 +18,7 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
-from tacit.mechanisms.local.subset import CHUNK_DRAWS, SubsetSelection
+from tacit.mechanisms.local.subset import CHUNK_WORDS, SubsetSelection
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
@@ -124,7 +124,7 @@ def test_one_at_a_time_and_millions_share_one_distribution(n_cells, seed):
     selection = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=n_cells)
     cell, source = n_cells // 2, SeededRandomness(seed)
     single = np.concatenate([selection.randomize(np.array([cell]), randomness=source) for _ in range(2_000)])
-    n_many = CHUNK_DRAWS // selection.size + 50_000
+    n_many = CHUNK_WORDS + 50_000
     many = selection.randomize(np.full(n_many, cell), randomness=SeededRandomness(seed + 1))
     for reports in (single, many):
         counts = selection.statistics(reports, np.array([len(reports)]))[0]

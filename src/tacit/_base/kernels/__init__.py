@@ -64,7 +64,7 @@ class _Loader:
 # A step of 16 bits is compiled from a block of 2**16 on.
 coin_kernels: Final = _Loader("draws", 1)  # a step: a coin
 unary_kernels: Final = _Loader("unary", 1)  # a bit of a row
-subset_kernels: Final = _Loader("response", 1)  # a bit of a row
+subset_kernels: Final = _Loader("subset", 1)  # a bit of a row
 likelihood_kernels: Final = _Loader("likelihood", 1)  # a cell that a report may support
 hashing_kernels: Final = _Loader("hashing", 8)  # a bit written, or an addition when counting
 hadamard_kernels: Final = _Loader("hadamard", 16)  # a column, or an addition of a transform
