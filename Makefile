@@ -34,6 +34,7 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/imports.py
 	$(VENV)-bench/bin/python benchmarks/rappor.py
 	$(VENV)-bench/bin/python benchmarks/oracles.py
+	$(VENV)-bench/bin/python benchmarks/longitudinal.py
 	$(VENV)-bench/bin/python benchmarks/central_noise.py
 	$(VENV)-bench/bin/python benchmarks/central_trees.py
 	$(VENV)-bench/bin/python benchmarks/continual.py
