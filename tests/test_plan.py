@@ -143,7 +143,7 @@ def test_thresholds_that_fit_no_mechanism_are_refused():
 
 def test_a_later_format_asks_for_a_newer_version(plan, tmp_path):
     with pytest.raises(FormatError, match="newer Tacit"):
-        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=3)))
+        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=4)))
 
 
 @pytest.mark.parametrize("content", [b"", b"not toml = = =", b"\xff\xfe", b"a = 1"])
@@ -172,7 +172,7 @@ def test_private_and_public_coordinates_are_divided():
 
 @pytest.mark.parametrize("private", [(), ("place", "time"), ("town",)])
 def test_private_coordinates_are_named_in_order(private):
-    with pytest.raises(SettingError, match="private must be"):
+    with pytest.raises(SettingError, match="private must name one or more of time, place, in this order"):
         plan_for(DOMAIN, f=0.5, private=private)
 
 
