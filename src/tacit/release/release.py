@@ -78,6 +78,10 @@ class Release:
         ``revises`` is the release that this one replaces.
         """
         check_share(level=level)
+        if plan.domain.kind is not None:
+            raise SettingError(
+                "a release cannot hold kinds of events yet. Ask the estimate, or make a plan without kinds."
+            )
         check_plan("the estimate", estimate.provenance.plan_id, plan.fingerprint)
         rules = rules or NO_RULES
         unbiased, refined, name = _refined(estimate, by, place, refine, rules)

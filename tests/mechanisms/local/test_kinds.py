@@ -16,6 +16,7 @@ from tacit.errors import SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
+from tacit.release import Release
 
 DOMAIN = Domain(
     TimeAxis.between("2018-01-01", "2018-01-04"),
@@ -99,6 +100,14 @@ def test_a_plan_with_kinds_survives_its_file_and_one_without_is_as_before(tmp_pa
     assert "kind" not in without.to_dict()["domain"]
     with pytest.raises(SettingError, match="private must name one or more of time, place, in this order"):
         plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, private=("kind",))
+
+
+@pytest.mark.false_failure(0)
+def test_a_release_refuses_kinds(seed):
+    plan = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=("place", "kind"))
+    estimate = estimate_tally(tallied(plan, counted(seed), seed), plan)
+    with pytest.raises(SettingError, match="cannot hold kinds of events yet"):
+        Release.of(plan, estimate)
 
 
 @pytest.mark.false_failure(1e-12)
