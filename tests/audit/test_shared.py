@@ -252,11 +252,20 @@ OTHERS = [
 others = pytest.mark.parametrize("mechanism", OTHERS, ids=["optimized", "hashing", "binary hashing"])
 
 
-@others
-@pytest.mark.false_failure(1e-6)
-@pytest.mark.parametrize("is_lasting", [False, True], ids=["every report", "another value"])
-def test_other_memos_that_forget_are_refuted(mechanism, is_lasting, seed):
-    """A hash function, or permanent bits, that are drawn again for every report, or after another value was held."""
+@pytest.mark.false_failure(1e-5)
+@pytest.mark.parametrize(
+    ("mechanism", "is_lasting", "n_devices"),
+    [(OTHERS[0], False, 2_000), (OTHERS[1], False, 1_000), (OTHERS[2], False, 1_500), (OTHERS[1], True, 3_000)],
+    ids=["optimized", "hashing", "binary hashing", "hashing, another value"],
+)
+def test_other_memos_that_forget_are_refuted(mechanism, is_lasting, n_devices, seed):
+    """A hash function, or permanent bits, that are drawn again for every report, or after another value was held.
+
+    By one of two audits. Where 2 is claimed, one bounds by 2.03 to 2.95 in six runs of L-OSUE with half as many
+    devices, by 2.8 to 3.6 in six runs of hashing, by 2.4 to 3.3 in three of binary hashing, and by 2.05 to 2.74 in six
+    runs with 2,000 devices that forget when another value is held. L-OSUE that forgets then is bounded by 2.04 with
+    3,000 devices (3.0 claimed: 2.75 and 3.29): too little to be found for sure.
+    """
 
     def device():
         held = {"cell": -1, "memo": DeviceMemo(mechanism)}
@@ -268,10 +277,8 @@ def test_other_memos_that_forget_are_refuted(mechanism, is_lasting, seed):
 
         return report
 
-    if is_lasting and mechanism.n_slots == 2:
-        pytest.skip("of two hash values, that of another value is always one of those in question")
     sources = (SeededRandomness(seed), SeededRandomness((seed + 1) % 2**32))
-    assert any(audit_memo(mechanism, device=device, n_devices=3_000, randomness=one).is_refuted for one in sources)
+    assert any(audit_memo(mechanism, device=device, n_devices=n_devices, randomness=one).is_refuted for one in sources)
 
 
 @others

@@ -27,7 +27,7 @@ MAY_LOAD = {
     "errors": None,
     "mechanisms": {"local", "registry"},
     "plan": None,
-    "privacy": {"cost", "epsilon", "guarantee", "unit"},
+    "privacy": {"cost", "device", "epsilon", "guarantee", "unit"},
     "randomness": {"bernoulli", "integers", "source"},
 }
 NOISE = {"model", "oracle", "sampled_tree"}

@@ -412,6 +412,26 @@ def test_memos_of_hashing_that_are_damaged_are_refused(tmp_path):
     DeviceMemo.read(HASHING, path)
 
 
+def test_more_hash_values_than_cells_are_remembered_and_read_back(tmp_path):
+    """Three cells and sixteen hash values: the slots in use are any of the sixteen."""
+    many = LongitudinalHashing.from_epsilons(epsilon_infinity=9.0, epsilon_1=4.0, n_cells=3, bits=4)
+    used = set()
+    for number in range(20):
+        memo = DeviceMemo.create(many, tmp_path / f"{number}.json")
+        for cell in range(3):
+            memo.report(cell, randomness=SeededRandomness(number))
+        again = DeviceMemo.read(many, tmp_path / f"{number}.json")
+        assert again._rows.keys() == memo._rows.keys()
+        used |= again._rows.keys()
+    assert max(used) >= many.n_slots == 3
+    fleet = FleetMemo(many)
+    reports = fleet.randomize(np.arange(30), np.arange(30) % 3, randomness=SeededRandomness(1))
+    numbers = fleet._rows.astype(np.int64) @ (1 << 8 * np.arange(fleet._rows.shape[1]))
+    assert reports.shape == fleet._rows.shape
+    # a permanent value is mostly the hash value of its slot: with epsilon 9, all but one in 500
+    assert np.mean(numbers >> many.degree == fleet._keys % many.slot_limit) > 0.8
+
+
 def test_a_fleet_keeps_functions_and_values_of_each_device():
     fleet, source = FleetMemo(HASHING), SeededRandomness(3)
     devices, cells = np.array([7, 2, 7, 9]), np.array([1, 1, 2, 30])

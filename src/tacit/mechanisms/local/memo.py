@@ -93,7 +93,7 @@ class DeviceMemo:
             memo._is_simulation = content["is_simulation"]
             memo._function = memo._known_function(content)
             memo._rows = {int(slot): memo._row(row) for slot, row in content["permanent"].items()}
-            checked_cells(np.array(list(memo._rows), np.int64), mechanism.n_slots)
+            checked_cells(np.array(list(memo._rows), np.int64), mechanism.slot_limit)
         except FileNotFoundError:
             raise FormatError(
                 f"there is no memo at {path}. Bring it back from a backup; only for a device that never reported, "
@@ -223,14 +223,14 @@ class FleetMemo:
     ) -> NDArray[np.uint8]:
         """Make one report for each pair of a device's number and the cell it holds now."""
         held_by = np.asarray(devices, np.int64)
-        n_slots = self.mechanism.n_slots
-        largest = (1 << 62) // n_slots
+        limit = self.mechanism.slot_limit
+        largest = (1 << 62) // limit
         if held_by.size and not (held_by.min() >= 0 and held_by.max() < largest):
             raise SettingError(f"devices must be numbers from 0 to {largest - 1}. Number the devices again.")
-        keys = held_by * n_slots + self.mechanism.slots(self._functions_of(held_by, randomness), cells)
+        keys = held_by * limit + self.mechanism.slots(self._functions_of(held_by, randomness), cells)
         new = np.setdiff1d(keys, self._keys)
-        functions = self._functions_of(new // n_slots, randomness)
-        drawn = self.mechanism.permanent_rows(functions, new % n_slots, randomness=randomness)
+        functions = self._functions_of(new // limit, randomness)
+        drawn = self.mechanism.permanent_rows(functions, new % limit, randomness=randomness)
         self._keys, order = _merged(self._keys, new)
         self._rows = np.concatenate([self._rows, drawn])[order]
         permanent = self._rows[np.searchsorted(self._keys, keys)]

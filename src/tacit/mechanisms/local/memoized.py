@@ -371,6 +371,11 @@ class LongitudinalRappor:
         return self.n_cells
 
     @property
+    def slot_limit(self) -> int:
+        """A slot is a cell."""
+        return self.n_cells
+
+    @property
     def n_functions(self) -> int:
         """A device draws nothing for itself but permanent bits."""
         return 1

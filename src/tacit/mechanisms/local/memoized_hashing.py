@@ -208,6 +208,11 @@ class LongitudinalHashing:
         return self.loss.n_slots
 
     @property
+    def slot_limit(self) -> int:
+        """A slot is a hash value; there may be more hash values than cells."""
+        return self.n_values
+
+    @property
     def n_functions(self) -> int:
         return 1 << self.degree
 

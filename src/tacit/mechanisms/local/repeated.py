@@ -65,6 +65,10 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
         """How many permanent rows a device may come to remember."""
 
     @property
+    def slot_limit(self) -> int:
+        """Slots are whole numbers below this. There may be more of them than a device ever uses."""
+
+    @property
     def n_functions(self) -> int:
         """From how many functions a device draws its own; 1 where there is nothing to draw."""
 
