@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ class DeviceMemo:
     __slots__ = ("_function", "_is_simulation", "_path", "_rows", "mechanism")
 
     def __init__(self, mechanism: RepeatedRandomizer) -> None:
-        if math.isinf(mechanism.epsilon_infinity):
+        if not _is_bounded(mechanism):
             raise SettingError(
                 "f must be above 0 for a device that reports more than once; got f=0, where averaging its reports "
                 "gives the value away. Choose a larger f."
@@ -243,6 +244,12 @@ class FleetMemo:
         self._devices, order = _merged(self._devices, new)
         self._functions = np.concatenate([self._functions, drawn])[order]
         return self._functions[np.searchsorted(self._devices, devices)]
+
+
+@lru_cache(maxsize=16)
+def _is_bounded(mechanism: RepeatedRandomizer) -> bool:
+    """Whether reports about one value tell no more than some epsilon; known once for all devices of a mechanism."""
+    return not math.isinf(mechanism.epsilon_infinity)
 
 
 def _merged(known: NDArray[np.int64], new: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:

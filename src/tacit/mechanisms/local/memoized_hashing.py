@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -132,7 +133,7 @@ class LongitudinalHashing:
     @property
     def permanent(self) -> LocalHashing:
         """The first round: local hashing, whose reports have the form of permanent rows and of reports."""
-        return LocalHashing(self.n_cells, self.bits, self.permanent_keep)
+        return _first_round(self.n_cells, self.bits, self.permanent_keep)
 
     @property
     def degree(self) -> int:
@@ -272,3 +273,9 @@ class LongitudinalHashing:
         numbers = functions | values << np.uint64(self.degree)
         rows = numbers.astype("<u8", copy=False).view(np.uint8).reshape(-1, _BYTES)
         return np.ascontiguousarray(rows[:, : self.report_bytes])
+
+
+@lru_cache(maxsize=16)
+def _first_round(n_cells: int, bits: int, keep: int) -> LocalHashing:
+    """The hashing of permanent values, made once: a device asks for it several times in every report."""
+    return LocalHashing(n_cells, bits, keep)
