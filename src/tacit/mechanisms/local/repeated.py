@@ -52,6 +52,9 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
     def epsilon_of_values(self, n_values: int | None = None) -> float:
         """What all reports may tell of which values they are about, for so many different values; None: for all."""
 
+    def __hash__(self) -> int:
+        """Equal mechanisms have equal hashes, so that what is known of one is known of all."""
+
     @property
     def loss(self) -> DeviceLoss:
         """What reports of one device tell, and the chances of both rounds."""
