@@ -106,12 +106,12 @@ class Plan:
     @property
     def n_private(self) -> int:
         """The number of values a report may stand for."""
-        return self.layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain).n_private
+        return self._own_layout.n_private
 
     @property
     def n_public(self) -> int | None:
         """The number of public bins a report may stand in; None if the time axis has no end."""
-        return None if self.domain.time.n_bins is None else self.layout(self.domain).n_public
+        return None if self.domain.time.n_bins is None else self._own_layout.n_public
 
     @property
     def fingerprint(self) -> str:
@@ -133,8 +133,7 @@ class Plan:
         self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Divide events into what everybody may see and what the randomizer must hide: (public, private)."""
-        domain = self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain
-        return self.layout(domain).split(time_bins, np.asarray(columns, np.int64))
+        return self._own_layout.split(time_bins, np.asarray(columns, np.int64))
 
     def bounded_domain(self, n_public: int) -> Domain:
         """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
@@ -142,7 +141,12 @@ class Plan:
             return self.domain
         if n_public < 1:
             raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
-        return self.domain.with_end(-(-n_public // self.layout(self.domain.with_end(1)).n_public))
+        return self.domain.with_end(-(-n_public // self._own_layout.n_public))
+
+    @property
+    def _own_layout(self) -> Layout:
+        """The layout of the plan's own domain; one bin stands for a time axis without an end."""
+        return self.layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain)
 
     def layout(self, domain: Domain) -> Layout:
         """How an array over a domain with an end is divided into public bins and private values."""
@@ -155,7 +159,7 @@ class Plan:
         """
         n_bins = self.layout(domain).n_public
         found = np.zeros((n_bins, *rows.shape[1:]), np.int64)
-        if n_bins == 1:
+        if len(self.private) == len(domain.grid):
             found[0] = rows.sum(axis=0)
         else:
             found[: len(rows)] = rows

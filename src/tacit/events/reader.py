@@ -51,6 +51,8 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
            [0, 1]])
     """
     options = options or ReadOptions()
+    if domain.kind is not None:
+        raise SettingError("events cannot be read with their kinds yet. Make a plan without kinds.")
     if columns.has_coordinates and options.polygons is None:
         raise SettingError(
             "polygons must be given to place events by their coordinates; got polygons=None. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tacit.collection.tallying import estimate_tally
@@ -13,8 +14,12 @@ from tacit.counts.query import answer
 from tacit.counts.tally import Tally
 from tacit.domain import AXES, Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
+from tacit.events import EventColumns, ReadOptions, open_events
+from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
+from tacit.privacy.cost import Cost
+from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
 
@@ -100,6 +105,15 @@ def test_a_plan_with_kinds_survives_its_file_and_one_without_is_as_before(tmp_pa
     assert "kind" not in without.to_dict()["domain"]
     with pytest.raises(SettingError, match="private must name one or more of time, place, in this order"):
         plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, private=("kind",))
+
+
+def test_what_cannot_count_kinds_yet_refuses_them():
+    """Numbers of places would be taken for those of columns."""
+    rows, columns = pa.table({"day": ["2018-01-01"], "town": ["North"]}), EventColumns(time="day", place="town")
+    with pytest.raises(SettingError, match="cannot be read with their kinds yet"):
+        open_events(rows, columns=columns, domain=DOMAIN, options=ReadOptions(date_format="year-first"))
+    with pytest.raises(SettingError, match="cannot count kinds of events yet"):
+        Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), DOMAIN, horizon=10)
 
 
 @pytest.mark.false_failure(0)

@@ -52,6 +52,8 @@ class Stream:
                 f"the noise model must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
                 "Make it with the unit's sensitivity."
             )
+        if self.domain.kind is not None:
+            raise SettingError("a counter cannot count kinds of events yet. Give it a domain without kinds.")
         if self.unit.name == "user-day" and "hour" in self.domain.time.step:
             raise SettingError(
                 f"step must be a day or longer where user-days are protected; got step={self.domain.time.step}. "
