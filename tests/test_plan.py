@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanError, SettingError
+from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
+from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
 DOMAIN = Domain(
@@ -46,6 +49,37 @@ def test_a_written_plan_reads_back_the_same(tmp_path_factory, epsilon):
         assert again == plan
         assert again.fingerprint == plan.fingerprint
         assert mechanism_of(again) == mechanism_of(plan)
+
+
+BY_PERSON = [
+    Unit.user_day(most=3, most_per_cell=2),
+    Unit.person(most=20),
+    Unit.person(most=20, most_per_cell=5, window="month"),
+]
+
+
+def plan_of(unit):
+    return replace(central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat", unit="user-day", most=3), **unit.settings)
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit.user_day(most=3), *BY_PERSON])
+def test_a_plan_keeps_the_bounds_on_what_is_counted_of_a_person(unit, tmp_path):
+    plan = plan_of(unit)
+    plan.write(tmp_path / "plan.toml")
+    again = Plan.read(tmp_path / "plan.toml")
+    assert again == plan
+    assert again.protected_unit == unit
+    assert again.format == (4 if unit in BY_PERSON else 1)
+
+
+def test_every_bound_and_the_window_are_part_of_the_fingerprint():
+    units = [Unit.person(most=20, most_per_cell=cell, window=window) for cell in (5, 20) for window in (None, "month")]
+    assert len({plan_of(unit).fingerprint for unit in units}) == len(units)
+
+
+def test_plans_of_days_and_events_keep_their_fingerprints():
+    assert plan_of(Unit()).fingerprint == "8d69a6bc9b75eb622428c3ec71814c52"
+    assert plan_of(Unit.user_day(most=3)).fingerprint == "15c2b83ddfd411a472e2477d988155eb"
 
 
 def test_the_fingerprint_is_the_same_forever():
@@ -143,7 +177,7 @@ def test_thresholds_that_fit_no_mechanism_are_refused():
 
 def test_a_later_format_asks_for_a_newer_version(plan, tmp_path):
     with pytest.raises(FormatError, match="newer Tacit"):
-        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=4)))
+        Plan.read(edited(plan, tmp_path / "plan.toml", lambda c: c.update(format=5)))
 
 
 @pytest.mark.parametrize("content", [b"", b"not toml = = =", b"\xff\xfe", b"a = 1"])

@@ -30,9 +30,9 @@ from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
-FORMATS: Final = (1, 2, 3)
-"""3 where the domain has kinds, 2 where it has a place elsewhere: readers of 1 do not know them. All other plans stay
-1, so that they keep their fingerprints."""
+FORMATS: Final = (1, 2, 3, 4)
+"""4 where the unit is a person or events in one cell are bounded apart, 3 where the domain has kinds, 2 where it has a
+place elsewhere: readers of 1 do not know them. All other plans stay 1, so that they keep their fingerprints."""
 LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
 
@@ -44,9 +44,10 @@ class Plan:
     ``private`` names the coordinates hidden by the mechanism: ``("place",)`` for one report per event on a public
     day, ``("time",)`` for a public place, both for neither. ``unit`` is whom epsilon protects, ``neighbors`` what may
     differ between two inputs the attacker must not tell apart: ``"replace"`` a value where devices randomize,
-    ``"add or remove"`` a unit where a trusted curator counts. Of a ``"user-day"``, all that one person did in a day, at
-    most ``most`` events count. Where the noise is Gaussian, ``rho`` is what it costs (zero-concentrated differential
-    privacy), and epsilon is what that amounts to at ``delta``.
+    ``"add or remove"`` a unit where a trusted curator counts. A ``"user-day"`` is all that one person did in a day, a
+    ``"person"`` all that one did in a ``window`` or in the whole release; of these at most ``most`` events count, and
+    at most ``most_per_cell`` of them in one cell (:class:`~tacit.privacy.unit.Unit`). Where the noise is Gaussian,
+    ``rho`` is what it costs (zero-concentrated differential privacy), and epsilon is what that amounts to at ``delta``.
     """
 
     domain: Domain
@@ -60,6 +61,8 @@ class Plan:
     most: int = 1
     rho: float = 0.0
     delta: float = 0.0
+    most_per_cell: int = 0
+    window: str | None = None
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -72,7 +75,9 @@ class Plan:
         check_one_of((LOCAL, CENTRAL), neighbors=self.neighbors)
         if not self.is_central:
             check_one_of(("event",), unit=self.unit)
-        Unit(self.unit, self.most)  # refuses a bound that does not fit the unit
+        unit = Unit(self.unit, self.most, self.most_per_cell, self.window)  # refuses bounds that do not fit it
+        object.__setattr__(self, "most_per_cell", unit.most_per_cell)
+        object.__setattr__(self, "window", unit.window)
         if self.is_central and self.private != axes:
             raise SettingError(f"a trusted curator hides {' and '.join(axes)} alike. Leave private out.")
         if self.rho or self.delta:
@@ -94,6 +99,8 @@ class Plan:
     @property
     def format(self) -> int:
         """The number of the form in which this plan is written."""
+        if self.unit == "person" or self.most_per_cell < self.most:
+            return 4
         if self.domain.kind is not None:
             return 3
         return 2 if self.domain.place.has_elsewhere else 1
@@ -101,7 +108,7 @@ class Plan:
     @property
     def protected_unit(self) -> Unit:
         """Whom epsilon protects, with how much of them is counted."""
-        return Unit(self.unit, self.most)
+        return Unit(self.unit, self.most, self.most_per_cell, self.window)
 
     @property
     def n_private(self) -> int:
@@ -181,7 +188,9 @@ class Plan:
                 "private": list(self.private),
                 "unit": self.unit,
                 "neighbors": self.neighbors,
-                **({"most": self.most} if self.unit == "user-day" else {}),
+                **({"most": self.most} if self.protected_unit.is_of_a_person else {}),
+                **({"most_per_cell": self.most_per_cell} if self.most_per_cell < self.most else {}),
+                **({"window": self.window} if self.unit == "person" and self.window else {}),
                 **({"rho": self.rho, "delta": self.delta} if self.rho else {}),
             },
             "mechanism": {"name": self.mechanism, "thresholds": {n: hex(t) for n, t in self.thresholds}},
@@ -208,6 +217,8 @@ class Plan:
                 most=whole({"most": 1} | privacy, "most", least=1),
                 rho=number({"rho": 0.0} | privacy, "rho"),
                 delta=number({"delta": 0.0} | privacy, "delta"),
+                most_per_cell=whole({"most_per_cell": 0} | privacy, "most_per_cell"),
+                window=text(privacy, "window") if "window" in privacy else None,
             )
             if whole(content, "format") != plan.format:
                 raise ValueError("format")

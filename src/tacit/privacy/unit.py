@@ -9,62 +9,133 @@ from typing import Any, Final
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import FormatError, SettingError
 
-UNITS: Final = ("event", "user-day")
+UNITS: Final = ("event", "user-day", "person")
+WINDOWS: Final = ("day", "week", "month", "year")
+"""Windows in which a person is protected: steps of whole days, because the ledger knows days. Without one a person is
+protected in all that is released."""
 _LARGEST_MOST: Final = 1_000_000  # events of one person on one day: one every 86 milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One event, or all events of one person on one day of which at most ``most`` are counted.
+    """One event, or all events of one person in a window, of which at most ``most`` are counted.
+
+    Of these at most ``most_per_cell`` are counted in one cell; 0, the default, stands for ``most``. The ``window`` of a
+    person is a step of whole days, or ``None`` for all that is released. A user-day is a person in the window day.
 
     >>> Unit("event").sensitivity, Unit.user_day(most=3).sensitivity
     (1, 3)
     >>> print(Unit.user_day(most=3).rule)
     Of one person's events on one day at most 3 are counted; the others are left out.
+    >>> print(Unit.person(most=20, most_per_cell=5, window="month").rule)
+    Of one person's events in one month at most 20 are counted, of these at most 5 in one cell; the others are left out.
     """
 
     name: str = "event"
     most: int = 1
+    most_per_cell: int = 0
+    window: str | None = None
 
     def __post_init__(self) -> None:
         check_one_of(UNITS, unit=self.name)
         check_at_least(1, most=self.most)
+        check_at_least(0, most_per_cell=self.most_per_cell)
         if self.name == "event" and self.most != 1:
             raise SettingError(
                 f"most must be 1 for the unit event; got most={self.most}. "
-                "To bound the events of a person on a day, use the unit user-day."
+                "To bound the events of a person, use the unit user-day or person."
             )
         if self.most > _LARGEST_MOST:
             raise SettingError(
                 f"most must be at most {_LARGEST_MOST:,}; got most={self.most}. The noise grows with it: "
                 "choose what most people stay below."
             )
+        if self.most_per_cell > self.most:
+            raise SettingError(
+                f"most_per_cell must be at most most, {self.most}; got most_per_cell={self.most_per_cell}. "
+                "Leave it out to bound all cells together."
+            )
+        if self.most_per_cell == 0:
+            object.__setattr__(self, "most_per_cell", self.most)
+        self._check_window()
+
+    def _check_window(self) -> None:
+        if self.name == "user-day" and self.window is None:
+            object.__setattr__(self, "window", "day")
+        allowed = {"event": (None,), "user-day": ("day",), "person": (None, *WINDOWS[1:])}[self.name]
+        if self.window in allowed:
+            return
+        if self.name == "person":
+            advice = "Leave it out for all that is released; for single days use the unit user-day."
+            raise SettingError(
+                f"window must be one of {', '.join(WINDOWS[1:])}, or none; got window={self.window}. {advice}"
+            )
+        raise SettingError(
+            f"window must be left out for the unit {self.name}; got window={self.window}. "
+            "To protect a person for longer than a day, use the unit person."
+        )
 
     @classmethod
-    def user_day(cls, *, most: int) -> Unit:
+    def user_day(cls, *, most: int, most_per_cell: int = 0) -> Unit:
         """All events of one person on one day, ``most`` of them at most."""
-        return cls("user-day", most)
+        return cls("user-day", most, most_per_cell)
+
+    @classmethod
+    def person(cls, *, most: int, most_per_cell: int = 0, window: str | None = None) -> Unit:
+        """All events of one person in a window, or in all that is released; ``most`` of them at most."""
+        return cls("person", most, most_per_cell, window)
+
+    @property
+    def is_of_a_person(self) -> bool:
+        """Whether a person's events are bounded, so that it must be known whose an event is."""
+        return self.name != "event"
 
     @property
     def sensitivity(self) -> int:
-        """How much one unit changes the counts at most, summed over all cells; also if it all falls in one cell."""
+        """How much one unit changes the counts at most, summed over all cells."""
         return self.most
+
+    def squared_sensitivity(self, n_cells: int = 1) -> int:
+        """The largest sum of squares by which one unit changes sums over ``n_cells`` cells each.
+
+        No such sum changes by more than C = min(most, most_per_cell * n_cells), all of them together by ``most``. The
+        sum of squares is largest where as many as possible change by C, and one by the rest.
+
+        >>> unit = Unit.person(most=20, most_per_cell=5)
+        >>> [unit.squared_sensitivity(n) for n in (1, 2, 3, 4)]
+        [100, 200, 250, 400]
+        """
+        check_at_least(1, n_cells=n_cells)
+        largest = min(self.most, self.most_per_cell * n_cells)
+        n_largest, rest = divmod(self.most, largest)
+        return n_largest * largest**2 + rest**2
+
+    @property
+    def when(self) -> str:
+        """Which of a person's events it is about: ``on one day``, ``in one month``; empty for all of them."""
+        if self.window is None:
+            return ""
+        return "on one day" if self.window == "day" else f"in one {self.window}"
 
     @property
     def rule(self) -> str:
         """How much of a unit is counted."""
         if self.name == "event":
             return "Every event is counted once, in one cell."
+        whose = f"one person's events {self.when}" if self.window else "all events of one person"
         events = "1 is" if self.most == 1 else f"{self.most} are"
-        others = "the others are left out."
-        return f"Of one person's events on one day at most {events} counted; {others}"
+        cell = f", of these at most {self.most_per_cell} in one cell" if self.most_per_cell < self.most else ""
+        return f"Of {whose} at most {events} counted{cell}; the others are left out."
 
     @property
     def protects(self) -> str:
         """What nobody can tell from a release, up to its epsilon."""
         if self.name == "event":
             return "Whether any one event is in the data, and when and where it was."
-        return "Whether any one person had events on any one day, how many, when in the day and where."
+        if self.window is None:
+            return "Whether any one person is in the data at all, how many events they had, when and where."
+        when = self.when.replace("one", "any one")
+        return f"Whether any one person had events {when}, how many, when in the {self.window} and where."
 
     @property
     def does_not_protect(self) -> str:
@@ -74,22 +145,44 @@ class Unit:
                 "A person with several events: what is known about all of them together grows with their number "
                 "(ten events at epsilon 1 are protected as one at epsilon 10). Nor what many events have in common."
             )
+        if self.window is None:
+            return (
+                "What other releases tell of the same people: every release of their events adds to it, also one of "
+                "other days. Nor what many people have in common."
+            )
         return (
-            "A person's habits over many days: what is known about them together grows with the number of days "
-            "(ten days at epsilon 1 are protected as one at epsilon 10). Nor what many people have in common."
+            f"A person's habits over many {self.window}s: what is known about them together grows with the number of "
+            f"{self.window}s (ten {self.window}s at epsilon 1 are protected as one at epsilon 10). Nor what many "
+            "people have in common."
         )
 
     def __str__(self) -> str:
-        return "event" if self.name == "event" else f"user-day of at most {self.most} events"
+        if self.name == "event":
+            return "event"
+        when = f" in a {self.window}" if self.name == "person" and self.window else ""
+        cell = f", {self.most_per_cell} in one cell" if self.most_per_cell < self.most else ""
+        return f"{self.name} of at most {self.most} event{'s' if self.most > 1 else ''}{when}{cell}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The unit as the settings of a plan."""
+        return {"unit": self.name, "most": self.most, "most_per_cell": self.most_per_cell, "window": self.window}
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "most": self.most}
+        """Return plain values; what follows from name and most is left out, as files had it before persons."""
+        cell = {"most_per_cell": self.most_per_cell} if self.most_per_cell < self.most else {}
+        window = {"window": self.window} if self.name == "person" and self.window else {}
+        return {"name": self.name, "most": self.most} | cell | window
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Unit:
         try:
-            if set(content) != {"name", "most"}:
-                raise SettingError("unknown parts")
-            return cls(content["name"], content["most"])
+            unit = cls(**content)
+            if unit.to_dict() != dict(content):
+                raise SettingError("written in another way")
+            return unit
         except (SettingError, TypeError):
-            raise FormatError("a unit of privacy is damaged: it holds a name and most. Restore the file.") from None
+            raise FormatError(
+                "a unit of privacy is damaged: it holds a name and most, of a person possibly most_per_cell and a "
+                "window. Restore the file."
+            ) from None
