@@ -67,6 +67,7 @@ class Remedy(Enum):
     MAKE_REPORTS = "Make one with randomize_events."
     MAKE_TALLY = "Make one with tally_reports and its write."
     NAME_DATA_SET = "Say which: data_set=..."
+    NAME_KINDS = "Name it: EventColumns(kind=...)."
     NAME_PLACES_COLUMN = "Rename a column, or say which it is: Gazetteer.read(path, columns={{{meaning!r}: 'COLUMN'}})"
     NAME_USERS = "Name it: EventColumns(user=...)."
     OVERWRITE = "Choose another name, or overwrite it with overwrite=True."

@@ -121,6 +121,11 @@ class Plan:
         return None if self.domain.time.n_bins is None else self._own_layout.n_public
 
     @property
+    def public_per_period(self) -> int:
+        """How many public bins a period has where the time is public: one, or one for each public place or kind."""
+        return Layout(self.private, (1, self.domain.place.n_cells, self.domain.n_kinds)).n_public
+
+    @property
     def fingerprint(self) -> str:
         """A short name for this agreement: equal plans have equal fingerprints, on every platform.
 
@@ -148,7 +153,7 @@ class Plan:
             return self.domain
         if n_public < 1:
             raise SettingError("the tally holds no report yet, and the plan's time axis has no end. Collect first.")
-        return self.domain.with_end(-(-n_public // self._own_layout.n_public))
+        return self.domain.with_end(-(-n_public // self.public_per_period))
 
     @property
     def _own_layout(self) -> Layout:

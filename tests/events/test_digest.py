@@ -27,7 +27,7 @@ def batch(events: list[tuple[int, int]], counts: list[int] | None = None) -> Eve
     second = np.array([one for one, _ in events], np.int64)
     return EventBatch(
         time_bin=second // 86400,
-        place=np.array([place for _, place in events], np.int32),
+        column=np.array([place for _, place in events], np.int32),
         count=None if counts is None else np.array(counts, np.int64),
         seconds=np.datetime64("2018-01-01T00:00:00", "s") + second,
         row=np.arange(len(events)) + 2,

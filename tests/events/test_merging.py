@@ -28,7 +28,7 @@ domains = st.sampled_from([ENDLESS, ENDING])
 def batch_of(some: list[Row]) -> EventBatch:
     bins, places, counts = np.array(some, np.int64).reshape(-1, 3).T.copy()
     seconds = np.datetime64("2018-01-01", "s") + bins.astype("timedelta64[D]")
-    return EventBatch(time_bin=bins, place=places, seconds=seconds, row=np.arange(len(bins)), count=counts)
+    return EventBatch(time_bin=bins, column=places, seconds=seconds, row=np.arange(len(bins)), count=counts)
 
 
 def kept(domain: Domain, some: list[Row]) -> CountKeeper:

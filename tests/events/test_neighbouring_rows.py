@@ -59,7 +59,7 @@ def fates(source: object, written: ReadOptions, n_rows: int, columns: EventColum
     first = written.header_lines + 1
     for batch in events.batches():
         counts = [1] * len(batch) if batch.count is None else batch.count.tolist()
-        for row, *fate in zip(batch.row.tolist(), batch.seconds.tolist(), batch.place.tolist(), counts, strict=True):
+        for row, *fate in zip(batch.row.tolist(), batch.seconds.tolist(), batch.column.tolist(), counts, strict=True):
             found[row - first] = fate
     for reason, rows in events.bad_rows.first_rows.items():
         for row in rows:
@@ -171,7 +171,7 @@ def test_no_value_of_a_database_has_a_say_in_the_kind_of_another(
         found: list[Any] = [None] * len(rows)
         for batch in events.batches():
             assert batch.count is not None
-            for number, *fate in zip(batch.row, batch.seconds, batch.place, batch.count, strict=True):
+            for number, *fate in zip(batch.row, batch.seconds, batch.column, batch.count, strict=True):
                 found[number - FIRST_ROW] = fate
         for reason, numbers in events.bad_rows.first_rows.items():
             for number in numbers:

@@ -140,7 +140,7 @@ def test_batches_come_in_row_order_with_wall_clock_and_numbers(write: Write, ope
     assert [row for batch in batches for row in batch.row.tolist()] == [2, 14]
     first = batches[0]
     assert str(first.seconds[0]) == "2018-01-01T08:08:00"
-    assert (first.time_bin.dtype, first.place.dtype) == (np.int64, np.int32)
+    assert (first.time_bin.dtype, first.column.dtype) == (np.int64, np.int32)
     assert first.count is not None
     assert [batch.count.tolist() for batch in batches if batch.count is not None] == [[1], [7]]
     assert "2018" not in repr(first)
@@ -267,7 +267,7 @@ def test_batches_and_counts_agree_whatever_the_size_of_batches(
     seen: list[EventBatch] = list(events.batches())
     for batch in seen:
         assert batch.count is not None
-        np.add.at(table, (batch.time_bin, batch.place), batch.count)
+        np.add.at(table, (batch.time_bin, batch.column), batch.count)
     assert np.array_equal(table, expected.counts)
     assert events.bad_rows.first_rows == expected.bad_rows.first_rows
     # a line end within a field makes two rows, both with too few fields; a row of blank fields is none

@@ -222,6 +222,7 @@ REMEDIES: Final = {
     Remedy.MAKE_REPORTS: "Make one with: tacit randomize",
     Remedy.MAKE_TALLY: "Make one with: tacit tally",
     Remedy.NAME_DATA_SET: "Say which: --data-set NAME",
+    Remedy.NAME_KINDS: "Add: --kind COLUMN",
     Remedy.NAME_PLACES_COLUMN: "Rename a column, or say which it is: --places-column {meaning}=COLUMN",
     Remedy.NAME_USERS: "Add: --user COLUMN",
     Remedy.OVERWRITE: "Choose another name, or overwrite it with --force.",

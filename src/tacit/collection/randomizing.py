@@ -22,7 +22,7 @@ from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_k
 from tacit.collection.wire.reports import write_reports
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError
-from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
+from tacit.events import BadRowSummary, DayDigest, Events
 from tacit.mechanisms.continual.files import days_of_bins
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -126,9 +126,8 @@ def _counted(
 ) -> tuple[CellCounts, dict[str, bytes]]:
     """The exact count of every cell, and the digest of every day by which a ledger knows its events: in one pass."""
     counter, digest = CellCounter(plan.n_private), DayDigest(key, events.domain)
-    for batch in _within(events, only, progress):
-        digest.update(batch)
-        counter.add(*plan.split(batch.time_bin, batch.place), batch.count)
+    for batch in events.batches(progress=progress, digest=digest, only=only):
+        counter.add(*plan.split(batch.time_bin, batch.column), batch.count)
     return counter.counts(), digest.digests()
 
 
@@ -139,7 +138,7 @@ def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str
     """
     time = plan.domain.time
     if "time" not in plan.private:
-        periods = np.unique(counts.cells // counts.n_private).tolist()
+        periods = np.unique(counts.cells // (counts.n_private * plan.public_per_period)).tolist()
     else:
         periods = list(range(*(only or slice(None)).indices(time.n_bins or 0)))
     if periods:
@@ -160,15 +159,6 @@ def _silent(plan: Plan, days: Mapping[str, bytes], only: slice | None) -> Iterat
         tomorrow if time.n_bins is None else np.datetime64(days_of_bins(time, range(bins.stop - 1, bins.stop))[0][-1])
     )
     yield from (day for day in np.arange(first, min(last, tomorrow) + 1).astype(str).tolist() if day not in days)
-
-
-def _within(events: Events, only: slice | None, progress: Progress | None) -> Iterator[EventBatch]:
-    """The events of the chosen bins."""
-    for batch in events.batches(progress=progress):
-        if only is None:
-            yield batch
-        else:
-            yield batch.take(np.flatnonzero((batch.time_bin >= only.start) & (batch.time_bin < only.stop)))
 
 
 def _check_size(events: Events, n_events: int) -> None:

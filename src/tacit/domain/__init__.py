@@ -9,7 +9,7 @@ from tacit.domain.gazetteer import Gazetteer
 from tacit.domain.hierarchy import Hierarchy
 from tacit.domain.layout import AXES, Grouping, Layout, sum_groups
 from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name
-from tacit.domain.place import ALL, KindAxis, PlaceAxis
+from tacit.domain.place import ALL, KindAxis, NamedAxis, PlaceAxis
 from tacit.domain.product import Box, Domain
 from tacit.domain.time import STEPS, TimeAxis
 
@@ -28,6 +28,7 @@ __all__ = [
     "Hierarchy",
     "KindAxis",
     "Layout",
+    "NamedAxis",
     "PlaceAxis",
     "TimeAxis",
     "fold_name",

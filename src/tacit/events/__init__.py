@@ -16,7 +16,7 @@ the curator's summary, and :class:`DayDigest` knows the same events again. With 
 from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
-from tacit.events.counts import EventCounts, EventSummary, TableNotes, YearSummary, summarize
+from tacit.events.counts import EventCounts, EventSummary, KindSummary, TableNotes, YearSummary, summarize
 from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
@@ -36,6 +36,7 @@ __all__ = [
     "EventCounts",
     "EventSummary",
     "Events",
+    "KindSummary",
     "Polygons",
     "Proposal",
     "ReadOptions",

@@ -39,6 +39,10 @@ class Reason(Enum):
     OUTSIDE_PLACE = "a place known to lie outside"
     UNREADABLE_LOCATION = "coordinates that cannot be read"
     OUTSIDE_LOCATION = "coordinates outside every polygon"
+    NO_KIND = "no kind"
+    UNKNOWN_KIND = "a kind that is not known"
+    AMBIGUOUS_KIND = "a name that several kinds share"
+    OUTSIDE_KIND = "a kind known to be none of those counted"
     NO_USER = "no user"
     UNREADABLE_USER = "a user that is neither text nor a whole number"
 

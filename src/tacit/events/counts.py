@@ -37,7 +37,7 @@ class TableNotes:
     """How many rows repeat the date and place of an earlier row, and how many periods have no row at all.
 
     ``n_compared`` rows were compared; the row numbers are those of the first repetitions, the periods the first empty
-    ones of the ``n_periods`` on the time axis.
+    ones of the ``n_periods`` on the time axis. ``compared_by`` says what a repeated row has in common with another.
 
     >>> print(TableNotes(400, 1, (17,), 365, 2, ("2018-03-04", "2018-03-05")))
     1 row repeats the date and place of an earlier one, and was added to it (row 17)
@@ -50,6 +50,7 @@ class TableNotes:
     n_periods: int
     n_empty: int
     empty_periods: tuple[str, ...]
+    compared_by: str = "date and place"
 
     def lines(self) -> list[str]:
         """One line for each oddity, none if there is none."""
@@ -59,7 +60,8 @@ class TableNotes:
             what, noun = ("row repeats", "row") if self.n_repeated == 1 else ("rows repeat", "rows")
             was = "was" if self.n_repeated == 1 else "were"
             lines.append(
-                f"{self.n_repeated} {what} the date and place of an earlier one, and {was} added to it ({noun} {rows})"
+                f"{self.n_repeated} {what} the {self.compared_by} of an earlier one, and {was} added to it "
+                f"({noun} {rows})"
             )
         if self.n_compared == _MAX_ROWS:
             lines.append(f"only the first {_MAX_ROWS:,} rows were searched for repetitions")
@@ -73,27 +75,28 @@ class TableNotes:
         return lines
 
     def __str__(self) -> str:
-        return "\n".join(self.lines()) or "one row for each date and place, no period without a row"
+        return "\n".join(self.lines()) or f"one row for each {self.compared_by}, no period without a row"
 
 
 class TableWatcher:
     """Looks at the batches of a table of counts as they pass, in memory that does not grow without end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_kinds: bool = False) -> None:
+        self._compared_by = "date, place and kind" if with_kinds else "date and place"
         self._keys: list[NDArray[np.uint64]] = []
         self._rows: list[NDArray[np.int64]] = []
         self._n_compared = 0
         self._bins: set[int] = set()
 
     def add(self, batch: EventBatch) -> None:
-        """Note the dates, places and periods of a batch."""
+        """Note the dates, names and periods of a batch."""
         self._bins.update(np.unique(batch.time_bin).tolist())
-        if batch.place_word is None or self._n_compared == _MAX_ROWS:
+        if batch.name_word is None or self._n_compared == _MAX_ROWS:
             return
         # rows that were placed by coordinates have no name to compare
-        chosen = np.flatnonzero(batch.place_word)[: _MAX_ROWS - self._n_compared]
+        chosen = np.flatnonzero(batch.name_word)[: _MAX_ROWS - self._n_compared]
         second = batch.seconds[chosen].astype("datetime64[s]").astype(np.int64).view(np.uint64)
-        self._keys.append((batch.place_word[chosen] ^ second) * _MULTIPLIER ^ second)
+        self._keys.append((batch.name_word[chosen] ^ second) * _MULTIPLIER ^ second)
         self._rows.append(batch.row[chosen])
         self._n_compared += len(chosen)
 
@@ -111,6 +114,7 @@ class TableWatcher:
             n_periods=n_periods,
             n_empty=len(empty),
             empty_periods=tuple(axis.label(int(bin)) for bin in empty[:FIRST_ROWS_KEPT]),
+            compared_by=self._compared_by,
         )
 
     def _repeated(self) -> NDArray[np.int64]:
@@ -163,15 +167,15 @@ class CountKeeper:
     def __init__(self, domain: Domain, source: str) -> None:
         self._domain = domain
         self._source = source
-        self._n_places = domain.place.n_cells
+        self._n_columns = domain.n_columns
         self._is_endless = domain.time.n_bins is None
         n_bins = _FIRST_BINS if domain.time.n_bins is None else domain.time.n_bins
-        if n_bins * self._n_places > _MAX_CELLS:
+        if n_bins * self._n_columns > _MAX_CELLS:
             raise DataError(
-                f"the domain has {n_bins * self._n_places} cells, more than can be counted at a time. "
-                "Take a coarser step, coarser places or a shorter time."
+                f"the domain has {n_bins * self._n_columns} cells, more than can be counted at a time. "
+                "Take a coarser step, coarser places or kinds, or a shorter time."
             )
-        self._counts = np.zeros(n_bins * self._n_places, np.int64)
+        self._counts = np.zeros(n_bins * self._n_columns, np.int64)
         self._n_bins_used = 0
         self._n_counted = 0
 
@@ -199,7 +203,7 @@ class CountKeeper:
         if self._is_endless and len(batch):
             self._make_room(batch)
         self._n_counted += len(batch)
-        return batch.time_bin * self._n_places + batch.place
+        return batch.time_bin * self._n_columns + batch.column
 
     def add_units(self, cells: NDArray[np.int64], units: int | NDArray[np.int64]) -> None:
         """Add so many events to each of the cells; a cell that is full stays as it is.
@@ -217,7 +221,7 @@ class CountKeeper:
 
     def finish(self, *, n_rows: int, n_left_out: int, bad_rows: BadRowSummary) -> EventCounts:
         """The counts, cut after the last event where the axis has no end."""
-        domain, counts = self._domain, self._counts.reshape(-1, self._n_places)
+        domain, counts = self._domain, self._counts.reshape(-1, self._n_columns)
         if self._is_endless:
             n_bins = max(1, self._n_bins_used)
             domain, counts = replace(domain, time=domain.time.with_end(n_bins)), counts[:n_bins].copy()
@@ -226,7 +230,7 @@ class CountKeeper:
     def _make_room(self, batch: EventBatch) -> None:
         last = int(batch.time_bin.max())
         self._n_bins_used = max(self._n_bins_used, last + 1)
-        n_cells = self._n_bins_used * self._n_places
+        n_cells = self._n_bins_used * self._n_columns
         if n_cells > _MAX_CELLS:
             row = int(batch.row[np.argmax(batch.time_bin)])
             raise DataError(
@@ -235,7 +239,7 @@ class CountKeeper:
             )
         if n_cells > len(self._counts):
             grown = np.zeros(min(max(n_cells, 2 * len(self._counts)), _MAX_CELLS), np.int64)
-            grown = grown[: len(grown) // self._n_places * self._n_places]
+            grown = grown[: len(grown) // self._n_columns * self._n_columns]
             grown[: len(self._counts)] = self._counts
             self._counts = grown
 
@@ -254,8 +258,20 @@ class YearSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class KindSummary:
+    """Events of one kind over all years: their total, and mean and maximum per day."""
+
+    kind: str
+    total: int
+    mean: float
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
 class EventSummary:
-    """Years, and the number of (place, week) and (place, month) cells that hold a single event.
+    """Years, kinds if there are any, and the number of (place, week) and (place, month) cells with a single event.
+
+    Where there are kinds, a cell is one of a place and a kind.
 
     Like the paper's Table 2, for any events; all of it is exact. A published table with such a cell tells that the
     event happened, when and where, and often to whom.
@@ -267,6 +283,7 @@ class EventSummary:
     n_occupied_weeks: int
     n_single_months: int
     n_occupied_months: int
+    kinds: tuple[KindSummary, ...] = ()
 
 
 def summarize(counts: EventCounts) -> EventSummary:
@@ -298,6 +315,17 @@ def summarize(counts: EventCounts) -> EventSummary:
         n_occupied_weeks=occupied_weeks,
         n_single_months=single_months,
         n_occupied_months=occupied_months,
+        kinds=_of_kinds(counts.domain, table),
+    )
+
+
+def _of_kinds(domain: Domain, table: NDArray[np.int64]) -> tuple[KindSummary, ...]:
+    if domain.kind is None:
+        return ()
+    per_day = table.reshape(len(table), -1, domain.n_kinds).sum(axis=1)
+    return tuple(
+        KindSummary(kind, int(of_kind.sum()), float(of_kind.mean()), int(of_kind.max()))
+        for kind, of_kind in zip(domain.kind.cells, per_day.T, strict=True)
     )
 
 

@@ -2,7 +2,8 @@
 
 Each event is mixed with a secret key into two 64-bit words; a day's digest is the sum of the words of its events.
 Sums forget the order, and a row that counts three events adds what three rows would. Places enter by their name,
-so that the order of the cells does not matter either. The mix is fast, not a cipher: the key makes the digests of
+so that the order of the cells does not matter either. Kinds do not enter: the same events are known with and without
+them. The mix is fast, not a cipher: the key makes the digests of
 different ledgers differ, and whoever has it can test a guess of a day's events. Guard both like the events.
 """
 
@@ -55,9 +56,10 @@ class DayDigest:
         second = batch.seconds.astype("datetime64[s]").astype(np.int64).view(np.uint64)
         days, position = np.unique(batch.seconds.astype("datetime64[D]"), return_inverse=True)
         sums = np.zeros((2, len(days)), np.uint64)
+        place = batch.column if self._domain.kind is None else batch.column // self._domain.n_kinds
         for lane in range(2):
             first_key, second_key = self._keys[2 * lane : 2 * lane + 2]
-            word = _mix(_mix(second + first_key) ^ self._place_words[:, lane][batch.place]) + second_key
+            word = _mix(_mix(second + first_key) ^ self._place_words[:, lane][place]) + second_key
             word = _mix(word)
             if batch.count is not None:
                 word *= batch.count.view(np.uint64)

@@ -1,4 +1,4 @@
-"""One table of raw columns as events: a time bin, a place and a count for every good row, a reason for every other."""
+"""One table of raw columns as events: a time bin, a column and a count for every good row, a reason for every other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from tacit.events.badrows import Reason
 from tacit.events.columns import east_and_north, read_counts, read_location, read_number, read_users, text_of
 from tacit.events.dates import BLANK, GOOD, DateForm, ReadDates, read_dates
 from tacit.events.mapping import Condition, ReadOptions
-from tacit.events.places import MISSING, REASON_OF_CELL, PlaceMatcher, PointLocator
+from tacit.events.places import (
+    MISSING,
+    REASON_OF_KIND,
+    REASON_OF_PLACE,
+    NameMatcher,
+    PointLocator,
+    joined_words,
+)
 from tacit.events.sources import RawTable
 from tacit.events.user_days import UserDayHash, UserDays
 
@@ -28,19 +35,20 @@ LEFT_OUT: Final = 255  # a code beyond those of all reasons
 class EventBatch:
     """Some events in row order, as arrays of one length.
 
-    ``time_bin`` and ``place`` are cells of the domain; ``count`` is None where every row is one event; ``seconds`` is
-    the wall clock in the axis' zone (``datetime64[s]``); ``row`` the number of the row. ``user_day`` is a keyed hash
-    of the user and the calendar day on that clock, two words a row, or None where no column of users was named;
-    ``place_word`` stands for the place as written in a table of counts (0 if it was not), None elsewhere.
+    ``time_bin`` and ``column`` are those of the domain, a column being a place, or a place and a kind. ``count`` is
+    None where every row is one event; ``seconds`` is the wall clock in the axis' zone (``datetime64[s]``); ``row`` the
+    number of the row. ``user_day`` is a keyed hash of the user and the calendar day on that clock, two words a row, or
+    None where no column of users was named; ``name_word`` stands for the place and kind as written in a table of counts
+    (0 if no place was), None elsewhere.
     """
 
     time_bin: NDArray[np.int64]
-    place: NDArray[np.int32]
+    column: NDArray[np.integer[Any]]
     count: NDArray[np.int64] | None
     seconds: NDArray[np.datetime64]
     row: NDArray[np.int64]
     user_day: UserDays | None = None
-    place_word: NDArray[np.uint64] | None = None
+    name_word: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return len(self.time_bin)
@@ -59,11 +67,11 @@ class EventBatch:
 class Interpreted:
     """The events of a table, whose rows are numbered within it, and the rows that are no events.
 
-    ``unowned`` are events that lack nothing but a user: bad rows, but known again by their digest.
+    ``incomplete`` are events that lack nothing but a user or a kind: bad rows, but known again by their digest.
     """
 
     events: EventBatch
-    unowned: EventBatch
+    incomplete: EventBatch
     bad: Mapping[Reason, NDArray[np.int64]]
     n_left_out: int
 
@@ -89,8 +97,10 @@ class Interpreter:
         self._conditions = conditions
         self._options = options
         self._locator = locator
-        self._matcher = PlaceMatcher(domain.place)
+        self._matcher = NameMatcher(domain.place)
         self._elsewhere = domain.place.elsewhere
+        self._kind = domain.kind
+        self._kind_matcher = None if domain.kind is None else NameMatcher(domain.kind)
         self._user_days = user_days
 
     def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
@@ -107,17 +117,18 @@ class Interpreter:
         if "count" in self._parts:
             count, count_reason = read_counts(self._column(table, "count"), decimal=self._options.decimal)
             _note(reason, count_reason != 0, count_reason)
-        place, place_word = self._places(table, reason)
+        place, word = self._places(table, reason)
+        is_placed = reason == 0
+        column, word = self._columns(table, place, word, reason)
         user_day, user_reason = self._users(table, seconds)
-        is_unowned = (user_reason != 0) & (reason == 0)
-        reason[is_unowned] = user_reason[is_unowned]
+        _note(reason, user_reason != 0, user_reason)
         bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
         bad |= {why: records for why, records in table.set_aside().items() if len(records)}
-        events = EventBatch(time_bin, place, count, seconds, record, user_day, place_word)
-        unowned = events.take(np.flatnonzero(is_unowned))
+        events = EventBatch(time_bin, column, count, seconds, record, user_day, word)
+        incomplete = events.take(np.flatnonzero(is_placed & (reason != 0)))
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))
-        return Interpreted(events, unowned, bad, n_left_out)
+        return Interpreted(events, incomplete, bad, n_left_out)
 
     def _column(self, table: RawTable, part: str) -> Any:
         return table.columns[self._parts[part]]
@@ -153,9 +164,32 @@ class Interpreter:
             cells = self._located(table, cells, reason if self._elsewhere is None else reason.copy())
         if self._elsewhere is not None:  # then no place is bad
             return np.where(cells < 0, np.int32(self._elsewhere), cells), word
-        for cell, why in REASON_OF_CELL.items():
+        for cell, why in REASON_OF_PLACE.items():
             _note(reason, cells == cell, why.code)
         return cells, word
+
+    def _columns(
+        self,
+        table: RawTable,
+        place: NDArray[np.int32],
+        word: NDArray[np.uint64] | None,
+        reason: NDArray[np.uint8],
+    ) -> tuple[NDArray[np.integer[Any]], NDArray[np.uint64] | None]:
+        """Return the columns of the domain, and a word for the names of each row.
+
+        A row whose kind is bad stands in the column of its place's first kind, by which digests know its place.
+        """
+        if self._kind is None or self._kind_matcher is None:
+            return place, word
+        kind, kind_word = self._kind_matcher.cells(self._column(table, "kind"))
+        if self._kind.elsewhere is not None:  # then no kind is bad
+            kind = np.where(kind < 0, np.int32(self._kind.elsewhere), kind)
+        elif (kind < 0).any():
+            for cell, why in REASON_OF_KIND.items():
+                _note(reason, kind == cell, why.code)
+            kind = np.maximum(kind, 0)
+        column = place.astype(np.int64) * self._kind.n_cells + kind
+        return column, None if word is None else joined_words(word, kind_word)
 
     def _located(self, table: RawTable, cells: NDArray[np.int32], reason: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Find the cells of good rows without a place by their coordinates."""

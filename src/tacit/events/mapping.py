@@ -62,7 +62,8 @@ class EventColumns:
     ``time`` is needed; so is ``place``, or coordinates in one column (``location``) or two (``latitude`` and
     ``longitude``), or both: coordinates then serve the rows whose place is blank. Without ``count`` every row is
     one event. Every condition in ``where`` must hold for a row to be read at all. ``user`` names whose event it is, so
-    that what one person adds to a day can be bounded; a row without a user cannot be and is then a bad row.
+    that what one person adds to a day can be bounded; a row without a user cannot be and is then a bad row. ``kind``
+    names the kind of event, and is read where kinds are counted.
 
     >>> EventColumns(time="SDate", place="Town", where=("Station=East",)).conditions
     (Condition(column='Station', value='East', is_equal=True),)
@@ -76,6 +77,7 @@ class EventColumns:
     longitude: str | None = None
     where: tuple[Condition | str, ...] = ()
     user: str | None = None
+    kind: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.where, (str, Condition)):
@@ -232,7 +234,14 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str, str]:
     """The columns to read, by their part: ``{"time": "SDate", "place": "Town", "where0": "Station"}``."""
-    roles = ("time", "place", "count", "user", *(("location", "latitude", "longitude") if with_coordinates else ()))
+    roles = (
+        "time",
+        "place",
+        "kind",
+        "count",
+        "user",
+        *(("location", "latitude", "longitude") if with_coordinates else ()),
+    )
     wanted = {role: getattr(columns, role) for role in roles if getattr(columns, role) is not None}
     wanted.update((f"where{number}", one.column) for number, one in enumerate(columns.conditions))
     return wanted

@@ -1,4 +1,4 @@
-"""From names and points to the cells of a place axis.
+"""From names and points to the cells of an axis of places, and from names to those of an axis of kinds.
 
 The axis matches names, each distinct one once. Points fall into polygons of a GeoJSON file. The polygons of towns are
 dissolved into cells by name, through the gazetteer of the axis. A point on a border shared by two cells belongs to the
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacit._base.extras import require
 from tacit._base.reading import read_document, reading
 from tacit._base.validation import check_one_of
-from tacit.domain import PlaceAxis
+from tacit.domain import NamedAxis, PlaceAxis
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import Reason
@@ -29,29 +29,36 @@ from tacit.events.columns import codes_of
 from tacit.events.mapping import CRS_CHOICES
 
 MISSING: Final = -3
-# the numbers that PlaceAxis.match gives in place of a cell
-REASON_OF_CELL: Final = {
+# the numbers that an axis' match gives in place of a cell
+REASON_OF_PLACE: Final = {
     -1: Reason.UNKNOWN_PLACE,
     -2: Reason.OUTSIDE_PLACE,
     MISSING: Reason.NO_PLACE,
     -4: Reason.AMBIGUOUS_PLACE,
 }
+REASON_OF_KIND: Final = {
+    -1: Reason.UNKNOWN_KIND,
+    -2: Reason.OUTSIDE_KIND,
+    MISSING: Reason.NO_KIND,
+    -4: Reason.AMBIGUOUS_KIND,
+}
 # A file may hold a million names that mean nothing: only so many are remembered.
 _NAMES_KEPT: Final = 1 << 16
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio; any large odd one does
 # in order of preference where several properties name the same number of cells
 _NAME_PROPERTIES: Final = ("name", "nom", "libelle", "label", "region", "epci_name", "nom_epci", "nom_commune", "town")
 OUTSIDE: Final = -1
 
 
-class PlaceMatcher:
-    """Matches names to the cells of an axis, each distinct name once. Safe to share between threads."""
+class NameMatcher:
+    """Matches names of places or kinds to the cells of an axis, each distinct name once. Safe to share by threads."""
 
-    def __init__(self, axis: PlaceAxis) -> None:
+    def __init__(self, axis: NamedAxis) -> None:
         self._axis = axis
         self._known: dict[str, tuple[int, int]] = {}
 
     def cells(self, column: Any) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        """The cell of every row of an Arrow column, or a negative number as :meth:`PlaceAxis.match` gives.
+        """The cell of every row of an Arrow column, or a negative number as :meth:`NamedAxis.match` gives.
 
         And a word for the name itself, by which two towns of one region are told apart; 0 where there is none.
         """
@@ -65,6 +72,11 @@ class PlaceMatcher:
             known.update(found)
         cell_of, word_of = zip(*of_name, strict=True) if of_name else ((), ())
         return np.array(cell_of, np.int32)[codes], np.array(word_of, np.uint64)[codes]
+
+
+def joined_words(places: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One word for the place and the kind of each row; 0 where no place is written."""
+    return np.where(places == 0, places, places * _MULTIPLIER ^ kinds)
 
 
 def _word(name: str) -> int:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain import TimeAxis
+from tacit.domain.names import fold_name
 from tacit.domain.zone import zone_info
 from tacit.errors import DataError, UnreadableFile
 from tacit.events.columns import is_text
@@ -45,6 +46,11 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_KIND_NAMES: Final = (
+    *("kind", "kind of event", "type", "event type", "incident type", "call type", "category", "nature"),
+    *("type d intervention", "type intervention", "nature d intervention", "nature intervention", "categorie", "motif"),
+)
+"""Folded names of columns that hold a kind of event and nothing else, as far as a name tells."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
@@ -84,9 +90,12 @@ def propose_source(
     columns: EventColumns,
     options: ReadOptions | None = None,
     zone: str | None = None,
+    with_kinds: bool = False,
     progress: Progress | None = None,
 ) -> Proposal:
     """Propose a description of a source; what ``options`` says is taken over, the rest is guessed from the source.
+
+    ``with_kinds`` also looks for the column of kinds where none is named: one that is called kind, type or the like.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"day": ["03/04/2025", "13/04/2025"], "town": ["Ornans", "Ornans"]})
@@ -100,6 +109,8 @@ def propose_source(
     given = options or ReadOptions()
     options = recognized(source, wanted=tuple(wanted.values()), options=given)
     opened = open_source(source, options=options)
+    if with_kinds and columns.kind is None:
+        columns = replace(columns, kind=_column_of_kinds(opened.names, tuple(wanted.values())))
     # names that were taken from the file a moment ago may be those of a first event
     are_public = opened.has_public_names and options.names == given.names
     position = find_columns(opened, wanted, are_public=are_public)["time"]
@@ -112,6 +123,13 @@ def propose_source(
     elif kind is None or holds_dates(kind):
         form_of_dates(opened, position, options)
     return Proposal(SourceDescription.of(_format(source, options), columns, options, zone=zone), finding)
+
+
+def _column_of_kinds(names: Sequence[str], taken: Sequence[str]) -> str | None:
+    """The one column whose name says that it holds kinds of events; None if there is none, or if there are several."""
+    others = {fold_column(name) for name in taken}
+    found = [name.strip() for name in names if fold_name(name) in _KIND_NAMES and fold_column(name) not in others]
+    return found[0] if len(found) == 1 else None
 
 
 def recognized(source: object, *, wanted: Sequence[str], options: ReadOptions) -> ReadOptions:

@@ -11,9 +11,11 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
+import numpy as np
+
 from tacit._base.extras import require
 from tacit.domain import Domain
-from tacit.errors import DataError, NotDescribed, SettingError, UnreadableFile
+from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.columns import is_text
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
@@ -51,8 +53,12 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
            [0, 1]])
     """
     options = options or ReadOptions()
-    if domain.kind is not None:
-        raise SettingError("events cannot be read with their kinds yet. Make a plan without kinds.")
+    if domain.kind is None:
+        columns = replace(columns, kind=None)  # a description may name a column that is not counted by
+    elif columns.kind is None:
+        raise SettingError(
+            "the kinds of events are counted, and no column is named that holds them.", remedy=Remedy.NAME_KINDS
+        )
     if columns.has_coordinates and options.polygons is None:
         raise SettingError(
             "polygons must be given to place events by their coordinates; got polygons=None. "
@@ -158,8 +164,11 @@ class Events:
         """The rows set aside so far."""
         return self._bad.summary()
 
-    def batches(self, *, progress: Progress | None = None) -> Iterator[EventBatch]:
-        """Yield the good rows in order, a batch at a time.
+    def batches(
+        self, *, progress: Progress | None = None, digest: DayDigest | None = None, only: slice | None = None
+    ) -> Iterator[EventBatch]:
+        """Yield the good rows in order, a batch at a time; ``only`` those of some time bins. ``digest`` is fed with
+        them and, as by :meth:`count`, with the events that lack nothing but a kind or a user.
 
         Under strict reading the whole source is read once before the first batch, so that nothing is handed out of one
         that is refused; a source that can be read only once is refused at its first bad batch.
@@ -169,9 +178,13 @@ class Events:
             for _ in self._read(None):
                 pass
             refuse_bad_rows(self.name, self.bad_rows)
-        for batch, _ in self._read(progress):
+        for batch, incomplete in self._read(progress):
             if is_strict:
                 refuse_bad_rows(self.name, self.bad_rows)
+            batch = batch if only is None else _within(batch, only)
+            if digest is not None:
+                digest.update(batch)
+                digest.update(incomplete if only is None else _within(incomplete, only))
             if len(batch):
                 yield batch
 
@@ -185,13 +198,17 @@ class Events:
         """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
 
         With ``most_per_user_day`` only the first so many events of each user on each calendar day are counted
-        (:mod:`tacit.events.user_days`). The digest takes in all events, those without a user too: it is that of the
-        same events read without a column of users.
+        (:mod:`tacit.events.user_days`). The digest takes in all events, those without a user or a kind too: it is that
+        of the same events read without columns of users and kinds.
         """
         keeper = CountKeeper(self.domain, self.name)
         if most_per_user_day is not None:
             return self._count_bounded(most_per_user_day, keeper, digest, progress)
-        watcher = TableWatcher() if self.columns.count is not None and self.columns.user is None else None
+        watcher = (
+            TableWatcher(with_kinds=self.domain.kind is not None)
+            if self.columns.count is not None and self.columns.user is None
+            else None
+        )
 
         def add(batch: EventBatch) -> None:
             keeper.add(batch)
@@ -219,11 +236,11 @@ class Events:
         return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
     def _feed(self, add: Callable[[EventBatch], None], digest: DayDigest | None, progress: Progress | None) -> None:
-        for batch, unowned in self._read(progress):
+        for batch, incomplete in self._read(progress):
             add(batch)
             if digest is not None:
                 digest.update(batch)
-                digest.update(unowned)
+                digest.update(incomplete)
         if self.options.strict:
             refuse_bad_rows(self.name, self.bad_rows)
 
@@ -232,7 +249,7 @@ class Events:
         self._n_rows = self._n_left_out = 0
 
     def _read(self, progress: Progress | None) -> Iterator[tuple[EventBatch, EventBatch]]:
-        """The good rows, and those that lack nothing but a user."""
+        """The good rows, and those that lack nothing but a user or a kind."""
         self._start()
         reading = Reading(
             self._source,
@@ -245,7 +262,12 @@ class Events:
             batch = made.batch(first_row)
             self._n_left_out += made.n_left_out
             self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
-            yield batch, made.unowned
+            yield batch, made.incomplete
+
+
+def _within(batch: EventBatch, bins: slice) -> EventBatch:
+    """The events of some time bins."""
+    return batch.take(np.flatnonzero((batch.time_bin >= bins.start) & (batch.time_bin < bins.stop)))
 
 
 def _locator(domain: Domain, options: ReadOptions) -> PointLocator:

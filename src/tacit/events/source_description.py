@@ -27,7 +27,7 @@ ENDING: Final = ".source.toml"
 # a description of a thousand columns has 30 KB
 _MAX_BYTES: Final = 1 << 20
 
-ROLES: Final = ("time", "place", "count", "user", "location", "latitude", "longitude")
+ROLES: Final = ("time", "place", "kind", "count", "user", "location", "latitude", "longitude")
 _TEXT: Final = ("encoding", "separator", "quote", "fields_span_lines", "header_lines", "names")
 _VALUES: Final = ("date_format", "decimal", "zone")
 _FORMAT_WORDS: Final = {
@@ -61,6 +61,7 @@ class SourceDescription:
     format: str
     time: str
     place: str | None = None
+    kind: str | None = None
     count: str | None = None
     user: str | None = None
     location: str | None = None
