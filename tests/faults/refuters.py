@@ -35,7 +35,7 @@ from tacit.counts.continual_noise import Epochs
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
@@ -239,7 +239,8 @@ def audit_of_curator(name: str, **settings: object) -> Refuter:
 
     def find(setting: Setting) -> bool:
         options = {"epsilon": EPSILON, "mechanism": "flat"} | settings
-        plan = central_plan_for(days_and_places(16, 3), **options)  # type: ignore[arg-type]
+        kinds = KindAxis.of(["fire", "flood"]) if options["mechanism"] == "tables" else None
+        plan = central_plan_for(replace(days_and_places(16, 3), kind=kinds), **options)  # type: ignore[arg-type]
         source = SeededRandomness(setting.seed)
         return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
 
@@ -250,6 +251,8 @@ flat = audit_of_curator("flat counts")
 flat_gaussian = audit_of_curator("flat counts, Gaussian", epsilon=None, rho=0.5, delta=1e-6)
 tree = audit_of_curator("tree", mechanism="tree", fan_outs=(4, 4))
 tree_of_days = audit_of_curator("tree of user-days", mechanism="tree", fan_outs=(4, 4), unit="user-day", most=3)
+
+tables = audit_of_curator("tables", epsilon=None, rho=0.5, delta=1e-6, mechanism="tables")
 
 
 def _check_unmeasured(setting: Setting) -> None:
@@ -265,20 +268,26 @@ unmeasured = checked("nodes that are not measured are blank", _check_unmeasured)
 
 
 def _check_independent(setting: Setting) -> None:
-    """Noises of any two nodes, and of any two places, are uncorrelated; and a release asked for twice is the same."""
-    n_places = 2000
-    plan = central_plan_for(days_and_places(16, n_places), epsilon=EPSILON, mechanism="tree", fan_outs=(4, 4))
-    mechanism = central_mechanism_of(plan)
-    spend, counts = Spend.simulation(mechanism.cost, seed=setting.seed), ExactTally(np.full((16, n_places), 10))
-    exact = mechanism.hierarchy.sum_leaves(counts.reveal())
-    measured = slice(mechanism.hierarchy.level_slice(1).start, None)
-    noise = (mechanism.noisy_nodes(counts, plan, spend=spend) - exact)[measured].astype(float)
-    again = (mechanism.noisy_nodes(counts, plan, spend=spend) - exact)[measured]
-    assert np.array_equal(noise, again), "noise is drawn again"
-    assert len({column.tobytes() for column in noise.T}) == n_places, "two places share their noise"
-    # a correlation of 2,000 pairs of heavy-tailed noises beyond 0.3 is 13 standard errors off
-    between_nodes = np.abs(np.corrcoef(noise) - np.eye(len(noise))).max()
-    assert between_nodes < 0.3, "two nodes share their noise"
+    """Noises of any two nodes, places or days are uncorrelated; and a release asked for twice is the same."""
+    n_runs = 2000
+    places, kinds = days_and_places(16, n_runs), KindAxis.of(["fire", "flood"])
+    days = replace(days_and_places(n_runs, 3), kind=kinds)
+    plans = (
+        central_plan_for(places, epsilon=EPSILON, mechanism="tree", fan_outs=(4, 4)),
+        central_plan_for(days, rho=0.5, delta=1e-6, mechanism="tables"),
+    )
+    for plan in plans:
+        mechanism = central_mechanism_of(plan)
+        spend, counts = Spend.simulation(mechanism.cost, seed=setting.seed), ExactTally(np.full(plan.domain.shape, 10))
+        is_measured = [distribution is not None for distribution in mechanism.distributions]
+        exact, measured = mechanism.sum_nodes(counts.reveal()), np.repeat(is_measured, mechanism.level_sizes)
+        noise = (mechanism.noisy_nodes(counts, plan, spend=spend) - exact)[measured].astype(float)
+        again = (mechanism.noisy_nodes(counts, plan, spend=spend) - exact)[measured]
+        assert np.array_equal(noise, again), "noise is drawn again"
+        assert len({column.tobytes() for column in noise.T}) == n_runs, "two places or days share their noise"
+        # a correlation of 2,000 pairs of heavy-tailed noises beyond 0.3 is 13 standard errors off
+        between_nodes = np.abs(np.corrcoef(noise) - np.eye(len(noise))).max()
+        assert between_nodes < 0.3, "two nodes share their noise"
 
 
 independent = checked("noises of nodes and places are independent", _check_independent)

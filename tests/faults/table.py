@@ -240,9 +240,7 @@ def _nodes(change: Callable[[Any, np.ndarray, np.ndarray], np.ndarray]) -> Plant
     def plant(right: Any) -> Any:
         def noisy_nodes(self, counts, plan, *, spend):
             noisy = right(self, counts, plan, spend=spend)
-            leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
-            exact = self.hierarchy.sum_leaves(leaves if self.order is None else leaves[self.order])
-            return change(self, exact, noisy)
+            return change(self, self.sum_nodes(counts.reveal()), noisy)
 
         return noisy_nodes
 
@@ -270,6 +268,17 @@ def _root_left_in(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray
 
 def _noise_of_one_place(tree: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
     return exact + (noisy - exact)[:, :1]
+
+
+def _place_has_the_noise_of_its_first_kind(tables: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    edges, n_kinds = np.cumsum([0, *tables.level_sizes]), tables.sizes[2]
+    noisy[edges[1] : edges[2]] = exact[edges[1] : edges[2]] + (noisy - exact)[edges[3] :: n_kinds]
+    return noisy
+
+
+def _place_is_not_paid_for(tables: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
+    total, _, *others = distributions
+    return (total, tables._distribution(Fraction(1)), *others)
 
 
 def _every_level_pays_alone(tree: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -702,6 +711,21 @@ FAULTS: tuple[Fault, ...] = (
         _fresh_words,
         by.independent,
         "tests/privacy/test_spending.py",
+    ),
+    # tables
+    Fault(
+        "the table of places has the noise of the joint table",
+        "tacit.mechanisms.central.marginals.MarginalTables.noisy_nodes",
+        _nodes(_place_has_the_noise_of_its_first_kind),
+        by.independent,
+        "tests/mechanisms/central/test_marginals.py",
+    ),
+    Fault(
+        "the table of places has the noise of the whole budget",
+        "tacit.mechanisms.central.marginals.MarginalTables.distributions",
+        property_of(_place_is_not_paid_for),
+        by.tables,
+        "tests/mechanisms/central/test_marginals.py",
     ),
     # counters
     Fault(

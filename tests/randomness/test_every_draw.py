@@ -21,7 +21,8 @@ from tacit.counts import node_distributions
 from tacit.counts.continual_noise import KaryTree
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+from tacit.mechanisms.central.marginals import MarginalTables
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.continual.counter import Counter
 from tacit.mechanisms.continual.engines import NodeDraws
@@ -103,6 +104,19 @@ def by_tree(is_gaussian, seed):
     return (noisy - exact)[1:].ravel()  # the root is not measured
 
 
+def by_tables(is_gaussian, seed):
+    """The table of places and the joint one, each with half of the budget, given twice as much."""
+    kinds = KindAxis.of(["fire", "flood"])
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-10"), PlaceAxis.of(list(map(str, range(N // 30)))), kinds)
+    double = Cost(2 * cost(is_gaussian).epsilon, 2 * cost(is_gaussian).rho)
+    mechanism = MarginalTables(domain.sizes, (0, 1, 0, 1), double)
+    counts = ExactTally(np.ones(domain.shape, np.int64))
+    plan = plan_of(is_gaussian, domain, "tables")
+    noisy = mechanism.noisy_nodes(counts, plan, spend=Spend.simulation(double, seed=seed))
+    is_measured = np.repeat([False, True, False, True], mechanism.level_sizes)
+    return (noisy - mechanism.sum_nodes(counts.reveal()))[is_measured].ravel()
+
+
 def by_node_draws(is_gaussian, seed):
     noise = DiscreteGaussian(VARIANCE) if is_gaussian else DiscreteLaplace(RATE)
     return NodeDraws(seed.to_bytes(32, "little"), 50).take(noise, 3, 5, 5 + N // 50).ravel()
@@ -130,6 +144,7 @@ DRAWS = {
     "tacit.counts.node_distributions.DiscreteLaplace.draw": by_node_distribution,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, flat": by_flat_table,
     "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes, tree": by_tree,
+    "tacit.mechanisms.central.marginals.MarginalTables.noisy_nodes": by_tables,
     "tacit.mechanisms.continual.engines.NodeDraws.take": by_node_draws,
     "tacit.mechanisms.continual.counter.Counter.steps": by_counter,
 }

@@ -37,7 +37,7 @@ from tacit.audit.games import Contest, Progress, play_game, tossed
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, NestedTree, RefinedTree
 from tacit.counts.node_distributions import DiscreteLaplace, NodeDistribution
 from tacit.counts.tally import ExactTally
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import AXES, Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.continual.counter import Counter, Stream
 from tacit.mechanisms.continual.engines import NodeDraws
@@ -263,7 +263,8 @@ def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cur
     if plan.mechanism == "flat":  # every cell is by itself: a few days are as good as all
         n_days = min(plan.domain.shape[0], _FEW_DAYS)
         last = np.datetime64("2000-01-01") + n_days - 1
-        plan = replace(plan, domain=Domain(TimeAxis.between("2000-01-01", str(last)), plan.domain.place))
+        days = TimeAxis.between("2000-01-01", str(last))
+        plan = replace(plan, domain=Domain(days, plan.domain.place, plan.domain.kind))
     n_bins = plan.domain.shape[0] if is_over_time else plan.domain.shape[1]
     n_others = max(2, _MOST_ANSWERS // n_bins)
     small = _widened(plan, n_others, is_over_time)
@@ -304,10 +305,11 @@ def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> 
 
 
 def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes:
-    """The noisy nodes of a flat table or a tree: all that a release is made of."""
+    """The noisy nodes of a flat table, a tree or tables: all that a release is made of."""
     source = SecureRandomness() if randomness is None else randomness
     mechanism = central_mechanism_of(plan)
-    tree, is_over_time = mechanism.hierarchy, mechanism.axis == "time"
+    is_over_time = mechanism.axis == "time"
+    n_bins = plan.domain.shape[0] if is_over_time else plan.domain.shape[1]
 
     def build(tables: IntArray) -> FloatArray:
         wide = _widened(plan, len(tables), is_over_time)
@@ -316,18 +318,17 @@ def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Measur
         return central_mechanism_of(wide).noisy_nodes(counts, wide, spend=spend).T.astype(np.float64)
 
     def exactly(tables: IntArray) -> IntArray:
-        leaves = tables.T if mechanism.order is None else tables.T[mechanism.order]
-        return tree.sum_leaves(leaves).T
+        return mechanism.sum_nodes(tables.T if is_over_time else tables).T
 
     precisions = np.array([_precision(distribution) for distribution in mechanism.distributions])
     return MeasuredNodes(
-        _in_pieces(build, tree.n_leaves),
+        _in_pieces(build, n_bins),
         exactly,
-        np.repeat(precisions, tree.level_sizes),
-        tree.n_leaves,
+        np.repeat(precisions, mechanism.level_sizes),
+        n_bins,
         plan.most,
         _claim(mechanism.cost),
-        np.repeat(np.arange(tree.n_levels), tree.level_sizes),
+        np.repeat(np.arange(len(precisions)), mechanism.level_sizes),
     )
 
 
@@ -426,11 +427,12 @@ def _claim(cost: Cost) -> Claim:
 
 
 def _widened(plan: Plan, n_runs: int, is_over_time: bool) -> Plan:
-    """The same plan for as many places, or days, as there are runs."""
+    """The same plan for as many places, or days, as there are runs; columns of a tree over time are all alike."""
     if is_over_time:
-        return replace(plan, domain=Domain(plan.domain.time, _worlds(n_runs)))
+        return replace(plan, domain=Domain(plan.domain.time, _worlds(n_runs)), private=AXES[:2])
     last = np.datetime64("2000-01-01") + n_runs - 1
-    return replace(plan, domain=Domain(TimeAxis.between("2000-01-01", str(last)), plan.domain.place))
+    days = TimeAxis.between("2000-01-01", str(last))
+    return replace(plan, domain=Domain(days, plan.domain.place, plan.domain.kind))
 
 
 @lru_cache(maxsize=4)

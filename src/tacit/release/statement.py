@@ -107,6 +107,7 @@ _NOISE_WORDS: Final = {
     "tree": "on a tree of periods for every place",
     "calendar tree": "on a calendar of periods in longer periods for every place",
     "place tree": "on a tree of places in larger places for every period",
+    "tables": "on tables by place, by kind and of both for every period",
     "counter": "on the running total of every place, published after every period",
 }
 _WHOM: Final = {PRESENCE: "event on its own", REPLACEMENT: "event on its own", PERSON_DAY: "person and day"}

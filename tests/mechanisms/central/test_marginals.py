@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tacit.audit.curators import audit_nodes, nodes_of_plan
+from tacit.counts.node_distributions import DiscreteLaplace
 from tacit.counts.noise import errors_of_questions, intervals_of_questions
 from tacit.counts.noise.marginals import TABLES
 from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Grouping, KindAxis, PlaceAxis, TimeAxis
-from tacit.errors import SettingError
+from tacit.errors import PlanError, SettingError
 from tacit.mechanisms.central.marginals import MarginalTables, best_shares, least_error
-from tacit.mechanisms.central.table import central_plan_for
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Spend
+from tacit.privacy.ledger import Ledger, Spend
+from tacit.randomness import SeededRandomness
 from tacit.release.files import noise_from_dict
 
 DOMAIN = Domain(
@@ -190,6 +195,105 @@ def test_the_noise_is_read_back_and_scaled():
     weights = np.arange(36.0).reshape(noise.shape)
     assert again.interval(5.0, weights, 0.9) == noise.interval(5.0, weights, 0.9)
     assert noise.scaled(Fraction(2)).variance(weights) < noise.variance(weights) / 3.5
+
+
+def spread(distribution, load, grid):
+    """P(load * Z) on a grid of whole multiples of its step, as its discrete Fourier transform."""
+    reach = int(40 * np.sqrt(distribution.variance)) + 2
+    values = np.arange(-reach, reach + 1)
+    exponents = (
+        -float(distribution.rate) * np.abs(values)
+        if isinstance(distribution, DiscreteLaplace)
+        else -(values**2) / (2 * float(distribution.parameter))
+    )
+    mass = np.exp(exponents) / np.exp(exponents).sum()
+    places = np.rint(load * values / grid.step).astype(np.int64) % grid.size
+    return np.fft.rfft(np.bincount(places, weights=mass, minlength=grid.size))
+
+
+@pytest.mark.parametrize("cost", [Cost.pure(1.0), Cost.zcdp(0.05)])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_cover_exactly_what_they_say(cost, level):
+    """The distribution of an answer's error by convolution, for a cell, both marginals and the total.
+
+    Every noise is moved by at most half a step of the grid, which the margin is made smaller by.
+    """
+    sizes, shares, grid = (1, 3, 2), (1, 2, 3, 4), SimpleNamespace(step=0.005, size=1 << 20)
+    noise = MarginalTables(sizes, shares, cost).noise
+    shapes = [[size if axis in (0, *axes) else 1 for axis, size in enumerate(sizes)] for axes in TABLES]
+    for question in ([1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 1, 0], [1] * 6):
+        error, n_noises = np.ones(grid.size // 2 + 1, complex), 0
+        for number, shape in enumerate(shapes):
+            for cell in range(np.prod(shape)):
+                tables = {axes: np.zeros(of) for axes, of in zip(TABLES, shapes, strict=True)}
+                tables[TABLES[number]].reshape(-1)[cell] = 1.0
+                load = float(noise.fit(tables)[0] @ question)
+                error, n_noises = error * spread(noise.distributions[number], load, grid), n_noises + 1
+        mass = np.fft.irfft(error, grid.size)
+        lower, upper = noise.interval(1e6, np.array([question], float), level)
+        steps = (upper - lower) / 2 / grid.step
+        for slack, holds in ((-n_noises / 2, lambda p: p >= level - 0.005), (n_noises / 2, lambda p: p < level + 0.02)):
+            within = int(steps + slack)
+            assert holds(mass[: within + 1].sum() + mass[-within:].sum())
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"rho": 0.1, "delta": 1e-6}])
+def test_an_interrupted_release_of_tables_is_taken_up_with_the_same_noise_and_for_nothing(budget, tmp_path):
+    plan = central_plan_for(DOMAIN, mechanism="tables", **budget)
+    counts, ledger = ExactTally(np.arange(36).reshape(DOMAIN.shape)), Ledger(tmp_path / "ledger.sqlite")
+    days, mechanism = {"2018-01-01": b"a"}, central_mechanism_of(plan)
+    first, is_resumed = pay(ledger, plan, counts, days, data_set="calls")
+    again, is_again_resumed = pay(Ledger(ledger.path), plan, counts, days, data_set="calls")
+    made = [mechanism.measure(counts, plan, spend=spend).values for spend in (first, again)]
+    assert (is_resumed, is_again_resumed, len(ledger.history())) == (False, True, 1)
+    np.testing.assert_array_equal(*made)
+
+
+def test_a_plan_has_the_shares_of_what_is_asked_and_no_other_integers():
+    asked = central_plan_for(DOMAIN, rho=0.1, delta=1e-6, mechanism="tables", asked={"place": 1.0, "total": 1.0})
+    usual = central_plan_for(DOMAIN, rho=0.1, delta=1e-6, mechanism="marginals")
+    shares = dict(asked.thresholds)
+    assert shares["share joint"] < 20 < shares["share place"]
+    assert dict(usual.thresholds)["share joint"] > 500
+    for wrong in (shares | {"share joint": 0}, shares | {"share town": 3}, {"share place": 1}):
+        with pytest.raises(PlanError, match="do not fit"):
+            central_mechanism_of(replace(asked, thresholds=tuple(sorted(wrong.items()))))
+
+
+def test_tables_without_kinds_and_questions_to_a_tree_are_refused():
+    with pytest.raises(SettingError, match="need kinds of events"):
+        central_plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, mechanism="tables")
+    with pytest.raises(SettingError, match="asked belongs to the mechanism tables"):
+        central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat", asked={"place": 1.0})
+
+
+@pytest.mark.false_failure(1e-12)
+def test_the_noises_of_all_cells_of_all_tables_are_independent(seed):
+    """A correlation of 2,000 pairs of normal noises beyond 0.3 is 13 standard errors off."""
+    days = Domain(TimeAxis.between("2000-01-01", "2005-06-22"), DOMAIN.place, DOMAIN.kind)
+    mechanism = MarginalTables(days.sizes, SHARES, Cost.zcdp(0.1))
+    plan = central_plan_for(days, rho=0.1, delta=1e-6, mechanism="tables")
+    counts = np.full(days.shape, 5)
+    noisy = mechanism.noisy_nodes(ExactTally(counts), plan, spend=Spend.simulation(mechanism.cost, seed=seed))
+    noise = noisy - mechanism.sum_nodes(counts)
+    assert np.abs(np.corrcoef(noise) - np.eye(1 + 4 + 3 + 12)).max() < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.false_failure(1e-6)
+def test_a_table_that_is_not_paid_for_is_refuted_and_ours_is_not(seed, monkeypatch):
+    """The table of places has the noise of the whole budget, not of its share."""
+    plan = central_plan_for(DOMAIN, rho=0.5, delta=1e-6, mechanism="tables")
+    settings = {"n_runs": 100_000, "randomness": SeededRandomness(seed)}
+    assert not audit_nodes(nodes_of_plan(plan), confidence=1 - 1e-9, **settings).is_refuted
+    right = MarginalTables.distributions.fget
+
+    def unpaid(self):
+        total, _, kind, joint = right(self)
+        return total, self._distribution(Fraction(1)), kind, joint
+
+    monkeypatch.setattr(MarginalTables, "distributions", property(unpaid))
+    assert audit_nodes(nodes_of_plan(plan), **settings).is_refuted
 
 
 @pytest.mark.parametrize("shares", [(1, 1, 1, 0), (1, 1, 1), (-1, 1, 1, 1)])

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
@@ -72,30 +73,65 @@ class MarginalTables:
             raise SettingError(f"cost must be pure or zCDP, not both and not nothing; got {self.cost}.")
 
     @property
+    def axis(self) -> str:
+        """Counts of one time bin are measured together; those of two bins have nothing to do with each other."""
+        return "column"
+
+    @property
+    def level_sizes(self) -> tuple[int, ...]:
+        """The number of cells of every table of a time bin, measured or not."""
+        return tuple(prod(self.sizes[axis] for axis in axes) for axes in TABLES)
+
+    @property
+    def distributions(self) -> tuple[NodeDistribution | None, ...]:
+        """The distribution of the noise of every table; none where nothing is measured."""
+        parts = [Fraction(share, sum(self.shares)) for share in self.shares]
+        return tuple(self._distribution(part) if part else None for part in parts)
+
+    @property
     def noise(self) -> MarginalNoise:
         """The noise model of the joint table."""
-        parts = [Fraction(share, sum(self.shares)) for share in self.shares]
-        return MarginalNoise(tuple(self._distribution(part) if part else None for part in parts), self.sizes)
+        return MarginalNoise(self.distributions, self.sizes)
 
     def measure(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Publish the counts of a plan's domain: unbiased joint cells, with the noise model of any question."""
-        check_release(self, counts, plan, spend)
-        noise, randomness = self.noise, spend.draw(plan.fingerprint, input_digest_of(counts))
-        exact, tables = counts.reveal().reshape(self.sizes), dict[Axes, FloatArray]()
-        for axes, distribution in zip(TABLES, noise.distributions, strict=True):
+        nodes, tables, first = self.noisy_nodes(counts, plan, spend=spend), dict[Axes, FloatArray](), 0
+        for axes, size, distribution in zip(TABLES, self.level_sizes, self.distributions, strict=True):
             if distribution is not None:
-                gone = tuple(axis for axis in (1, 2) if axis not in axes)
-                table = exact.sum(axis=gone, keepdims=True)
-                drawn = distribution.draw(table.size, randomness=randomness)
-                tables[axes] = (table + drawn.reshape(table.shape)).astype(np.float64)
+                table = nodes[first : first + size].T.astype(np.float64)
+                tables[axes] = table.reshape([n if axis in (0, *axes) else 1 for axis, n in enumerate(self.sizes)])
+            first += size
         return Estimate(
             domain=plan.domain,
-            values=noise.fit(tables),
-            noise=noise,
+            values=self.noise.fit(tables),
+            noise=self.noise,
             totals=None,
             steps=(LEAST_SQUARES,) if len(tables) > 1 else (),
             provenance=Provenance(plan.fingerprint, spend.is_simulation, spend.prior, spend.ledger_heads),
         )
+
+    def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> IntArray:
+        """The cells of all tables (rows) of every time bin, with their noise: all that a release is made of.
+
+        Not to be published: a table that is not measured is 0.
+        """
+        check_release(self, counts, plan, spend)
+        randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
+        nodes, first = self.sum_nodes(counts.reveal()), 0
+        for size, distribution in zip(self.level_sizes, self.distributions, strict=True):
+            here = nodes[first : first + size]
+            if distribution is None:
+                here[...] = 0  # what is not measured is not known to anyone downstream
+            else:
+                here += distribution.draw(here.size, randomness=randomness).reshape(here.shape)
+            first += size
+        return nodes
+
+    def sum_nodes(self, counts: IntArray) -> IntArray:
+        """The cells of all tables (rows) of exact counts, time x columns, of any number of time bins."""
+        grid = counts.reshape(-1, *self.sizes[1:])
+        tables = [grid.sum(axis=(1, 2))[:, None], grid.sum(axis=2), grid.sum(axis=1), grid.reshape(len(grid), -1)]
+        return np.ascontiguousarray(np.concatenate(tables, axis=1).T)
 
     def _distribution(self, part: Fraction) -> NodeDistribution:
         if self.cost.epsilon:

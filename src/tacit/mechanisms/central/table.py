@@ -15,6 +15,7 @@ from tacit._base.validation import check_at_least
 from tacit.counts.tally import ExactTally
 from tacit.domain import AXES, Domain, Hierarchy
 from tacit.errors import DataError, PlanError, Remedy, SettingError
+from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares
 from tacit.mechanisms.central.tree import NoisyTree, best_tree, check_counts, input_digest_of
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.budget import Budget
@@ -27,11 +28,11 @@ _CALENDAR: Final = ("year", "month", "week", "day")
 
 @dataclass(frozen=True, slots=True)
 class CentralEntry:
-    """A mechanism by name: how a plan's integers become its tree, and which integers a new plan gets."""
+    """A mechanism by name: how a plan's integers become its tree or tables, and which integers a new plan gets."""
 
     name: str
     aliases: tuple[str, ...]
-    from_plan: Callable[[Plan], NoisyTree]
+    from_plan: Callable[[Plan], NoisyTree | MarginalTables]
     integers: Callable[[Domain, Cost, int], Mapping[str, int]]
 
 
@@ -65,6 +66,14 @@ def _place_tree(plan: Plan) -> NoisyTree:
     tree, order = Hierarchy.of_places(axis, levels[:-1])
     shares = [integers[f"share {level}"] for level in levels]
     return NoisyTree(tree, _root_free(tree, shares), _cost(plan), axis="place", order=order, sensitivity=plan.most)
+
+
+def _tables(plan: Plan) -> MarginalTables:
+    integers = dict(plan.thresholds)
+    shares = tuple(integers.pop(f"share {name}", 0) for name in NAMES)
+    if integers:
+        raise SettingError("shares belong to tables that are known.")
+    return MarginalTables(plan.domain.sizes, shares, _cost(plan), sensitivity=plan.most)
 
 
 def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
@@ -123,6 +132,16 @@ def _places(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
     return {f"share {level}": 1 for level in levels}
 
 
+def _shared(
+    domain: Domain, cost: Cost, sensitivity: int, asked: Mapping[str, float] | None = None
+) -> Mapping[str, int]:
+    """The shares of the tables with the least sum of variances of what is asked, as a plan carries them."""
+    if domain.kind is None:
+        raise SettingError("tables by place and by kind need kinds of events. Name them, or use a flat table.")
+    shares = best_shares(domain.sizes, is_pure=bool(cost.epsilon), asked=asked)
+    return {f"share {name}": share for name, share in zip(NAMES, shares, strict=True) if share}
+
+
 def _place_levels(domain: Domain) -> list[str]:
     """The level that is counted and the larger ones, finest first, each with more than one place."""
     axis = domain.place
@@ -138,6 +157,7 @@ CENTRAL_MECHANISMS: Final[Mapping[str, CentralEntry]] = {
     "tree": CentralEntry("tree", ("time tree", "central tree", "hierarchy"), _tree, _designed),
     "calendar tree": CentralEntry("calendar tree", ("calendar",), _calendar_tree, _calendar),
     "place tree": CentralEntry("place tree", ("tree of places",), _place_tree, _places),
+    "tables": CentralEntry("tables", ("marginals", "marginal tables"), _tables, _shared),
 }
 
 
@@ -150,7 +170,7 @@ def central_mechanism_named(name: str) -> CentralEntry:
     raise SettingError(f"mechanism must be one of {', '.join(CENTRAL_MECHANISMS)}; got mechanism={name}.")
 
 
-def central_mechanism_of(plan: Plan) -> NoisyTree:
+def central_mechanism_of(plan: Plan) -> NoisyTree | MarginalTables:
     """Make the mechanism a curator's plan agrees on, and verify that it costs what the plan states and no more."""
     if not plan.is_central:
         raise PlanError(
@@ -180,6 +200,7 @@ def central_plan_for(
     delta: float | None = None,
     mechanism: str = "tree",
     fan_outs: Sequence[int] | None = None,
+    asked: Mapping[str, float] | None = None,
     unit: str = "event",
     most: int = 1,
     name: str = "counts",
@@ -187,6 +208,7 @@ def central_plan_for(
     """Agree on a curator's mechanism: by epsilon alone, by epsilon and delta, or by rho and delta (Gaussian noise).
 
     ``fan_outs`` makes the tree by hand, root first, every level with the same part of the budget.
+    ``asked`` weighs what tables will be asked about (total, place, kind, joint); left out, the last three count alike.
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south"]))
@@ -201,12 +223,16 @@ def central_plan_for(
     entry = central_mechanism_named(mechanism)
     if fan_outs is not None and entry.name != "tree":
         raise SettingError(f"fan_outs belong to the mechanism tree; got mechanism={mechanism}.")
+    if asked is not None and entry.name != "tables":
+        raise SettingError(f"asked belongs to the mechanism tables; got mechanism={mechanism}.")
     if rho is not None:
         cost = Cost.zcdp(rho)
     else:
         assert epsilon is not None
         cost = Cost.pure(epsilon) if delta is None else Cost.approximate(epsilon, delta)
-    if fan_outs is None:
+    if asked is not None:
+        integers = _shared(domain, cost, most, asked)
+    elif fan_outs is None:
         integers = entry.integers(domain, cost, most)
     else:
         _check_fan_outs(fan_outs, domain.shape[0])

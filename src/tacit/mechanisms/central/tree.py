@@ -400,6 +400,11 @@ class NoisyTree:
             raise SettingError(f"cost must be pure or zCDP, not both and not nothing; got {self.cost}.")
 
     @property
+    def level_sizes(self) -> tuple[int, ...]:
+        """The number of nodes of every level of a tree, root first."""
+        return self.hierarchy.level_sizes
+
+    @property
     def distributions(self) -> tuple[NodeDistribution | None, ...]:
         """The distribution of the noise of every level, root first; none where nothing is measured."""
         parts = [Fraction(share, sum(self.shares)) for share in self.shares]
@@ -422,9 +427,7 @@ class NoisyTree:
     def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> NDArray[np.int64]:
         """The sums of all nodes, root first, with their noise: all that a release is made of. Not to be published."""
         check_release(self, counts, plan, spend)
-        leaves = counts.reveal() if self.axis == "time" else counts.reveal().T
-        leaves = leaves if self.order is None else leaves[self.order]
-        nodes = self.hierarchy.sum_leaves(leaves)
+        nodes = self.sum_nodes(counts.reveal())
         randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
         for level, distribution in enumerate(self.distributions):
             here = nodes[self.hierarchy.level_slice(level)]
@@ -433,6 +436,11 @@ class NoisyTree:
             else:
                 here += distribution.draw(here.size, randomness=randomness).reshape(here.shape)
         return nodes
+
+    def sum_nodes(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sums of all nodes (rows), root first, of exact counts, time x columns, of any number of trees."""
+        leaves = counts if self.axis == "time" else counts.T
+        return self.hierarchy.sum_leaves(leaves if self.order is None else leaves[self.order])
 
     def _distribution(self, part: Fraction) -> NodeDistribution:
         if self.cost.epsilon:
