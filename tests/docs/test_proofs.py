@@ -20,7 +20,7 @@ OTHERS = (
     "discrete Gaussian noise",
     "memo",
     "composition",
-    "user-days",
+    "contribution bound",
     "shuffling",
 )
 """What is no entry of a table of mechanisms and yet carries a guarantee."""
@@ -34,7 +34,7 @@ def rows() -> dict[str, tuple[str, list[str]]]:
 
 
 PAGES = sorted({PROOFS / page for page, _ in rows().values()})
-SETTINGS = {"keep", "ones", "zeros", "include", "chances", "permanent", "most", "user-day"}
+SETTINGS = {"keep", "ones", "zeros", "include", "chances", "permanent", "most", "most_per_cell", "user-day", "person"}
 """Words of a plan that pages name beside their letters."""
 
 

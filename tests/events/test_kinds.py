@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import BadRows, SettingError
 from tacit.events import (
+    ContributionBound,
     DayDigest,
     EventColumns,
     EventCounts,
@@ -169,7 +170,8 @@ def _columns(events: list[tuple[int, str, str]]) -> tuple[list[str], list[str], 
 
 def test_a_user_day_is_bounded_over_all_kinds(write: Write, count: Any, kinds: Domain, opened: Any) -> None:
     text = "SDate,Town,Kind,Who\n" + "".join(f"2018-01-02,Ornans,{kind},a\n" for kind in ("Flood", "Wildfire", "Flood"))
-    counts = opened(write(text), kind="Kind", user="Who", domain=kinds).count(most_per_user_day=2)
+    bound = ContributionBound(2, 1, "day", key=bytes(32))
+    counts = opened(write(text), kind="Kind", user="Who", domain=kinds).count(bound=bound)
     assert counts.counts[1].tolist() == [0, 0, 0, 0, 1, 1]
     assert counts.n_beyond == 1
 

@@ -37,7 +37,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
-from tacit.events import EventColumns, ReadOptions, open_events
+from tacit.events import ContributionBound, EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.continual.engines import NodeDraws
@@ -764,7 +764,7 @@ _AXES = Domain(TimeAxis.between("2018-01-01", "2018-01-04", zone="UTC"), PlaceAx
 _Row = tuple[str, int, int]
 
 
-def _counted(rows: list[_Row], most: int | None) -> np.ndarray:
+def _counted(rows: list[_Row], bound: ContributionBound | None) -> np.ndarray:
     """Counts of rows (user, hour since the start, place)."""
     start = datetime(2018, 1, 1, tzinfo=UTC)
     table = pa.table(
@@ -774,26 +774,27 @@ def _counted(rows: list[_Row], most: int | None) -> np.ndarray:
             "who": pa.array([user for user, *_ in rows], pa.string()),
         }
     )
-    user = None if most is None else "who"
+    user = None if bound is None else "who"
     events = open_events(table, columns=EventColumns("when", "where", user=user), domain=_AXES)
-    counted = events.count() if most is None else events.count(most_per_user_day=most)
-    return counted.counts
+    return events.count(bound=bound).counts
 
 
-def _check_user_days(setting: Setting) -> None:
-    """All rows of one person on one day added or removed change the counts by at most the bound."""
+def _check_persons(setting: Setting) -> None:
+    """All rows of one person in one window added or removed change the counts by at most the bounds."""
     source = np.random.default_rng(setting.seed)
-    for most in (1, 2):
+    for most, most_per_cell, window in ((1, 1, "day"), (2, 2, "day"), (4, 1, None), (5, 2, None)):
+        bound = ContributionBound(most, most_per_cell, window, key=source.bytes(32))
         for _ in range(6):
-            rows = [("abc"[u], int(h), int(p)) for u, h, p in source.integers(0, [3, 48, 3], (14, 3))]
-            whole = _counted(rows, most)
-            for user, day in {(user, hour // 24) for user, hour, _ in rows}:
-                without = [row for row in rows if (row[0], row[1] // 24) != (user, day)]
-                change = np.abs(whole - _counted(without, most)).sum()
-                assert change <= most, f"a person's day changes the counts by {change}"
+            rows = [("abc"[u], int(h), int(p)) for u, h, p in source.integers(0, [3, 48, 3], (30, 3))]
+            whole = _counted(rows, bound)
+            for user, day in {(user, hour // 24 if window else 0) for user, hour, _ in rows}:
+                without = [row for row in rows if (row[0], row[1] // 24 if window else 0) != (user, day)]
+                change = np.abs(whole - _counted(without, bound))
+                assert change.sum() <= most, f"a person changes the counts by {change.sum()}"
+                assert change.max() <= most_per_cell, f"a person changes a count by {change.max()}"
 
 
-user_days = checked("counts with and without each person's day", _check_user_days)
+persons = checked("counts with and without each person's window", _check_persons)
 
 
 def _check_rows(setting: Setting) -> None:

@@ -383,7 +383,14 @@ def _promising_parts_alone(right: Any) -> Any:
 
 
 def _one_more(right: Any) -> Any:
-    return lambda self, most, keeper: right(self, most + 1, keeper)
+    return lambda self, bound, *others: right(self, replace(bound, most=bound.most + 1), *others)
+
+
+def _one_more_in_a_cell(right: Any) -> Any:
+    def one_more(self, bound, *others):
+        right(self, replace(bound, most_per_cell=bound.cell_bound + 1), *others)
+
+    return one_more
 
 
 def _counted_once(right: Any) -> Any:
@@ -394,7 +401,11 @@ def _counted_once(right: Any) -> Any:
 
 
 def _day_forgotten(right: Any) -> Any:
-    return lambda self, users, days: right(self, users, np.zeros_like(days))
+    return lambda self, persons, windows: right(self, persons, np.zeros_like(windows))
+
+
+def _as_they_come(right: Any) -> Any:
+    return lambda group, rows: np.arange(len(rows))
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -1036,17 +1047,31 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # events
     Fault(
-        "one event more than the bound is counted of a person's day",
-        "tacit.events.user_days.UserDayBound.__init__",
+        "one event more than the bound is counted of a person",
+        "tacit.events.contribution_bound.BoundedCount.__init__",
         _one_more,
-        by.user_days,
+        by.persons,
         "tests/events/test_bounding.py",
     ),
     Fault(
-        "a person's days are bounded together",
-        "tacit.events.user_days.UserDayHash.hashes",
+        "one event more than the bound is counted of a person in a cell",
+        "tacit.events.contribution_bound.BoundedCount.__init__",
+        _one_more_in_a_cell,
+        by.persons,
+        "tests/events/test_bounding.py",
+    ),
+    Fault(
+        "a person's windows are bounded together",
+        "tacit.events.contribution_bound.PersonHash.hashes",
         _day_forgotten,
-        by.user_days,
+        by.persons,
+        "tests/events/test_bounding.py",
+    ),
+    Fault(
+        "rows of a cell are bounded apart",
+        "tacit.events.contribution_bound._by_priority",
+        _as_they_come,
+        by.persons,
         "tests/events/test_bounding.py",
     ),
     Fault(

@@ -4,6 +4,7 @@ interrupted.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,7 +15,7 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain
 from tacit.errors import PlanMismatch, Remedy, SettingError
-from tacit.events import BadRowSummary, DayDigest, EventCounts, Events, TableNotes
+from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
 from tacit.events.reader import Progress
 from tacit.mechanisms.central.table import central_mechanism_of, pay, price
 from tacit.mechanisms.central.tree import LARGEST_TOTAL
@@ -33,12 +34,28 @@ def digest_key(ledger: Ledger | None) -> bytes:
     return bytes(_KEY_BYTES) if ledger is None else ledger.key
 
 
+def _simulated_key(seed: int) -> bytes:
+    return hashlib.blake2b(str(seed).encode(), digest_size=_KEY_BYTES, person=b"simulated key").digest()
+
+
+def bound_of(unit: Unit, key: bytes, data_set: str) -> ContributionBound | None:
+    """Return the bound on what a unit adds; none for single events.
+
+    Which events of a person are counted follows from the ledger's key and the name of the data set: the same events
+    give the same counts again, after a crash and in every release of them.
+    """
+    if not unit.is_of_a_person:
+        return None
+    derived = hashlib.blake2b(data_set.encode(), key=key, digest_size=_KEY_BYTES, person=b"bounding").digest()
+    return ContributionBound(unit.most, unit.most_per_cell, unit.window, key=derived)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedEvents:
     """Exact counts, the keyed digest of each day for the ledger, and what became of the rows.
 
     All of it is for the curator: the mechanism sees the tally, the ledger the days, the screen the rest. ``n_events``
-    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a user's day. ``n_full_cells``
+    were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a person. ``n_full_cells``
     cells held more events than are counted in one. ``table`` tells of repeated rows and of periods without a row, in a
     table of counts.
     """
@@ -56,11 +73,13 @@ class CountedEvents:
     table: TableNotes | None = field(repr=False)
 
 
-def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Progress | None = None) -> CountedEvents:
+def count_events(
+    events: Events, *, key: bytes, data_set: str = "", unit: Unit = EVENT, progress: Progress | None = None
+) -> CountedEvents:
     """Count the events of every cell in one pass, with the digests by which the ledger knows them.
 
-    ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where the
-    unit is a user's day, its first ``unit.most`` events are counted (:mod:`tacit.events.user_days`); the column of
+    ``key`` is the ledger's; the digests are those of randomization, so that either knows what the other did. Where
+    persons are protected, so many events of each are counted as the unit allows (:func:`bound_of`); the column of
     users must then be named, and only then: to name users and protect events would promise more than is kept. The time
     axis must have an end, for the data may not decide which cells are published.
 
@@ -84,14 +103,14 @@ def count_events(events: Events, *, key: bytes, unit: Unit = EVENT, progress: Pr
             "the time axis must have an end where exact counts are released; got none. "
             "Give the last day: the data must not tell where the counts end."
         )
-    most = unit.most if unit.name == "user-day" else None
-    if most is None and events.columns.user is not None:
+    bound = bound_of(unit, key, data_set)
+    if bound is None and events.columns.user is not None:
         raise SettingError(
             f"user must be left out where single events are protected; got user={events.columns.user!r}. "
-            "Leave it out, or protect the unit user-day."
+            "Leave it out, or protect the unit user-day or person."
         )
     digest = DayDigest(key, events.domain)
-    counts = events.count(progress=progress, digest=digest, most_per_user_day=most)
+    counts = events.count(progress=progress, digest=digest, bound=bound)
     most_in_a_cell = LARGEST_TOTAL // counts.domain.n_cells
     tally = ExactTally(np.minimum(counts.counts, most_in_a_cell))
     return CountedEvents(
@@ -143,7 +162,8 @@ def curate_events(
     """
     if (ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    counted = _counted(events, plan, ledger, progress, look)
+    key = digest_key(ledger) if seed is None else _simulated_key(seed)
+    counted = _counted(events, plan, key, data_set, progress, look)
     mechanism = central_mechanism_of(plan)
     is_resumed = False
     if ledger is None:
@@ -169,7 +189,7 @@ def price_events(
     look: Look | None = None,
 ) -> Spend:
     """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
-    counted = _counted(events, plan, ledger, progress, look)
+    counted = _counted(events, plan, digest_key(ledger), data_set, progress, look)
     spans, days = events.options.fields_span_lines, days_of(plan, counted.days)
     return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)
 
@@ -194,7 +214,7 @@ def add_events(
     asked = stream.domain.time.range(first, last or first)
     files.check_turn(asked.start)
     events = open_over(stream.domain.with_end(asked.stop))
-    is_by_user = stream.unit.name == "user-day"
+    is_by_user = stream.unit.is_of_a_person
     if is_by_user and events.columns.user is None:
         raise SettingError("a counter of user-days needs the column of users.", remedy=Remedy.NAME_USERS)
     if not is_by_user and events.columns.user is not None:
@@ -205,7 +225,8 @@ def add_events(
             "Export the events without line ends in fields, and describe the source again. Nothing was counted."
         )
     digest = DayDigest(digest_key(files.ledger), events.domain)
-    counts = events.count(progress=progress, digest=digest, most_per_user_day=stream.unit.most if is_by_user else None)
+    bound = bound_of(stream.unit, digest_key(files.ledger), stream.identity)
+    counts = events.count(progress=progress, digest=digest, bound=bound)
     if look is not None:
         look(counts)
     files.add(counts.counts[asked.start : asked.stop], first=asked.start, days=digest.digests())
@@ -222,11 +243,11 @@ def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _counted(
-    events: Events, plan: Plan, ledger: Ledger | None, progress: Progress | None, look: Look | None
+    events: Events, plan: Plan, key: bytes, data_set: str, progress: Progress | None, look: Look | None
 ) -> CountedEvents:
     if events.domain != plan.domain:
         raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
-    counted = count_events(events, key=digest_key(ledger), unit=plan.protected_unit, progress=progress)
+    counted = count_events(events, key=key, data_set=data_set, unit=plan.protected_unit, progress=progress)
     if look is not None:
         look(counted)
     return counted

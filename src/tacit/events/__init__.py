@@ -10,12 +10,13 @@
 
 Memory does not grow with the number of rows. :func:`scan_span` finds the first and last date, :func:`summarize` makes
 the curator's summary, and :class:`DayDigest` knows the same events again. With a column of users,
-:meth:`Events.count` bounds what one user's day adds (:mod:`tacit.events.user_days`).
+:meth:`Events.count` bounds what one person adds (:class:`ContributionBound`).
 """
 
 from __future__ import annotations
 
 from tacit.events.badrows import BadRowSummary, Reason
+from tacit.events.contribution_bound import ContributionBound
 from tacit.events.counts import EventCounts, EventSummary, KindSummary, TableNotes, YearSummary, summarize
 from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch
@@ -29,6 +30,7 @@ from tacit.events.sources import SqlQuery
 __all__ = [
     "BadRowSummary",
     "Condition",
+    "ContributionBound",
     "DateFinding",
     "DayDigest",
     "EventBatch",

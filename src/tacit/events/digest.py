@@ -15,13 +15,11 @@ from copy import copy
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.mixing import Words, mix
 from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.events.interpret import EventBatch
-
-Words = NDArray[np.uint64]
 
 _MIN_KEY_BYTES: Final = 16  # 128 bits, which nobody guesses
 
@@ -59,8 +57,8 @@ class DayDigest:
         place = batch.column if self._domain.kind is None else batch.column // self._domain.n_kinds
         for lane in range(2):
             first_key, second_key = self._keys[2 * lane : 2 * lane + 2]
-            word = _mix(_mix(second + first_key) ^ self._place_words[:, lane][place]) + second_key
-            word = _mix(word)
+            word = mix(mix(second + first_key) ^ self._place_words[:, lane][place]) + second_key
+            word = mix(word)
             if batch.count is not None:
                 word *= batch.count.view(np.uint64)
             np.add.at(sums[lane], position, word)
@@ -97,10 +95,3 @@ class DayDigest:
 def _words(key: bytes, what: bytes, count: int) -> Words:
     digest = hashlib.blake2b(what, key=hashlib.sha256(key).digest(), digest_size=8 * count).digest()
     return np.frombuffer(digest, ">u8").astype(np.uint64)
-
-
-def _mix(word: Words) -> Words:
-    """The finalizer of SplitMix64: every bit of the input reaches every bit of the output."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))

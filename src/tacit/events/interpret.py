@@ -15,6 +15,7 @@ from tacit.domain import Domain, TimeAxis
 from tacit.domain.zone import ZoneTable
 from tacit.events.badrows import Reason
 from tacit.events.columns import east_and_north, read_counts, read_location, read_number, read_users, text_of
+from tacit.events.contribution_bound import ContributionBound, Hashes, PersonHash
 from tacit.events.dates import BLANK, GOOD, DateForm, ReadDates, read_dates
 from tacit.events.mapping import Condition, ReadOptions
 from tacit.events.places import (
@@ -26,7 +27,6 @@ from tacit.events.places import (
     joined_words,
 )
 from tacit.events.sources import RawTable
-from tacit.events.user_days import UserDayHash, UserDays
 
 LEFT_OUT: Final = 255  # a code beyond those of all reasons
 
@@ -37,8 +37,8 @@ class EventBatch:
 
     ``time_bin`` and ``column`` are those of the domain, a column being a place, or a place and a kind. ``count`` is
     None where every row is one event; ``seconds`` is the wall clock in the axis' zone (``datetime64[s]``); ``row`` the
-    number of the row. ``user_day`` is a keyed hash of the user and the calendar day on that clock, two words a row, or
-    None where no column of users was named; ``name_word`` stands for the place and kind as written in a table of counts
+    number of the row. ``person`` is a keyed hash of the person and the window of a bound on that clock, two words a
+    row, or None where nothing is bounded; ``name_word`` stands for the place and kind as written in a table of counts
     (0 if no place was), None elsewhere.
     """
 
@@ -47,7 +47,7 @@ class EventBatch:
     count: NDArray[np.int64] | None
     seconds: NDArray[np.datetime64]
     row: NDArray[np.int64]
-    user_day: UserDays | None = None
+    person: Hashes | None = None
     name_word: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
@@ -90,7 +90,6 @@ class Interpreter:
         conditions: tuple[Condition, ...],
         options: ReadOptions,
         locator: PointLocator | None,
-        user_days: UserDayHash,
     ) -> None:
         self._axis = domain.time
         self._parts = {part: number for number, part in enumerate(parts)}
@@ -101,10 +100,9 @@ class Interpreter:
         self._elsewhere = domain.place.elsewhere
         self._kind = domain.kind
         self._kind_matcher = None if domain.kind is None else NameMatcher(domain.kind)
-        self._user_days = user_days
 
-    def interpret(self, table: RawTable, form: DateForm) -> Interpreted:
-        """Read one table, row by row: no row has a say in how another is read."""
+    def interpret(self, table: RawTable, form: DateForm, bound: ContributionBound | None = None) -> Interpreted:
+        """Read one table, row by row: no row has a say in how another is read. A bound tells its groups apart."""
         dates = read_dates(self._column(table, "time"), form)
         record = table.records()
         reason = self._left_out(table)
@@ -120,11 +118,11 @@ class Interpreter:
         place, word = self._places(table, reason)
         is_placed = reason == 0
         column, word = self._columns(table, place, word, reason)
-        user_day, user_reason = self._users(table, seconds)
+        person, user_reason = self._persons(table, seconds, bound)
         _note(reason, user_reason != 0, user_reason)
         bad = {one: record[reason == one.code] for one in Reason if (reason == one.code).any()}
         bad |= {why: records for why, records in table.set_aside().items() if len(records)}
-        events = EventBatch(time_bin, column, count, seconds, record, user_day, word)
+        events = EventBatch(time_bin, column, count, seconds, record, person, word)
         incomplete = events.take(np.flatnonzero(is_placed & (reason != 0)))
         if reason.any():
             events = events.take(np.flatnonzero(reason == 0))
@@ -142,11 +140,15 @@ class Interpreter:
             reason[is_equal != condition.is_equal] = LEFT_OUT
         return reason
 
-    def _users(self, table: RawTable, seconds: NDArray[np.datetime64]) -> tuple[UserDays | None, NDArray[np.uint8]]:
+    def _persons(
+        self, table: RawTable, clock: NDArray[np.datetime64], bound: ContributionBound | None
+    ) -> tuple[Hashes | None, NDArray[np.uint8]]:
         if "user" not in self._parts:
-            return None, np.zeros(len(seconds), np.uint8)
-        users, reason = read_users(self._column(table, "user"))
-        return self._user_days.hashes(users, seconds.astype("datetime64[D]").astype(np.int64)), reason
+            return None, np.zeros(len(clock), np.uint8)
+        persons, reason = read_users(self._column(table, "user"))
+        if bound is None:
+            return None, reason
+        return PersonHash(bound.key).hashes(persons, bound.windows(clock)), reason
 
     def _places(
         self, table: RawTable, reason: NDArray[np.uint8]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +17,7 @@ from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.columns import is_text
+from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
 from tacit.events.dates import DateForm, holds_dates, parse_date_format
 from tacit.events.digest import DayDigest
@@ -25,7 +25,6 @@ from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.places import PointLocator, Polygons
 from tacit.events.sources import Piece, RawTable, Source, open_source
-from tacit.events.user_days import KEY_BYTES, UserDayBound, UserDayHash
 
 _MAX_WORKERS: Final = 4  # a choice: each holds a block in memory
 
@@ -137,7 +136,6 @@ class Events:
             columns.conditions,
             options,
             locator,
-            UserDayHash(secrets.token_bytes(KEY_BYTES)),
         )
         self._start()
 
@@ -193,17 +191,18 @@ class Events:
         *,
         progress: Progress | None = None,
         digest: DayDigest | None = None,
-        most_per_user_day: int | None = None,
+        bound: ContributionBound | None = None,
+        contributed: Contributed | None = None,
     ) -> EventCounts:
         """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
 
-        With ``most_per_user_day`` only the first so many events of each user on each calendar day are counted
-        (:mod:`tacit.events.user_days`). The digest takes in all events, those without a user or a kind too: it is that
-        of the same events read without columns of users and kinds.
+        With a ``bound`` only so many events of each person in each of its windows are counted
+        (:mod:`tacit.events.contribution_bound`), less what was ``contributed`` before. The digest takes in all events,
+        those without a user or a kind too: it is that of the same events read without columns of users and kinds.
         """
         keeper = CountKeeper(self.domain, self.name)
-        if most_per_user_day is not None:
-            return self._count_bounded(most_per_user_day, keeper, digest, progress)
+        if bound is not None:
+            return self._count_bounded(bound, contributed, keeper, digest, progress)
         watcher = (
             TableWatcher(with_kinds=self.domain.kind is not None)
             if self.columns.count is not None and self.columns.user is None
@@ -220,23 +219,34 @@ class Events:
         return counts if watcher is None else replace(counts, table=watcher.notes(counts.domain.time))
 
     def _count_bounded(
-        self, most: int, keeper: CountKeeper, digest: DayDigest | None, progress: Progress | None
+        self,
+        bound: ContributionBound,
+        contributed: Contributed | None,
+        keeper: CountKeeper,
+        digest: DayDigest | None,
+        progress: Progress | None,
     ) -> EventCounts:
         if self.columns.user is None:
             raise SettingError(
-                "user must be the name of a column where the events of a user's day are bounded; got user=None. "
-                "Name the column that tells users apart, or count events without a bound."
+                "user must be the name of a column where the events of a person are bounded; got user=None. "
+                "Name the column that tells persons apart, or count events without a bound."
             )
-        with closing(UserDayBound(most, keeper)) as bound:
-            self._feed(bound.add, digest, progress)
-            bound.count()
-        return replace(self._finished(keeper), n_beyond=bound.n_beyond, n_rows_beyond=bound.n_rows_beyond)
+        with closing(BoundedCount(bound, keeper, contributed)) as bounded:
+            self._feed(bounded.add, digest, progress, bound)
+            bounded.count()
+        return replace(self._finished(keeper), n_beyond=bounded.n_beyond, n_rows_beyond=bounded.n_rows_beyond)
 
     def _finished(self, keeper: CountKeeper) -> EventCounts:
         return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
-    def _feed(self, add: Callable[[EventBatch], None], digest: DayDigest | None, progress: Progress | None) -> None:
-        for batch, incomplete in self._read(progress):
+    def _feed(
+        self,
+        add: Callable[[EventBatch], None],
+        digest: DayDigest | None,
+        progress: Progress | None,
+        bound: ContributionBound | None = None,
+    ) -> None:
+        for batch, incomplete in self._read(progress, bound):
             add(batch)
             if digest is not None:
                 digest.update(batch)
@@ -248,13 +258,15 @@ class Events:
         self._bad = BadRowLog()
         self._n_rows = self._n_left_out = 0
 
-    def _read(self, progress: Progress | None) -> Iterator[tuple[EventBatch, EventBatch]]:
+    def _read(
+        self, progress: Progress | None, bound: ContributionBound | None = None
+    ) -> Iterator[tuple[EventBatch, EventBatch]]:
         """The good rows, and those that lack nothing but a user or a kind."""
         self._start()
         reading = Reading(
             self._source,
             tuple(self._positions.values()),
-            lambda table: self._interpreter.interpret(table, self._form),
+            lambda table: self._interpreter.interpret(table, self._form, bound),
         )
         for first_row, made in reading.run(progress):
             for reason, records in made.bad.items():

@@ -1,4 +1,4 @@
-"""Users are told apart by keyed hashes that depend on the user, the day and the key, and on nothing else."""
+"""Persons are told apart by keyed hashes that depend on the person, the window and the key, and on nothing else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tacit.events import Reason
 from tacit.events.columns import read_users
+from tacit.events.contribution_bound import PersonHash
 from tacit.events.tables import runs
-from tacit.events.user_days import UserDayHash
 
 KEY = bytes(range(32))
 USERS = st.lists(st.tuples(st.binary(max_size=70), st.integers(-800_000, 3_000_000)), max_size=20)
@@ -24,11 +24,11 @@ USERS = st.lists(st.tuples(st.binary(max_size=70), st.integers(-800_000, 3_000_0
 
 def hashes(users: list[bytes], days: list[int], key: bytes = KEY) -> list[tuple[int, int]]:
     column = pa.array(users, pa.large_binary())
-    return [tuple(pair) for pair in UserDayHash(key).hashes(column, np.array(days, np.int64)).tolist()]
+    return [tuple(pair) for pair in PersonHash(key).hashes(column, np.array(days, np.int64)).tolist()]
 
 
 def mac(user: bytes, day: int) -> tuple[int, ...]:
-    """The last block of AES-CBC over the length, the day and the user, padded with zeros."""
+    """The last block of AES-CBC over the length, the window and the person, padded with zeros."""
     message = struct.pack("<Ii", len(user), day) + user
     message += bytes(-len(message) % 16)
     encryptor = Cipher(algorithms.AES(KEY), modes.CBC(bytes(16))).encryptor()
@@ -36,7 +36,7 @@ def mac(user: bytes, day: int) -> tuple[int, ...]:
 
 
 @given(USERS)
-def test_a_hash_is_the_mac_of_user_and_day(pairs: list[tuple[bytes, int]]) -> None:
+def test_a_hash_is_the_mac_of_person_and_window(pairs: list[tuple[bytes, int]]) -> None:
     users, days = [user for user, _ in pairs], [day for _, day in pairs]
     assert hashes(users, days) == [mac(user, day) for user, day in pairs]
 
@@ -45,12 +45,12 @@ def test_a_hash_is_the_mac_of_user_and_day(pairs: list[tuple[bytes, int]]) -> No
 def test_a_row_is_hashed_alike_whatever_stands_around_it(pairs: list[tuple[bytes, int]], start: int, stop: int) -> None:
     column = pa.array([user for user, _ in pairs], pa.large_binary())
     days = np.array([day for _, day in pairs], np.int64)
-    whole = UserDayHash(KEY).hashes(column, days)
-    part = UserDayHash(KEY).hashes(column.slice(start, max(0, stop - start)), days[start:stop])
+    whole = PersonHash(KEY).hashes(column, days)
+    part = PersonHash(KEY).hashes(column.slice(start, max(0, stop - start)), days[start:stop])
     np.testing.assert_array_equal(whole[start:stop], part)
 
 
-def test_users_days_and_keys_are_told_apart() -> None:
+def test_persons_windows_and_keys_are_told_apart() -> None:
     pairs = [(user, day) for user in (b"a", b"a\0", b"", b"b", b"a" * 8, b"a" * 9, b"a" * 25) for day in (0, 1, 17_532)]
     users, days = [user for user, _ in pairs], [day for _, day in pairs]
     found = hashes(users, days) + hashes(users, days, bytes(32))

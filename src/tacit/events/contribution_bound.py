@@ -1,0 +1,297 @@
+r"""Counts in which one person weighs at most so much, whatever the person did.
+
+The rule: the events of one person in one window of time (a day, a week, a month, a year on the wall clock of the time
+axis' zone, or all of them) are a *group*. A group's cells stand in an order that a keyed hash gives. From each cell at
+most ``most_per_cell`` events are counted, in this order, until ``most`` are reached. A row that stands for several
+events counts as far as the bounds allow.
+
+What is counted of a group is a function of the multiset of its own events and of the key: neither the order of rows nor
+other persons matter. So without one group the counts differ by at most ``most`` in all and ``most_per_cell`` in each
+cell; without one event by at most one event less and one more (``docs/proofs/contribution-bound.md``). How a row is
+read does not depend on other rows either (:mod:`tacit.events.source_description`).
+
+Persons and windows are known by keyed hashes (:class:`PersonHash`): enough to tell two apart, not enough to know one.
+
+Memory does not grow with the number of events: rows go to temporary files by their group (:mod:`tacit.events.spill`),
+24 bytes each, with hashes, cells and counts, never a person, and are bounded file by file. The bounds form a matroid,
+so what is counted of some rows, together with further rows, gives what is counted of all: a group larger than a file is
+bounded piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from tacit._base.arrays import IntArray
+from tacit._base.mixing import mix
+from tacit._base.validation import check_at_least, check_one_of
+from tacit.domain.step import bins_from, floor
+from tacit.errors import SettingError
+from tacit.events.columns import bytes_and_offsets
+from tacit.events.spill import ROW_WORDS, Part, Rows, Spill
+
+if TYPE_CHECKING:
+    from tacit.events.counts import CountKeeper
+    from tacit.events.interpret import EventBatch
+
+Hashes = NDArray[np.uint64]
+
+WINDOWS: Final = ("day", "week", "month", "year")
+MOST: Final = 1_000_000_000  # a bound beyond it bounds nothing, and 32 bits hold it
+KEY_BYTES: Final = 32  # of AES-256
+_BLOCK: Final = 16  # bytes of a block of AES
+_WORD: Final = 8  # bytes of a 64-bit word
+_MASKS: Final = np.array([2 ** (8 * n_bytes) - 1 for n_bytes in range(_WORD + 1)], "<u8")
+_UNITS_BITS: Final = np.uint64(32)  # the lower half of a word holds the number of events, the upper the cell
+_UNITS: Final = np.uint64(2**32 - 1)
+_CELL_STEP: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, as in SplitMix64; any odd one does
+_EPOCH: Final = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionBound:
+    """How many events are counted of one person in one window, and how many of these in one cell.
+
+    ``most_per_cell`` is ``most`` where it is left out; without a ``window`` all events of a person are bounded
+    together. The ``key`` decides which cells are counted of those who have more: the same events under the same key
+    count the same. Guard it like the events.
+
+    >>> ContributionBound(20, 5, "month", key=bytes(32))
+    ContributionBound(most=20, most_per_cell=5, window='month')
+    """
+
+    most: int
+    most_per_cell: int | None = None
+    window: str | None = None
+    key: bytes = field(kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        per_cell = self.most if self.most_per_cell is None else self.most_per_cell
+        check_at_least(1, most=self.most, most_per_cell=per_cell)
+        if self.most > MOST:
+            raise SettingError(
+                f"most must be at most {MOST}; got most={self.most}. "
+                "Take the number of events that one person may plausibly have."
+            )
+        if self.window is not None:
+            check_one_of(WINDOWS, window=self.window)
+        if len(self.key) != KEY_BYTES:
+            raise SettingError(f"key must have {KEY_BYTES} bytes; got {len(self.key)} bytes.")
+        object.__setattr__(self, "most_per_cell", min(per_cell, self.most))
+
+    @property
+    def cell_bound(self) -> int:
+        """The events that are counted of one person in one window and cell."""
+        assert self.most_per_cell is not None
+        return self.most_per_cell
+
+    def windows(self, clock: NDArray[np.datetime64]) -> IntArray:
+        """Return the number of the window that holds each wall-clock time, counted from 1970 on; 0 without windows."""
+        seconds = clock.astype("datetime64[s]").astype(np.int64)
+        if self.window is None:
+            return np.zeros(len(seconds), np.int64)
+        first = floor(_EPOCH, self.window) - _EPOCH
+        return bins_from(first.days * 86_400, self.window, seconds)
+
+
+class PersonHash:
+    """A hash of 128 bits for each pair of a person and a window.
+
+    It is the CBC-MAC with AES-256 of the person's length, the window and the person's bytes. The length comes first, so
+    no message begins another and the MAC is a pseudorandom function: without the key a hash tells neither the person
+    nor which windows are the same person's, and two pairs share one with a probability of 2^-128.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.AES(key), modes.ECB())
+
+    def hashes(self, persons: Any, windows: IntArray) -> Hashes:
+        """Two words for every row of a column of text or bytes; rows are hashed side by side, block by block."""
+        data, offsets = bytes_and_offsets(persons)
+        starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+        padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(_BLOCK + _WORD, np.uint8)])
+        # the eight bytes from any position on, as one word
+        words = np.ndarray(len(padded) - _WORD + 1, "<u8", padded, strides=(1,))
+        block = np.empty((len(starts), 2), "<u8")
+        block[:, 0] = lengths.astype("<u4") | windows.astype("<i4").view("<u4").astype("<u8") << np.uint64(32)
+        block[:, 1] = words[starts] & _kept(lengths)
+        state = self._encrypted(block)
+        done = _WORD
+        rows = np.flatnonzero(lengths > done)
+        while len(rows):
+            start, left = starts[rows] + done, lengths[rows] - done
+            block = state[rows]
+            block[:, 0] ^= words[start] & _kept(left)
+            block[:, 1] ^= words[start + _WORD] & _kept(left - _WORD)
+            state[rows] = self._encrypted(block)
+            done += _BLOCK
+            rows = rows[left > _BLOCK]
+        return state.astype(np.uint64, copy=False)
+
+    def _encrypted(self, blocks: Hashes) -> Hashes:
+        encryptor = self._cipher.encryptor()
+        content = encryptor.update(blocks.tobytes()) + encryptor.finalize()
+        return np.frombuffer(bytearray(content), "<u8").reshape(-1, 2)
+
+
+def _kept(left: IntArray) -> Hashes:
+    """Masks that blank the bytes behind the end of each person: they are the next one's."""
+    return _MASKS[np.clip(left, 0, _WORD)]
+
+
+class Contributed(Protocol):
+    """What was counted of groups before, where counting goes on: a running counter's private memory."""
+
+    def before(self, groups: Hashes) -> IntArray:
+        """How many events were counted of each of these groups."""
+
+    def add(self, groups: Hashes, counted: IntArray) -> None:
+        """Note further events of each of these groups."""
+
+
+class BoundedCount:
+    """Takes batches, then counts what a bound allows.
+
+    To be used with ``contextlib.closing``: its files are gone when it is left, however it is left.
+    """
+
+    def __init__(self, bound: ContributionBound, keeper: CountKeeper, contributed: Contributed | None = None) -> None:
+        self._bound = bound
+        self._keeper = keeper
+        self._contributed = contributed
+        self._spill = Spill()
+        self._n_events = self._n_within = 0
+        self.n_rows_beyond = 0
+
+    @property
+    def n_beyond(self) -> int:
+        """The events beyond the bound."""
+        return self._n_events - self._n_within
+
+    def close(self) -> None:
+        """Remove all files."""
+        self._spill.close()
+
+    def add(self, batch: EventBatch) -> None:
+        """Set the rows of a batch down."""
+        assert batch.person is not None
+        cells = self._keeper.take_in(batch).astype(np.uint64)
+        if batch.count is None:
+            units = np.ones(len(batch), np.uint64)
+            self._n_events += len(batch)
+        else:
+            # one more than the bound, so that a row cut by it is still seen to be
+            units = np.minimum(batch.count, self._bound.cell_bound + 1).astype(np.uint64)
+            self._n_events += int(batch.count.sum())
+        rows = np.column_stack([batch.person, cells << _UNITS_BITS | units])
+        if batch.count is not None:
+            rows = rows[units > 0]
+        self._spill.add(rows)
+
+    def count(self) -> None:
+        """Count what the bound allows, one file after the other."""
+        for part in self._spill.parts():
+            self._count_part(part)
+
+    def _count_part(self, part: Part) -> None:
+        """Count a file; of a piece only the rows that may still count are kept for the next."""
+        kept, within = np.empty((0, ROW_WORDS), np.uint64), np.empty(0, np.int64)
+        for rows in part.rows():
+            together = np.concatenate([kept[within > 0], rows]) if len(kept) else rows
+            self.n_rows_beyond += int(np.count_nonzero(within == 0))
+            kept, within = self._within(together)
+        if not len(kept):
+            return
+        cells, units = _cells_and_units(kept)
+        self._keeper.add_units(cells, within)
+        self._n_within += int(within.sum())
+        self.n_rows_beyond += int(np.count_nonzero(within < units))
+        if self._contributed is not None:
+            starts = np.flatnonzero(_begins(kept))
+            self._contributed.add(kept[starts, :2], np.add.reduceat(within, starts))
+
+    def _within(self, rows: Rows) -> tuple[Rows, IntArray]:
+        """Return the rows with groups together, and how many events of each are within the bound.
+
+        Within a cell rows of few events come first, so that the number of rows that are cut does not depend on their
+        order either.
+        """
+        rows = rows.take(_by_group(rows), axis=0)
+        starts = np.flatnonzero(_begins(rows))
+        sizes = np.diff(np.append(starts, len(rows)))
+        _, units = _cells_and_units(rows)
+        most = np.full(len(starts), self._bound.most)
+        if self._contributed is not None:
+            most = np.maximum(most - self._contributed.before(rows[starts, :2]), 0)
+        is_over = np.add.reduceat(units, starts) > np.minimum(most, self._bound.cell_bound)
+        if not is_over.any():
+            return rows, units
+        # only groups that may exceed a bound need their cells in order
+        over = np.flatnonzero(np.repeat(is_over, sizes))
+        group = np.repeat(np.arange(np.count_nonzero(is_over)), sizes[is_over])
+        ordered = rows[over]
+        order = _by_priority(group, ordered)
+        ordered = ordered.take(order, axis=0)
+        rows[over] = ordered
+        within = units
+        within[over] = self._within_over(group, ordered, most[is_over])
+        return rows, within
+
+    def _within_over(self, group: IntArray, rows: Rows, most: IntArray) -> IntArray:
+        cells, units = _cells_and_units(rows)
+        group_starts = np.flatnonzero(np.diff(group, prepend=-1))
+        is_cell = np.diff(cells, prepend=-1) != 0
+        is_cell[group_starts] = True
+        in_cell = np.clip(self._bound.cell_bound - _before(units, np.flatnonzero(is_cell)), 0, units)
+        within: IntArray = np.clip(most[group] - _before(in_cell, group_starts), 0, in_cell)
+        return within
+
+
+def _cells_and_units(rows: Rows) -> tuple[IntArray, IntArray]:
+    return (rows[:, 2] >> _UNITS_BITS).astype(np.int64), (rows[:, 2] & _UNITS).astype(np.int64)
+
+
+def _before(units: IntArray, starts: IntArray) -> IntArray:
+    """How many events stand before each row in its own run."""
+    before = np.cumsum(units) - units
+    return before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
+
+
+def _by_group(rows: Rows) -> IntArray:
+    """An order in which groups stand together."""
+    order = np.argsort(rows[:, 0])
+    first, second = rows[:, 0][order], rows[:, 1][order]
+    if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():
+        # two of them share the first word: once in 10^5 for ten million groups
+        return np.lexsort((rows[:, 1], rows[:, 0]))
+    return order
+
+
+def _begins(rows: Rows) -> NDArray[np.bool_]:
+    """Return which of the ordered rows are the first of a group."""
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (rows[1:, :2] != rows[:-1, :2]).any(axis=1)
+    return is_first
+
+
+def _by_priority(group: IntArray, rows: Rows) -> IntArray:
+    """An order by group, then by the priority of the cell in its group, then by the number of events.
+
+    The priority of a cell is SplitMix64 of the group's second word: different cells of a group have different ones.
+    """
+    priority = mix(rows[:, 1] + (rows[:, 2] >> _UNITS_BITS) * _CELL_STEP)
+    units = rows[:, 2] & _UNITS
+    bits = np.uint64(max(1, int(group[-1]).bit_length()))
+    key = group.astype(np.uint64) << (np.uint64(64) - bits) | priority >> bits
+    if (units == 1).all():
+        order = np.argsort(key)
+        sorted_key, word = key[order], rows[:, 2][order]
+        if not ((sorted_key[1:] == sorted_key[:-1]) & (word[1:] != word[:-1])).any():
+            return order
+    return np.lexsort((units, priority, group))
