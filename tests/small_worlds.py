@@ -8,7 +8,7 @@ from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
@@ -37,3 +37,24 @@ def simulated(
 def simulated_estimate(counts: np.ndarray, **settings) -> tuple[Plan, Estimate]:
     plan, tally = simulated(counts, **settings)
     return plan, estimate_tally(tally, plan)
+
+
+KINDS = Gazetteer.from_text(
+    "kind,group\nfire,danger\nflood,danger\nfall,help\n", levels=("kind", "group"), name="kinds"
+)
+"""Three kinds of events in two groups."""
+
+
+def days_places_and_kinds(n_days: int, n_places: int) -> Domain:
+    domain = days_and_places(n_days, n_places)
+    return Domain(domain.time, domain.place, KindAxis.from_gazetteer(KINDS))
+
+
+def reported(plan: Plan, counts: np.ndarray, seed: int) -> Tally:
+    """The tally of simulated reports of these true counts, time x columns, whatever of them is private."""
+    times, columns = (part.ravel() for part in np.indices(counts.shape))
+    public, hidden = plan.split(np.repeat(times, counts.ravel()), np.repeat(columns, counts.ravel()))
+    order, device = np.argsort(public, kind="stable"), mechanism_of(plan)
+    reports = device.randomize(hidden[order], randomness=SeededRandomness(seed))
+    in_bins = np.bincount(public, minlength=plan.n_public)
+    return Tally(Provenance(plan.fingerprint, is_simulation=True), device.statistics(reports, in_bins), in_bins)

@@ -181,15 +181,15 @@ def test_a_file_of_a_newer_version_is_told_from_a_damaged_one(tmp_path):
         release.write(tmp_path / f"r{ending}")
     text = (tmp_path / "r.csv").read_text(encoding="utf-8")
     # a newer statement may well say more than this version knows
-    newer = text.replace('"format": 3', '"format": 4').replace(
+    newer = text.replace('"format": 3', '"format": 5').replace(
         "# What is protected", "# News: all.\n# What is protected"
     )
     (tmp_path / "r.csv").write_text(newer, encoding="utf-8")
     table = pq.read_table(tmp_path / "r.parquet")
-    about = table.schema.metadata[b"tacit"].replace(b'"format": 3', b'"format": 4')
+    about = table.schema.metadata[b"tacit"].replace(b'"format": 3', b'"format": 5')
     pq.write_table(table.replace_schema_metadata({b"tacit": about}), tmp_path / "r.parquet")
     for ending in (".csv", ".parquet"):
-        with pytest.raises(FormatError, match="newer Tacit: its format is 4"):
+        with pytest.raises(FormatError, match="newer Tacit: its format is 5"):
             Release.read(tmp_path / f"r{ending}")
 
 

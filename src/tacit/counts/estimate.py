@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tacit._base.rounding import percent, whole
 from tacit.counts.noise.model import Noise
 from tacit.counts.provenance import Provenance
-from tacit.domain import Box, Domain, Grouping, sum_groups
+from tacit.domain import AXES, Box, Domain, Grouping, Layout, sum_groups
 from tacit.errors import SettingError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Values over time x place plus a noise model. Which mechanism made it can no longer be told.
+    """Values over time x columns plus a noise model. Which mechanism made it can no longer be told.
 
     ``totals`` is the public number of reports where there is one (it broadcasts against the domain's grid), ``steps``
     names every post-processing step taken, in order.
@@ -48,6 +48,24 @@ class Estimate:
         label = ", simulation" if self.provenance.is_simulation else ""
         steps = " + ".join(self.steps) or "unbiased"
         return f"Estimate({' x '.join(map(str, self.values.shape))} cells, {steps}{label})"
+
+    @property
+    def public_layout(self) -> Layout | None:
+        """How values are divided into rows that each have a public number of reports; None where no number is public.
+
+        An axis of one cell counts as private: that changes neither the rows nor their order.
+        """
+        if self.totals is None:
+            return None
+        hidden = tuple(axis for axis, size in zip(AXES, self.totals.shape, strict=False) if size == 1)
+        return Layout(hidden, self.domain.sizes)
+
+    @property
+    def cell_totals(self) -> NDArray[np.int64] | None:
+        """The public number of reports of which every cell is a part, in the shape of the values."""
+        return (
+            None if self.totals is None else np.broadcast_to(self.totals, self.domain.grid).reshape(self.values.shape)
+        )
 
     def coarsen(self, *, time: str | None = None, place: str | None = None, kind: str | None = None) -> Estimate:
         """Add cells up: days to months to years, towns to regions, kinds to groups. Exact, noise included."""

@@ -48,8 +48,7 @@ class Layout:
     @classmethod
     def of_file(cls, private: tuple[str, ...], sizes: Sizes) -> Layout:
         """The same of values from a file; other words than a plan's are refused."""
-        known = AXES if sizes[2] > 1 else AXES[:2]
-        if not private or private != tuple(axis for axis in known if axis in private):
+        if not private or private != tuple(axis for axis in AXES if axis in private):
             raise ValueError("private")
         return cls(private, sizes)
 

@@ -20,6 +20,7 @@ Reference: Boyle1986.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -41,31 +42,45 @@ _MOST_ROUNDS: Final = 2_000
 
 
 def add_up(estimate: Estimate) -> Estimate:
-    """Counts per period and place that are near the projected ones at every level of the calendar, and add up.
+    """Counts per period and column that are near the projected ones at every level of the calendar, and add up.
 
     Biased, as projection is, but sums over months and years are no more biased than projections of these. Where no
-    number of reports is public, only sums over the whole time are exact.
+    number of reports is public, only sums over the whole time are exact. Where places or kinds have public numbers of
+    their own, each of them is reconciled alone.
     """
-    totals, (n_times, n_places) = estimate.totals, estimate.domain.shape
+    totals, shape = estimate.totals, estimate.values.shape
     tree = calendar_tree(estimate.domain.time)
-    if totals is not None and totals.shape == (n_times, 1):
-        leaves, step = _reconciled(tree, estimate.values, totals.ravel()), COHERENT
-    elif totals is None or totals.shape == (1, n_places):
-        known = None if totals is None else totals.ravel().astype(np.float64)
-        leaves, step = handed_down(tree, estimate.values, known), HANDED_DOWN
+    if totals is None:
+        leaves, step = handed_down(tree, estimate.values, None), HANDED_DOWN
+    elif totals.shape[0] == shape[0]:
+        leaves, step = np.empty(shape), COHERENT
+        in_bins = totals.reshape(shape[0], -1)
+        for number, columns in enumerate(_columns_of_public_bins(estimate)):
+            leaves[:, columns] = _reconciled(tree, estimate.values[:, columns], in_bins[:, number])
+    elif totals.shape == (1, *estimate.domain.grid[1:]):
+        leaves, step = handed_down(tree, estimate.values, totals.ravel().astype(np.float64)), HANDED_DOWN
     else:
         raise SettingError(
-            "counts that add up need a public number of reports for every period or for every place. Use project."
+            "counts that add up need a public number of reports for every period, or for every place (and kind) over "
+            "all time. Use project."
         )
     return replace(
         estimate,
-        values=leaves.reshape(n_times, n_places),
+        values=leaves,
         noise=NoStatedNoise(
             "moving counts to where none is negative raises small counts and lowers large ones, so no honest interval "
             "can be stated"
         ),
         steps=(*estimate.steps, step),
     )
+
+
+def _columns_of_public_bins(estimate: Estimate) -> list[IntArray]:
+    """The columns whose counts add up to each public number of reports of a period."""
+    assert estimate.totals is not None
+    public = np.arange(prod(estimate.totals.shape[1:])).reshape(estimate.totals.shape[1:])
+    of_column = np.broadcast_to(public, estimate.domain.grid[1:]).ravel()
+    return [np.flatnonzero(of_column == number) for number in range(public.size)]
 
 
 def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatArray:

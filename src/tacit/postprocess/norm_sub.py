@@ -31,22 +31,16 @@ def project(estimate: Estimate) -> Estimate:
 
 
 def rows_with_totals(estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The values as rows that each have a public total, and these totals, whichever axis is public."""
-    totals = estimate.totals
-    if totals is None:
+    """The values as rows that each have a public total, and these totals, whichever axes are public."""
+    totals, layout = estimate.totals, estimate.public_layout
+    if totals is None or layout is None:
         raise SettingError(
             "this step needs a public number of reports, which this estimate lacks. Use coherent, clip or raw."
         )
-    values = estimate.values
-    if totals.size == 1:
-        return values.reshape(1, -1), totals.ravel()
-    if totals.shape == values.shape and 1 not in values.shape:
-        return values.reshape(-1, 1), totals.ravel()
-    return (values if totals.shape[0] > 1 else values.T), totals.ravel()
+    return layout.rows(estimate.values), totals.ravel()
 
 
 def cells_of_rows(rows: NDArray[np.float64], estimate: Estimate) -> NDArray[np.float64]:
     """Rows as :func:`rows_with_totals` gave them, laid out over the estimate's domain again."""
-    totals, shape = estimate.totals, estimate.values.shape
-    is_turned = totals is not None and totals.size > 1 and totals.shape[0] == 1
-    return np.ascontiguousarray(rows.T) if is_turned else rows.reshape(shape)
+    layout = estimate.public_layout
+    return rows.reshape(estimate.values.shape) if layout is None else np.ascontiguousarray(layout.cells(rows))

@@ -54,20 +54,19 @@ class Refinement:
 
 
 def refined_and_added_up(
-    chosen: Refinement, estimate: Estimate, unbiased: Estimate, *, time: str | None, place: str | None
+    chosen: Refinement, estimate: Estimate, unbiased: Estimate, levels: Mapping[str, str]
 ) -> Estimate:
-    """Refine an estimate that is released in larger periods or places: ``unbiased`` is its sum over them."""
+    """Refine an estimate that is released by coarser ``levels`` of its axes: ``unbiased`` is its sum over them."""
     if unbiased is estimate or chosen.name == "raw":
         return chosen.refine(unbiased)
     if chosen.adds_up:
-        return chosen.refine(estimate).coarsen(time=time, place=place)
+        return chosen.refine(estimate).coarsen(**levels)
     reports = estimate.noise.of_reports()
     if not chosen.needs_cells or reports is None:
         return chosen.refine(unbiased)
     hidden = reports.layout.private
-    hides_time, hides_place = "time" in hidden, "place" in hidden
-    public = estimate.coarsen(time=None if hides_time else time, place=None if hides_place else place)
-    return chosen.refine(public).coarsen(time=time if hides_time else None, place=place if hides_place else None)
+    public = estimate.coarsen(**{axis: level for axis, level in levels.items() if axis not in hidden})
+    return chosen.refine(public).coarsen(**{axis: level for axis, level in levels.items() if axis in hidden})
 
 
 def refinement_named(name: str) -> Refinement:
@@ -81,12 +80,13 @@ def best_refinement(estimate: Estimate) -> Refinement:
     """The best refinement that needs no tuning.
 
     Smoothing where there are periods enough and their numbers of reports are public; else projection onto what counts
-    can be; where no number is public, counts that are not negative and still add up.
+    can be, and for kinds of events; where no number is public, counts that are not negative and still add up.
     """
     totals, (n_times, _) = estimate.totals, estimate.domain.shape
     if totals is None:
         return REFINEMENTS["coherent"]
-    return REFINEMENTS["smooth" if totals.shape[0] == n_times >= ENOUGH_PERIODS else "project"]
+    can_be_smoothed = estimate.domain.kind is None and totals.shape[0] == n_times >= ENOUGH_PERIODS
+    return REFINEMENTS["smooth" if can_be_smoothed else "project"]
 
 
 def _clipped(estimate: Estimate) -> Estimate:

@@ -49,11 +49,13 @@ from tacit.release.versions import Version
 FORMAT: Final = 3
 """3 since the statement says who may rely on what; 2 since suppressed counts are removed and partly missing periods say
 so; 1 and 2 are still read."""
+FORMAT_OF_KINDS: Final = 4
+"""The format where the plan has kinds of events: readers of 3 do not know them. All other releases stay 3."""
 _KEY: Final = b"tacit"
 _CSV_MARK: Final = "# tacit: "
 _GREETING: Final = "A Tacit release."
 _VALUES: Final = ("unbiased", "refined")
-_LABELS: Final = ("period", "place")
+_LABELS: Final = ("period", "place", "kind")
 _NUMBERS: Final = (
     "unbiased",
     "standard_error",
@@ -107,7 +109,7 @@ def read(path: Path) -> Release:
 def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     totals = release.unbiased.totals
     about = {
-        "format": FORMAT,
+        "format": FORMAT if release.plan.domain.kind is None else FORMAT_OF_KINDS,
         "kind": "release",
         "created_at": release.created_at,
         "level": release.level,
@@ -139,7 +141,7 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
     """SHA-256 over everything but itself: the document, and the table in its order."""
     content = {name: part for name, part in about.items() if name != "checksum"}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
-    for name in _LABELS:
+    for name in _labels(about):
         digest.update("\n".join(columns[name].tolist()).encode())
     for name in _NUMBERS:
         if name in columns:  # not every release has a public number of reports
@@ -173,16 +175,21 @@ def _check_format(about: Mapping[str, Any]) -> None:
     """Tell what is newer than this version from what is damaged, before anything else of it is read."""
     if about["kind"] != "release":
         raise ValueError("no release")
-    if whole(about, "format", least=1) > FORMAT:
+    if whole(about, "format", least=1) > FORMAT_OF_KINDS:
         raise FormatError(
             f"the release was written by a newer Tacit: its format is {about['format']}, and this version reads up to "
-            f"{FORMAT}. Install a newer Tacit."
+            f"{FORMAT_OF_KINDS}. Install a newer Tacit."
         )
+
+
+def _labels(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns that say which cell a row is; a column of kinds that someone added to a table is none of them."""
+    return _LABELS if "kind" in about["domain"] else _LABELS[:2]
 
 
 def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Release:
     domain = Domain.from_dict(about["domain"])
-    columns = _in_order(columns, domain)
+    columns = _in_order({name: columns[name] for name in columns if name != "kind" or domain.kind}, domain)
     if about["checksum"] != _checksum(about, columns):
         raise FormatError("the release was changed or damaged: its checksum does not agree. Ask for it again.")
     # a release carries its table of places once, in its domain
@@ -203,7 +210,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
     stated = about["statement"] if about["format"] > 2 else _stated_before(about, statement)
     if statement != PrivacyStatement.from_dict(stated):
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it again.")
-    totals = None if about["totals"] is None else _counts(about["totals"])
+    totals = None if about["totals"] is None else _counts(about["totals"], len(domain.grid))
     unbiased, refined = (
         Estimate(
             domain=domain,
@@ -235,10 +242,10 @@ def _level(about: Mapping[str, Any]) -> float:
     return level
 
 
-def _counts(content: Any) -> NDArray[np.int64]:
-    """Public numbers of reports: rows of whole numbers, not so many that they leave 64 bits."""
+def _counts(content: Any, n_axes: int) -> NDArray[np.int64]:
+    """Public numbers of reports: whole numbers along every axis, not so many that they leave 64 bits."""
     rows = np.array(content)
-    if rows.ndim != 2 or rows.dtype.kind != "i" or rows.min() < 0 or rows.sum(dtype=np.float64) > MOST_REPORTS:
+    if rows.ndim != n_axes or rows.dtype.kind != "i" or rows.min() < 0 or rows.sum(dtype=np.float64) > MOST_REPORTS:
         raise ValueError("totals")
     return rows.astype(np.int64)
 
@@ -252,15 +259,19 @@ def _whole(values: NDArray[np.float64], withheld: Mapping[str, Any] | None, name
 
 def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, NDArray[Any]]:
     """Put the rows back in order by their labels: a table may have been sorted by another program."""
-    n_times, n_places = domain.shape
-    if any(len(column) != n_times * n_places for column in columns.values()):
+    if any(len(column) != domain.n_cells for column in columns.values()):
         raise FormatError("the release lacks rows or has some twice. Ask for it again.")
-    periods = {label: number for number, label in enumerate(domain.time.labels())}
-    places = {cell: number for number, cell in enumerate(domain.place.cells)}
-    cells = [periods[t] * n_places + places[p] for t, p in zip(*(columns[n].tolist() for n in _LABELS), strict=True)]
-    if sorted(cells) != list(range(n_times * n_places)):
+    axes = {"period": domain.time.labels(), "place": domain.place.cells}
+    if domain.kind is not None:
+        axes["kind"] = domain.kind.cells
+    numbers = []
+    for name, cells in axes.items():
+        number_of = {cell: number for number, cell in enumerate(cells)}
+        numbers.append([number_of[label] for label in columns[name].tolist()])
+    rows = np.ravel_multi_index(numbers, domain.grid)
+    if np.bincount(rows, minlength=domain.n_cells).max() > 1:
         raise FormatError("the release lacks rows or has some twice. Ask for it again.")
-    order = np.argsort(cells)
+    order = np.argsort(rows)
     return {name: column[order] for name, column in columns.items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,8 @@ BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_l
 class Release:
     """Counts per period and place, twice: ``unbiased`` with intervals, ``refined`` to look at.
 
+    Where events have kinds, counts are per period, place and kind.
+
     ``refinement`` names how the second was made; ``rules`` say what is shown of them, and what they suppress is gone:
     NaN in both; ``version`` counts from 1. Ask it for any range with :meth:`answer`; write it with :meth:`write` and
     read it anywhere with ``Release.read``: the noise model travels inside, so that intervals are the same there.
@@ -65,12 +67,15 @@ class Release:
         *,
         by: str | None = None,
         place: str | None = None,
+        kind: str | None = None,
         level: float = 0.95,
         refine: str | Refinement | Callable[[Estimate], Estimate] | None = None,
         rules: Rules | None = None,
         revises: Release | None = None,
     ) -> Release:
-        """Release an estimate, added up to ``by`` periods ("month", "year") and ``place`` level where given.
+        """Release an estimate, added up to ``by`` periods ("month", "year"), ``place`` and ``kind`` levels where given.
+
+        The ``kind`` "all" adds up all kinds of events: the release then has none.
 
         ``refine`` names a way to refine (:data:`tacit.postprocess.refinements.REFINEMENTS`) or is a step of its own;
         left out, it is the best that needs no tuning: smoothing where at least 60 periods have a public number of
@@ -78,13 +83,10 @@ class Release:
         ``revises`` is the release that this one replaces.
         """
         check_share(level=level)
-        if plan.domain.kind is not None:
-            raise SettingError(
-                "a release cannot hold kinds of events yet. Ask the estimate, or make a plan without kinds."
-            )
         check_plan("the estimate", estimate.provenance.plan_id, plan.fingerprint)
         rules = rules or NO_RULES
-        unbiased, refined, name = _refined(estimate, by, place, refine, rules)
+        levels = {axis: level for axis, level in (("time", by), ("place", place), ("kind", kind)) if level}
+        unbiased, refined, name = _refined(estimate, levels, refine, rules)
         rules.check_within(unbiased.domain.time)
         version = FIRST if revises is None else Version.after(revises, plan, estimate)
         statement = PrivacyStatement.of(
@@ -101,9 +103,9 @@ class Release:
 
     def __repr__(self) -> str:
         label = ", simulation" if self.is_simulation else ""
-        n_times, n_places = self.domain.shape
-        epsilon = epsilon_at_most(self.statement.total_epsilon)
-        return f"Release({n_times} periods x {n_places} places, epsilon {epsilon}{label})"
+        axes = zip(self.domain.grid, ("periods", "places", "kinds"), strict=False)
+        size = " x ".join(f"{n} {name}" for n, name in axes)
+        return f"Release({size}, epsilon {epsilon_at_most(self.statement.total_epsilon)}{label})"
 
     @property
     def domain(self) -> Domain:
@@ -119,15 +121,16 @@ class Release:
         first: str | None = None,
         last: str | None = None,
         places: list[str] | None = None,
+        kinds: list[str] | None = None,
         level: float | None = None,
         refined: bool = False,
     ) -> Answer:
-        """Answer how many events there were from ``first`` to ``last`` (inclusive) in ``places``.
+        """Answer how many events of these ``kinds`` there were from ``first`` to ``last`` (inclusive) in ``places``.
 
         From the unbiased counts, or from the ``refined`` ones where they carry an interval. The release's rules hold
         for answers as for cells: what they suppress, and periods without data, are not answered.
         """
-        box = self.domain.box(first=first, last=last, places=places)
+        box = self.domain.box(first=first, last=last, places=places, kinds=kinds)
         self.check_shown(box)
         return answer(self.refined if refined else self.unbiased, box, level=self.level if level is None else level)
 
@@ -155,13 +158,14 @@ class Release:
         if self.rules.suppresses(np.array(count), np.array(error)):
             raise NotShown("the count asked for is suppressed. Ask for a longer time, or for more places.")
 
-    def coarsen(self, *, time: str | None = None, place: str | None = None) -> Release:
-        """The same release in larger periods or places.
+    def coarsen(self, *, time: str | None = None, place: str | None = None, kind: str | None = None) -> Release:
+        """The same release in larger periods or places, or by groups of kinds; "all" kinds leave none.
 
         Counts that were smoothed are added up; those that were projected, clipped or cut are refined again from sums.
         What is suppressed is missing from sums, which are then suppressed too.
         """
-        if time in (None, self.domain.time.step) and place in (None, self.domain.place.level):
+        own = (self.domain.time.step, self.domain.place.level, self.domain.kind and self.domain.kind.level)
+        if all(level in (None, known) for level, known in zip((time, place, kind), own, strict=True)):
             return self
         if self.refinement == ANOTHER_REFINEMENT:
             raise SettingError("only a release refined by name can be added up. Release it again.")
@@ -177,8 +181,10 @@ class Release:
                     "longer periods or larger places.",
                     remedy=Remedy.RELEASE_COARSER,
                 )
-            return self.again(by=time, place=place, refine=self.refinement)
-        unbiased, refined = (estimate.coarsen(time=time, place=place) for estimate in (self.unbiased, self.refined))
+            return self.again(by=time, place=place, kind=kind, refine=self.refinement)
+        unbiased, refined = (
+            estimate.coarsen(time=time, place=place, kind=kind) for estimate in (self.unbiased, self.refined)
+        )
         made = replace(self, unbiased=unbiased, refined=refined, file_checksum="")
         return made._without_suppressed() if self.rules.remove else made
 
@@ -187,11 +193,12 @@ class Release:
         *,
         by: str | None = None,
         place: str | None = None,
+        kind: str | None = None,
         level: float | None = None,
         refine: str | None = None,
         rules: Rules | None = None,
     ) -> Release:
-        """The same counts released otherwise, at no cost: in larger periods or places, refined or shown in another way.
+        """The same counts released otherwise, at no cost: added up, refined or shown in another way.
 
         What is left out is as :meth:`of` has it, but for the level and the rules, which stay. Its version stays too.
         """
@@ -205,6 +212,7 @@ class Release:
             self.unbiased,
             by=by,
             place=place,
+            kind=kind,
             level=self.level if level is None else level,
             refine=refine,
             rules=self.rules if rules is None else rules,
@@ -229,16 +237,14 @@ class Release:
         return replace(self, unbiased=unbiased, refined=refined, statement=statement, file_checksum="")
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table, a row for every period and place, zeros included; what rules suppress is NaN.
+        """The table, a row for every period, place and kind, zeros included; what rules suppress is NaN.
 
         Limits are rounded to whole numbers, as counts are, and errors to four digits; the noise models are not.
         """
-        n_times, n_places = self.domain.shape
         lower, upper = map(whole_limits, intervals(self.unbiased, self.level))
         errors = four_digits(self.unbiased.noise.standard_errors())
         columns: dict[str, NDArray[Any]] = {
-            "period": np.repeat(np.array(self.domain.time.labels(), dtype=object), n_places),
-            "place": np.tile(np.array(self.domain.place.cells, dtype=object), n_times),
+            **labels(self.domain),
             "unbiased": self.unbiased.values.ravel(),
             "standard_error": errors.ravel(),
             "lower": lower.ravel(),
@@ -246,8 +252,8 @@ class Release:
             "refined": self.refined.values.ravel(),
             "reliable": self.reliable().ravel(),
         }
-        if self.unbiased.totals is not None:
-            columns["reports"] = np.broadcast_to(self.unbiased.totals, self.domain.shape).ravel()
+        if self.unbiased.cell_totals is not None:
+            columns["reports"] = self.unbiased.cell_totals.ravel()
         if self.has_refined_intervals:
             limits = map(whole_limits, intervals(self.refined, self.level))
             columns["refined_lower"], columns["refined_upper"] = (limit.ravel() for limit in limits)
@@ -258,7 +264,7 @@ class Release:
                 if name in columns:
                     columns[name] = np.where(is_blank, np.nan, columns[name])
         if self.rules.missing:
-            columns["days_missing"] = np.repeat(self.rules.days_missing(self.domain.time), n_places)
+            columns["days_missing"] = np.repeat(self.rules.days_missing(self.domain.time), self.domain.n_columns)
         return columns
 
     @property
@@ -279,7 +285,7 @@ class Release:
     @property
     def _totals_are_counts(self) -> bool:
         """Whether every cell has a public number of reports of its own, which is its count."""
-        return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.shape
+        return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.grid
 
     def _without_suppressed(self) -> Release:
         """The release without the counts that its rules suppress; periods without data are no secret and stay."""
@@ -332,15 +338,23 @@ class Release:
         return files.read(Path(path))
 
 
+def labels(domain: Domain) -> dict[str, NDArray[np.object_]]:
+    """The period, the place and, where there are kinds, the kind of every cell: one after another in a table's rows."""
+    names = {"period": domain.time.labels(), "place": domain.place.cells}
+    if domain.kind is not None:
+        names["kind"] = domain.kind.cells
+    axes = np.meshgrid(*(np.array(cells, dtype=object) for cells in names.values()), indexing="ij")
+    return {name: axis.ravel() for name, axis in zip(names, axes, strict=True)}
+
+
 def _refined(
     estimate: Estimate,
-    by: str | None,
-    place: str | None,
+    levels: Mapping[str, str],
     refine: str | Refinement | Callable[[Estimate], Estimate] | None,
     rules: Rules,
 ) -> tuple[Estimate, Estimate, str]:
     """The estimate added up, the same refined, and the name of how."""
-    unbiased = estimate.coarsen(time=by, place=place) if by or place else estimate
+    unbiased = estimate.coarsen(**levels) if levels else estimate
     if callable(refine):
         return unbiased, refine(unbiased), ANOTHER_REFINEMENT
     if isinstance(refine, Refinement):
@@ -351,7 +365,7 @@ def _refined(
         chosen = best_refinement(unbiased)
     if rules.missing:
         chosen = chosen.given_missing(rules.missing_bins)
-    return unbiased, refined_and_added_up(chosen, estimate, unbiased, time=by, place=place), chosen.name
+    return unbiased, refined_and_added_up(chosen, estimate, unbiased, levels), chosen.name
 
 
 LEVEL: Final = 0.95

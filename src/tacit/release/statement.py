@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass
 from typing import Any, Final
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.counts.provenance import Provenance
+from tacit.domain import AXES
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
@@ -34,16 +35,12 @@ _MECHANISM_WORDS: Final = {
     "longitudinal hashing": "longitudinal local hashing (LOLOHA), all coins drawn again for each report",
     "binary longitudinal hashing": "binary longitudinal hashing (BiLOLOHA), all coins drawn again for each report",
 }
-_PRIVATE_WORDS: Final = {
-    ("place",): "The place of every single event",
-    ("time",): "The time of every single event",
-    ("time", "place"): "The time and the place of every single event",
-}
 _PUBLIC_WORDS: Final = {
-    ("place",): "That an event happened, and in which period: the number of reports per period is exact and public",
-    ("time",): "That an event happened, and at which place: the number of reports per place is exact and public",
-    ("time", "place"): "That an event happened: the total number of reports is exact and public",
+    "time": ("in which period", "period"),
+    "place": ("at which place", "place"),
+    "kind": ("of which kind", "kind"),
 }
+"""What a report tells of a coordinate that it does not hide, and the noun for it."""
 _AGAIN_AND_AGAIN: Final = (
     "All figures above are for one report about each event. A device that reports the same value again and again from "
     "its memo gives away more: up to the plan's epsilon for any number of reports, which is larger and not stated here."
@@ -52,14 +49,15 @@ _AGAIN_AND_AGAIN: Final = (
 
 def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     """Headings and plain sentences about randomized reports."""
-    hidden = " and ".join(about.guarantee.hidden)
+    hidden = _joined(about.guarantee.hidden)
     whom = "everyone, the collector included" if about.is_alone else "everyone who sees what was published"
     total = epsilon_at_most(about.total_epsilon)
     how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
     parts = [
         (
             "What is protected",
-            f"{_PRIVATE_WORDS[about.guarantee.hidden]}. Someone who knows everything about an event but its {hidden}, "
+            f"The {_joined(about.guarantee.hidden, 'the ')} of every single event. "
+            f"Someone who knows everything about an event but its {hidden}, "
             f"and sees all that was collected about it, can change the odds between any two values by a factor of at "
             f"most {at_most(about.odds)} (epsilon {total}). Whoever thought all {about.n_alternatives} values equally "
             f"likely ({1 / about.n_alternatives:.1%} each) can be at most {percent_at_most(about.largest_belief)} sure "
@@ -95,11 +93,29 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
         ),
         (
             "What is not protected",
-            f"{_PUBLIC_WORDS[about.guarantee.hidden]}. Nor what everyone can learn from the counts themselves, such "
+            f"{_published(about)}. Nor what everyone can learn from the counts themselves, such "
             "as that one region has more events than another.",
         ),
     ]
     return parts
+
+
+def _joined(nouns: Sequence[str], article: str = "") -> str:
+    """Nouns as a sentence lists them, all but the first with an article."""
+    first, *others = nouns
+    if not others:
+        return first
+    return f"{', '.join([first, *(article + noun for noun in others[:-1])])} and {article}{others[-1]}"
+
+
+def _published(about: PrivacyStatement) -> str:
+    """What reports publish, as the first half of a sentence."""
+    axes = [axis for axis in AXES if axis not in about.guarantee.hidden and (axis != "kind" or about.has_kinds)]
+    told, nouns = ([_PUBLIC_WORDS[axis][which] for axis in axes] for which in (0, 1))
+    if not axes:
+        return "That an event happened: the total number of reports is exact and public"
+    also = f"and {told[0]}" if len(told) == 1 else _joined(told)
+    return f"That an event happened, {also}: the number of reports per {_joined(nouns)} is exact and public"
 
 
 _NOISE_WORDS: Final = {
@@ -118,10 +134,16 @@ _ALTERNATIVES: Final = {
 }
 
 
+def _noise_words(about: PrivacyStatement) -> str:
+    """On what noise was added; where there are kinds, every place has a count of each."""
+    words = _NOISE_WORDS[about.mechanism]
+    return words.replace("every place", "every place and kind") if about.has_kinds else words
+
+
 def _protects(about: PrivacyStatement) -> str:
     """What nobody can tell from all that was published, up to the stated odds."""
     if about.question == REPLACEMENT:
-        hidden = " and the ".join(about.guarantee.hidden)
+        hidden = _joined(about.guarantee.hidden, "the ")
         return (
             f"The {hidden} of every single event. That an event happened is public, with all else that reports of the "
             "same events publish."
@@ -134,7 +156,7 @@ def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     total = epsilon_at_most(about.total_epsilon)
     but = f", but for a chance of at most {about.delta:g} (delta)" if about.delta else ""
     cost = f"rho {epsilon_at_most(about.rho)}, which is epsilon" if about.rho else "epsilon"
-    how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_NOISE_WORDS[about.mechanism]}"
+    how = f"discrete {'Gaussian' if about.rho else 'Laplace'} noise {_noise_words(about)}"
     unit = Unit(about.unit, about.most) if about.question == PERSON_DAY else Unit("event")
     rule = f" {unit.rule}" if about.question == PERSON_DAY else ""
     parts = [
@@ -237,6 +259,7 @@ class PrivacyStatement:
     keeps_suppressed: bool = False
     fields_span_lines: bool = False
     device: DeviceFigures | None = None
+    has_kinds: bool = False
 
     @classmethod
     def of(
@@ -250,7 +273,8 @@ class PrivacyStatement:
         rules: Rules = NO_RULES,
     ) -> PrivacyStatement:
         unit, spans = _unit(plan), provenance.fields_span_lines
-        guarantee = provenance.prior + _own(plan.epsilon, plan.rho, plan.private, plan.mechanism, unit, spans)
+        own = _own(plan.epsilon, plan.rho, plan.private, plan.mechanism, unit, spans)
+        guarantee = own if provenance.prior.is_of_nothing else provenance.prior + own
         return cls(
             epsilon=plan.epsilon,
             guarantee=guarantee,
@@ -270,6 +294,7 @@ class PrivacyStatement:
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
             fields_span_lines=spans,
             device=None if plan.is_central else DeviceFigures.of(dict(plan.thresholds), plan.n_private, plan.n_public),
+            has_kinds=plan.domain.kind is not None,
         )
 
     @property
@@ -301,7 +326,7 @@ class PrivacyStatement:
     def about_what(self) -> str:
         """What nobody can tell beyond the stated odds, as the object of a sentence."""
         if self.question == REPLACEMENT and self.guarantee.has_reports:
-            return f"an event's {' and '.join(self.guarantee.hidden)}"
+            return f"an event's {_joined(self.guarantee.hidden)}"
         nouns = {PRESENCE: "an event", REPLACEMENT: "an event", PERSON_DAY: "a person's day", NOTHING: "nothing"}
         return nouns[self.question]
 
@@ -311,7 +336,7 @@ class PrivacyStatement:
         if self.is_void:
             return "none"
         if self.question == REPLACEMENT:
-            what = f"one event's {' and '.join(self.guarantee.hidden)}" if self.guarantee.has_reports else "one event"
+            what = f"one event's {_joined(self.guarantee.hidden)}" if self.guarantee.has_reports else "one event"
             return f"{what} replaced by any other"
         whole = "one event" if self.question == PRESENCE else "all events of one person on one day"
         return f"{whole} added or removed"
@@ -409,6 +434,8 @@ class PrivacyStatement:
             del content["fields_span_lines"]
         if self.device is None:
             del content["device"]
+        if not self.has_kinds:
+            del content["has_kinds"]
         if not self.suppressed:
             del content["suppressed"], content["keeps_suppressed"]
         return content

@@ -25,18 +25,17 @@ from tacit._base.extras import require
 from tacit._base.files import harmless, write_whole
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
-from tacit.domain import PlaceAxis
 from tacit.errors import Remedy, SettingError
 from tacit.postprocess import clip, project
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
-from tacit.release.release import Release
+from tacit.release.release import Release, labels
 
 TOWNS: Final = ("none", "even", "population")
 PREFIX: Final = "synthetic-"
-WARNING: Final = (
-    "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per period and place are those of a "
-    "private release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
+_WARNING: Final = (
+    "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per {cells} are those of a private "
+    "release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
 FILLED: Final = "what is left of the public numbers dealt out evenly to suppressed counts"
 _UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits
@@ -45,7 +44,7 @@ _SLACK: Final = 1e-6  # of an event: what rounding in floats may leave
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticRows:
-    """Synthetic events: how many in every period and place, and the town of each where towns are drawn."""
+    """Synthetic events: how many in every cell of a release, and the town of each where towns are drawn."""
 
     release: Release
     counts: IntArray
@@ -63,7 +62,7 @@ class SyntheticRows:
         randomness: Randomness = SecureRandomness() if seed is None else SeededRandomness(seed)
         ready = _ready(release)
         counts = rounded_counts(ready, randomness)
-        named = None if towns == "none" else _towns(release.domain.place, counts, towns, randomness)
+        named = None if towns == "none" else _towns(release, counts, towns, randomness)
         return cls(release, counts, named, (*ready.steps, "controlled rounding"))
 
     @property
@@ -71,24 +70,27 @@ class SyntheticRows:
         return int(self.counts.sum())
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table: an identifier that says synthetic, the period, the place, and the town where it was drawn."""
+        """The table: an identifier that says synthetic, the period, the place, the kind, and the town where drawn."""
         domain, per_cell = self.release.domain, self.counts.ravel()
-        n_times, n_places = domain.shape
+        cells, of_places = labels(domain), domain.place.gazetteer.levels if domain.place.gazetteer else ()
         width = max(6, len(str(self.n_rows)))
         columns: dict[str, NDArray[Any]] = {
             "id": np.array([f"{PREFIX}{number:0{width}}" for number in range(1, self.n_rows + 1)], object),
-            "time": np.repeat(np.repeat(np.array(domain.time.labels(), object), n_places), per_cell),
-            domain.place.level: np.repeat(np.tile(np.array(domain.place.cells, object), n_times), per_cell),
+            "time": np.repeat(cells["period"], per_cell),
+            domain.place.level: np.repeat(cells["place"], per_cell),
         }
+        if domain.kind is not None:
+            is_taken = domain.kind.level in (*columns, *of_places)
+            columns["kind of event" if is_taken else domain.kind.level] = np.repeat(cells["kind"], per_cell)
         if self.towns is not None:
-            assert domain.place.gazetteer is not None
-            columns[domain.place.gazetteer.levels[0]] = self.towns
+            columns[of_places[0]] = self.towns
         return columns
 
     def text(self) -> str:
         """What the rows are, what was done, and the statement of the release."""
         steps = f"How the rows were made: {', then '.join(self.steps)}. This cost no further privacy."
-        return "\n".join((WARNING, steps, self.release.statement.text()))
+        cells = "period and place" if self.release.domain.kind is None else "period, place and kind"
+        return "\n".join((_WARNING.format(cells=cells), steps, self.release.statement.text()))
 
     def write(self, path: str | Path) -> None:
         """Write the rows as Parquet or CSV, by the path's ending."""
@@ -204,14 +206,16 @@ def _without_gaps(estimate: Estimate) -> Estimate:
     return replace(estimate, values=values, steps=(*estimate.steps, FILLED))
 
 
-def _towns(axis: PlaceAxis, counts: IntArray, by: str, randomness: Randomness) -> NDArray[np.object_]:
+def _towns(release: Release, counts: IntArray, by: str, randomness: Randomness) -> NDArray[np.object_]:
+    axis, domain = release.domain.place, release.domain
     table = axis.gazetteer
     if table is None:
         raise SettingError("towns need the table of towns with which the plan was made.", remedy=Remedy.LEAVE_OUT_TOWNS)
     if table.depth(axis.level) == 0:
         raise SettingError(f"the release counts by {axis.level} already.", remedy=Remedy.LEAVE_OUT_TOWNS)
     finest, population = table.levels[0], table.population(table.levels[0])
-    places = np.repeat(np.tile(np.arange(axis.n_cells), len(counts)), counts.ravel())
+    of_cells = np.tile(np.repeat(np.arange(axis.n_cells), domain.n_kinds), len(counts))
+    places = np.repeat(of_cells, counts.ravel())
     drawn = np.empty(len(places), object)
     for number, cell in enumerate(axis.cells):
         names = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.validation import check_at_least
+from tacit.domain import ALL
 from tacit.errors import PlanMismatch, Remedy, SettingError
 
 if TYPE_CHECKING:
@@ -124,19 +125,20 @@ def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> No
 def _compared(former: Release, estimate: Estimate) -> tuple[int, int]:
     """In how many public bins of the former release there are fewer reports now, and in how many as many others."""
     axes, before = former.domain, former.unbiased
+    kind = None if estimate.domain.kind is None else (ALL if axes.kind is None else axes.kind.level)
     try:
-        now = estimate.coarsen(time=axes.time.step, place=axes.place.level)
+        now = estimate.coarsen(time=axes.time.step, place=axes.place.level, kind=kind)
     except SettingError:  # in longer periods than the former: nothing to compare with
         return 0, 0
     if before.totals is None or now.totals is None:
         return 0, 0
-    shape = tuple(np.maximum(before.values.shape, now.values.shape).tolist())
+    shape = tuple(np.maximum(before.domain.grid, now.domain.grid).tolist())
     private = tuple(axis for axis, size in enumerate(before.totals.shape) if size == 1)
     reports, values = np.zeros((2, *shape), np.int64), np.zeros((2, *shape))
     for number, one in enumerate((before, now)):
-        n_times, n_places = one.values.shape
-        reports[number, :n_times, :n_places] = one.totals
-        values[number, :n_times, :n_places] = np.nan_to_num(one.values)
+        part = tuple(map(slice, one.domain.grid))
+        reports[number][part] = one.totals
+        values[number][part] = np.nan_to_num(one.values).reshape(one.domain.grid)
     is_other = np.abs(values[1] - values[0]) > _SLACK * (1 + reports[0])
     is_other &= (reports[0] == reports[1]) & (values[0] != 0)  # what was suppressed cannot be compared
     has_fewer = (reports[1] < reports[0]).any(axis=private)

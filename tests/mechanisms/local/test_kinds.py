@@ -5,23 +5,21 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
+from small_worlds import reported
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import Tally
 from tacit.domain import AXES, Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
-from tacit.release import Release
 
 DOMAIN = Domain(
     TimeAxis.between("2018-01-01", "2018-01-04"),
@@ -37,22 +35,13 @@ def counted(seed):
     return np.random.default_rng(seed).integers(20, 150, DOMAIN.shape)
 
 
-def tallied(plan, counts, seed):
-    times, columns = (part.ravel() for part in np.indices(counts.shape))
-    public, hidden = plan.split(np.repeat(times, counts.ravel()), np.repeat(columns, counts.ravel()))
-    order, device = np.argsort(public, kind="stable"), mechanism_of(plan)
-    reports = device.randomize(hidden[order], randomness=SeededRandomness(seed))
-    in_bins = np.bincount(public, minlength=plan.n_public)
-    return Tally(Provenance(plan.fingerprint, is_simulation=True), device.statistics(reports, in_bins), in_bins)
-
-
 @pytest.mark.false_failure(1e-12)
 @pytest.mark.parametrize("private", PRIVATE)
 @pytest.mark.parametrize("mechanism", ["unary", "subset"])
 def test_counts_come_back_whatever_is_private(private, mechanism, seed):
     """Of 3,600 reports at most, ten or more flip the bit of a cell with probability below 1e-13."""
     plan, counts = plan_for(DOMAIN, epsilon=HARDLY_PRIVATE, mechanism=mechanism, private=private), counted(seed)
-    estimate = estimate_tally(tallied(plan, counts, seed), plan)
+    estimate = estimate_tally(reported(plan, counts, seed), plan)
     np.testing.assert_allclose(estimate.values, counts, atol=10)
     hidden = tuple(axis for axis, name in enumerate(AXES) if name in private)
     totals = counts.reshape(DOMAIN.grid).sum(axis=hidden, keepdims=True)
@@ -63,7 +52,7 @@ def test_counts_come_back_whatever_is_private(private, mechanism, seed):
 @pytest.mark.parametrize("private", PRIVATE)
 def test_public_totals_are_exact_and_add_up(private, seed):
     plan, counts = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=private), counted(seed)
-    estimate = estimate_tally(tallied(plan, counts, seed), plan)
+    estimate = estimate_tally(reported(plan, counts, seed), plan)
     hidden = {name: name in private for name in AXES}
     box = DOMAIN.box(
         None if hidden["time"] else "2018-01-02",
@@ -88,7 +77,7 @@ def test_public_totals_are_exact_and_add_up(private, seed):
 @pytest.mark.false_failure(0)
 def test_the_variance_of_a_marginal_is_that_of_its_cells_together(seed):
     plan = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=("place", "kind"))
-    estimate = estimate_tally(tallied(plan, counted(seed), seed), plan)
+    estimate = estimate_tally(reported(plan, counted(seed), seed), plan)
     by_place, by_kind = estimate.coarsen(kind="all"), estimate.coarsen(place="all")
     errors = np.square(estimate.noise.standard_errors()).reshape(DOMAIN.grid)
     np.testing.assert_allclose(np.square(by_place.noise.standard_errors()), errors.sum(axis=2))
@@ -107,21 +96,10 @@ def test_a_plan_with_kinds_survives_its_file_and_one_without_is_as_before(tmp_pa
         plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, private=("kind",))
 
 
-def test_what_cannot_count_kinds_yet_refuses_them():
+def test_a_counter_refuses_kinds():
     """Numbers of places would be taken for those of columns."""
-    rows, columns = pa.table({"day": ["2018-01-01"], "town": ["North"]}), EventColumns(time="day", place="town")
-    with pytest.raises(SettingError, match="cannot be read with their kinds yet"):
-        open_events(rows, columns=columns, domain=DOMAIN, options=ReadOptions(date_format="year-first"))
     with pytest.raises(SettingError, match="cannot count kinds of events yet"):
         Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), DOMAIN, horizon=10)
-
-
-@pytest.mark.false_failure(0)
-def test_a_release_refuses_kinds(seed):
-    plan = plan_for(DOMAIN, epsilon=1.0, mechanism="unary", private=("place", "kind"))
-    estimate = estimate_tally(tallied(plan, counted(seed), seed), plan)
-    with pytest.raises(SettingError, match="cannot hold kinds of events yet"):
-        Release.of(plan, estimate)
 
 
 @pytest.mark.false_failure(1e-12)
