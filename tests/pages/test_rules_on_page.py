@@ -122,13 +122,14 @@ def test_a_laboratory_page_has_words_where_the_private_count_is_hidden(tmp_path,
     assert re.search(r"<td>[\d,]+</td><td>suppressed</td><td></td><td></td>", table)
 
 
-def test_a_rule_about_refined_counts_does_not_make_uncertain_ones_look_sure():
-    """Smoothed counts err less than the unbiased ones, which are drawn."""
+@pytest.mark.parametrize("refine", ["smooth", "project"])
+def test_a_rule_judges_the_counts_that_are_drawn(refine):
     rules = Rules.parse(grey=("relative error > 0.25",))
-    days = counts_by(Release.of(PLAN, ESTIMATE, refine="smooth", rules=rules), "day")
+    days = counts_by(Release.of(PLAN, ESTIMATE, refine=refine, rules=rules), "day")
     is_small = days.standard_errors <= 0.25 * days.values
-    assert ((days.status == "shown") & ~is_small).any()
-    np.testing.assert_array_equal(days.reliable, (days.status == "shown") & is_small)
+    assert 0 < is_small.sum() < is_small.size
+    np.testing.assert_array_equal(days.status == "shown", is_small)
+    np.testing.assert_array_equal(days.reliable, is_small)
 
 
 @pytest.mark.parametrize("rules", [{}, {"grey": ("relative error > 0.25",)}, {"suppress": ("count < 5",)}])
@@ -156,11 +157,11 @@ def test_a_page_of_a_smoothed_release_says_that_a_model_speaks_and_what_its_own_
     make_page(Release.of(PLAN, ESTIMATE, refine="smooth"), tmp_path / "page.html")
     text, tables = tables_of(tmp_path / "page.html")
     assert "<dt>What a model says</dt>" in text
-    assert any("# All numbers here are unbiased counts of the release and about them" in table for table in tables)
+    assert any("# All numbers here are refined counts of the release and about them" in table for table in tables)
 
 
 def test_the_legend_names_every_reason_for_a_mark():
-    """A rule about the refined count may grey an unbiased one whose own error is small."""
+    """A rule about small counts may grey one whose error is small."""
     rules = Rules.parse(grey=("relative error > 0.02", "count < 5"))
     release = Release.of(PLAN, ESTIMATE, refine="smooth", rules=rules)
     assert unsure_words(release) == (

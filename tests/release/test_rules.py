@@ -51,16 +51,13 @@ def kept():
 
 def test_rules_mean_what_they_say(release):
     columns, plain = release.columns(), Release.of(PLAN, ESTIMATE, refine="project").columns()
-    relative = np.divide(
-        plain["standard_error"],
-        plain["refined"],
-        out=np.where(plain["standard_error"] > 0, np.inf, 0.0),
-        where=plain["refined"] > 0,
-    )
+    count = plain["unbiased"]  # projected counts have no interval, so these are shown first
+    no_count = np.where(plain["standard_error"] > 0, np.inf, 0.0)
+    relative = np.divide(plain["standard_error"], count, out=no_count, where=count > 0)
     day = np.repeat(np.arange(20), 4)
     is_missing = (day >= 2) & (day <= 4)
     suppressed = ~is_missing & (relative > 0.5)
-    greyed = ~is_missing & ~suppressed & ((plain["refined"] < 10) | (relative > 0.25))
+    greyed = ~is_missing & ~suppressed & ((count < 10) | (relative > 0.25))
     expected = np.select([is_missing, suppressed, greyed], ["missing", "suppressed", "greyed"], "shown")
     np.testing.assert_array_equal(columns["status"].astype(str), expected)
     assert {"missing", "suppressed", "greyed", "shown"} == set(expected)

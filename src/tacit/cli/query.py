@@ -49,6 +49,8 @@ def query(
     how = f", refined ({asked.refinement})" if refined else ""
     console.say_estimate(found.value, found.standard_error, how)
     console.say_interval(found.level, (found.lower, found.upper), (n_periods, n_places))
+    if not asked.is_reliable(found):
+        console.say("That is not reliable: the error is too large a part of the number.")
     if refined:
         say_model(asked, found.box)
 

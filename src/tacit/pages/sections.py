@@ -244,7 +244,8 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
     remarks = [
         "Made by Tacit. Lines that begin with # are not data.",
-        "All numbers here are unbiased counts of the release and about them; 'reliable' judges them, as in its table.",
+        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' judges "
+        "them, as in its table.",
     ]
     remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
     remarks += selection.release.statement.text().splitlines()
@@ -321,6 +322,11 @@ def _widths(heads: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]) -
         )
         for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
     ]
+
+
+def shown_words(release: Release) -> str:
+    """Which of a release's counts a page shows."""
+    return "refined" if release.has_refined_intervals else "unbiased"
 
 
 def unsure_words(release: Release) -> str:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
-from tacit.counts.noise import Noise
 from tacit.counts.provenance import check_plan
 from tacit.counts.query import answer
 from tacit.domain import Box, Domain
@@ -153,8 +152,8 @@ class Release:
             )
         if self.rules.remove:
             return
-        error = float(np.sqrt(self._noise_to_look_at.variance(weights)))
-        count = float((weights * self.refined.values).sum())
+        error = float(np.sqrt(self.recommended.noise.variance(weights)))
+        count = float((weights * self.recommended.values).sum())
         if self.rules.suppresses(np.array(count), np.array(error)):
             raise NotShown("the count asked for is suppressed. Ask for a longer time, or for more places.")
 
@@ -278,9 +277,12 @@ class Release:
         return bool(np.isnan(self.unbiased.values).any())
 
     @property
-    def _noise_to_look_at(self) -> Noise:
-        """The noise of the refined counts where they have one, else that of the unbiased."""
-        return self.refined.noise if self.has_refined_intervals else self.unbiased.noise
+    def recommended(self) -> Estimate:
+        """The counts to show first: the refined ones where they carry an interval, else the unbiased.
+
+        Pages draw them, rules judge them, and ``reliable`` speaks of them.
+        """
+        return self.refined if self.has_refined_intervals else self.unbiased
 
     @property
     def _totals_are_counts(self) -> bool:
@@ -297,13 +299,11 @@ class Release:
         )
 
     def statuses(self) -> NDArray[np.object_]:
-        """What the rules say of every cell: shown, greyed, suppressed or missing.
-
-        A relative error is that of the refined count where it has one, else the unbiased count's error against it.
-        """
+        """What the rules say of every cell's recommended count: shown, greyed, suppressed or missing."""
         if self.rules.are_none:
             return np.full(self.domain.shape, SHOWN, object)
-        return self.rules.statuses(self.refined.values, self._noise_to_look_at.standard_errors(), self.domain.time)
+        shown = self.recommended
+        return self.rules.statuses(shown.values, shown.noise.standard_errors(), self.domain.time)
 
     def blank(self) -> NDArray[np.bool_]:
         """Cells of which a table shows no number."""
@@ -318,11 +318,17 @@ class Release:
         return self.file_checksum or files.checksum_of(self)
 
     def reliable(self) -> NDArray[np.bool_]:
-        """Cells whose unbiased count is reliable: shown, and of a standard error of at most a third of it.
+        """Cells whose recommended count is reliable: shown, and of a standard error of at most a third of it.
 
         Rules that name another relative error set that limit (:meth:`Rules.reliable`).
         """
-        return self.rules.reliable(self.unbiased.values, self.unbiased.noise.standard_errors(), self.statuses())
+        shown = self.recommended
+        return self.rules.reliable(shown.values, shown.noise.standard_errors(), self.statuses())
+
+    def is_reliable(self, found: Answer) -> bool:
+        """Whether an answer is reliable, by the same rule as a cell."""
+        value, error = np.array(found.value), np.array(found.standard_error)
+        return bool(self.rules.reliable(value, error, self.rules.judged(value, error)))
 
     def write(self, path: str | Path) -> None:
         """Write the release as Parquet or CSV, by the path's ending."""

@@ -43,7 +43,7 @@ _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on a cell: its relative error is above a limit, or its refined count below one.
+    """A condition on a cell: its relative error is above a limit, or its count below one.
 
     >>> str(Rule.parse("relative error > 0.5")), str(Rule.parse("count<10"))
     ('relative error > 0.5', 'count < 10')
@@ -132,8 +132,8 @@ class Rules:
     def reliable(self, counts: FloatArray, errors: FloatArray, statuses: NDArray[np.object_]) -> NDArray[np.bool_]:
         """Whether each count is worth a number of its own: shown, not greyed, and of a small relative error.
 
-        Tables, files and pages all ask here, with the unbiased counts and their own standard errors, also where rules
-        judge the error of refined counts.
+        Tables, files, pages and queries all ask here, with the counts that they show first
+        (:attr:`tacit.release.Release.recommended`) and the standard errors of these.
         """
         limit = self.largest_relative_error
         is_small: NDArray[np.bool_] = errors <= (LARGEST_RELATIVE_ERROR if limit is None else limit) * counts

@@ -231,8 +231,7 @@ _MODELS: Final = {
 _OF_A_MODEL: Final = (
     "Column 'refined' comes from a model, and so does its interval, refined_lower to refined_upper: it holds on "
     "average over places and periods if the model fits, and least for days that were unusual. {later} In "
-    "the release's table standard_error, lower, upper and reliable belong to "
-    "'unbiased'."
+    "the release's table standard_error, lower and upper belong to 'unbiased', reliable to 'refined'."
 )
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 

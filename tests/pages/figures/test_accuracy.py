@@ -13,7 +13,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
-from tacit.pages.figures import EPSILONS, choices, counts_by, errors_by, largest_belief, standard_error_at
+from tacit.pages.figures import EPSILONS, choices, errors_by, largest_belief, standard_error_at
 from tacit.release import Release
 
 OTHERS = sorted(MECHANISMS.keys() - {"unary"})
@@ -44,9 +44,9 @@ def test_the_release_s_own_row_is_what_it_states(release):
 
 
 def test_errors_span_all_counts_of_whole_periods(release):
-    counts, errors = counts_by(release, "month"), errors_by(release, "month")
-    assert errors.largest == counts.standard_errors.max()
-    assert errors.smallest == counts.standard_errors[1:-1].min()  # October and December are counted in part
+    errors, found = errors_by(release, "month"), release.unbiased.coarsen(time="month").noise.standard_errors()
+    assert errors.largest == found.max()
+    assert errors.smallest == found[1:-1].min()  # October and December are counted in part
     assert errors.differ
 
 
@@ -79,7 +79,7 @@ def test_a_release_that_is_not_rappor_s_stands_beside_rappor_at_its_epsilon(mech
     release = made_by(mechanism)
     pair = [choice for choice in choices(release, [errors_by(release, "month")]) if choice.epsilon == 1.5]
     assert [(choice.is_chosen, choice.on_line) for choice in pair] == [(True, False), (False, True)]
-    assert pair[0].errors[0] == pytest.approx(counts_by(release, "month").standard_errors.max())
+    assert pair[0].errors[0] == pytest.approx(release.coarsen(time="month").unbiased.noise.standard_errors().max())
 
 
 def test_the_errors_of_other_noise_are_left_out(release):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.rounding import whole_limits
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Noise
 from tacit.counts.tally import ExactTally
@@ -27,7 +28,7 @@ _ALL_PLACES: Final = "all"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Estimated counts per period and place, with limits for the true ones.
+    """The counts that a release recommends per period and place, with limits for the true ones.
 
     ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
     was counted, at an end of the time or because data are missing for ``days_missing`` of their days. ``status`` is
@@ -150,7 +151,7 @@ def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
     added = _added_up(release, step)
     about = _about(added.domain.time, added.domain.place.cells, release)
-    return _estimated(added.unbiased.values, added.unbiased.noise, added.statuses(), release, about)
+    return _estimated(added.recommended.values, added.recommended.noise, added.statuses(), release, about)
 
 
 def _added_up(release: Release, step: str) -> Release:
@@ -183,7 +184,8 @@ def _estimated(
 ) -> Counts:
     """Counts with limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
     known, errors = np.nan_to_num(values), noise.standard_errors()
-    lower, upper = (np.where(np.isnan(values), 0.0, limit) for limit in noise.intervals(known, release.level))
+    limits = map(whole_limits, noise.intervals(known, release.level))
+    lower, upper = (np.where(np.isnan(values), 0.0, limit) for limit in limits)
     return Counts(
         **about,
         values=known,
@@ -197,7 +199,7 @@ def _estimated(
 
 def counts_in_all(release: Release) -> Counts:
     """Add a release up over its whole time. Where the number of reports per place is public, that is the answer."""
-    estimate, axis = release.unbiased, release.domain.time
+    estimate, axis = release.recommended, release.domain.time
     n_times, n_places = release.domain.shape
     about = {
         "step": "all",
@@ -216,7 +218,7 @@ def counts_in_all(release: Release) -> Counts:
 
 def totals_by(release: Release, step: str) -> Counts:
     """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
-    estimate = release.unbiased.coarsen(time=step)
+    estimate = release.recommended.coarsen(time=step)
     axis, n_times = estimate.domain.time, estimate.domain.shape[0]
     about = _about(axis, (_ALL_PLACES,), release)
     if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
