@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.kernels import compiled_kernels
 
 if TYPE_CHECKING:
@@ -123,6 +123,64 @@ class Passes:
             informations,
         )
         return of_counts, scores, informations
+
+
+def filter_together(
+    observed: FloatArray,
+    exposures: FloatArray,
+    noise_variance: FloatArray,
+    process_variance: FloatArray,
+    state_variances: FloatArray,
+    phi: float,
+    shift_variance: FloatArray,
+    ends: BoolArray,
+    sum_variance: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return innovations (rows x columns x places) of all places together, and one over their variances, by NumPy.
+
+    This is the plain twin of ``forward`` in ``tacit._base.kernels.series``, with places as the last axis of all.
+    """
+    (n_times, n_columns, n_places), n_sums = observed.shape, len(ends)
+    n_rows = n_times + int(ends.sum())
+    innovations, weights = np.empty((n_rows, n_columns, n_places)), np.zeros((n_rows, n_places))
+    start, step, of_ar = state_variances
+    states, covariance = np.zeros((n_sums + 2, n_columns, n_places)), np.zeros((n_sums + 2, n_sums + 2, n_places))
+    covariance[0, 0], covariance[1, 1], fresh = start, of_ar, of_ar * (1 - phi * phi)
+
+    def condition(row: int, innovation: FloatArray, side: FloatArray, variance: FloatArray) -> None:
+        weight = np.divide(1.0, variance, out=weights[row], where=variance > 0)
+        innovations[row] = innovation
+        gain = side * weight
+        states[...] += gain[:, None] * innovation
+        covariance[...] -= gain[:, None] * side
+
+    row = 0
+    for t in range(n_times):
+        if t > 0:
+            states[1] *= phi
+            covariance[1] *= phi
+            covariance[:, 1] *= phi
+            covariance[0, 0] += step
+            covariance[1, 1] += fresh
+        covariance[0, 0] += shift_variance[t]
+        side = covariance[0] + covariance[1]
+        own = side[0] + side[1] + process_variance[t]
+        innovation = observed[t] - states[0] - states[1]
+        condition(row, innovation, side, own + noise_variance[t] if exposures[t] > 0 else np.zeros(n_places))
+        if n_sums and exposures[t] > 0:  # a sum is held as what it differs by from the sum of what was observed
+            kept = 1 - own * weights[row]
+            states[2:] -= kept * innovation
+            covariance[2:] += side * kept
+            covariance[:, 2:] += (side * kept)[:, None]
+            covariance[2:, 2:] += own * kept
+        row += 1
+        ended = np.flatnonzero(ends[:, t]) + 2 if n_sums else ()
+        for k in ended:
+            condition(row, -states[k], covariance[k].copy(), covariance[k, k] + sum_variance[k - 2])
+            row += 1
+        if len(ended):
+            states[ended], covariance[ended], covariance[:, ended] = 0.0, 0.0, 0.0
+    return innovations, weights
 
 
 def root_of(products: FloatArray, variances: FloatArray) -> FloatArray:

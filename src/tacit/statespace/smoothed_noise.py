@@ -138,7 +138,7 @@ class SmoothedNoise(PosteriorNoise):
         on_shares = model.exposures[:, None] * (of_shares - model.gains * of_counts)
         variance, skew = 0.0, 0.0
         if on_shares.any():
-            variance = self.inflation * float(model.covariance_with_terms(on_shares)[:, 0, 0].sum())
+            variance = self.inflation * float(model.question_variances(on_shares).sum())
         if self.share_skews is not None:
             own = model.exposures @ (weights * (1 - self._k) - weights * model.gains * (1 - self._m))
             skew = float(own**3 @ self.share_skews)
@@ -237,10 +237,8 @@ class FusedNoise(SmoothedNoise):
         asked, groups = weights[:, places], np.where(weights.any(axis=1), 0, -1)
         skews = None if self.share_skews is None else self.share_skews[places]
         noise = replace(self, model=self.model.for_places(places), share_skews=skews, offsets=None)
-        whole = noise.model.covariance_with_terms(asked)[:, 0, 0]
-        given = noise.model.given_rates().covariance_with_terms(asked)
-        slopes = given[:, 0, 1] / given[:, 1, 1]
-        known = [part[None] for part in (whole, given[:, 0, 0] - slopes * given[:, 0, 1], slopes)]
+        of_counts, slopes = noise.model.given_rates().question_given_terms(asked)
+        known = [part[None] for part in (noise.model.question_variances(asked), of_counts, slopes[:, 0])]
         parts = noise._parts(asked, groups, 1, known, [part[None] for part in self._tree.fusion.moments(asked)])
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
         if not ((weights == 0) | (weights == 1)).all():  # the answer is then no count, and says nothing of chance

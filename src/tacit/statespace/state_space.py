@@ -28,7 +28,7 @@ from tacit._base.fields import number, numbers, pack_array
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.noise.tree import TreeNoise
 from tacit.errors import SettingError
-from tacit.statespace.passes import Passes, root_of
+from tacit.statespace.passes import Passes, filter_together, root_of
 
 _DIGITS: Final = 1 << 12  # relative precision of variances in a release: 2**-12, a tenth of what intervals show
 _KEYS: Final = {
@@ -222,45 +222,52 @@ class StateSpace:
                 slopes[place] = slopes[place] @ passes.coefficients(place)[1].T
         return found, slopes
 
-    def covariance_with_terms(self, weights: FloatArray) -> FloatArray:
-        """Return the joint posterior covariance (places) of one question's part and the coefficients, by plain NumPy.
+    def question_variances(self, weights: FloatArray) -> FloatArray:
+        """Return the posterior variance of each place's part of one question (times x places), by plain NumPy."""
+        variances, slopes, products = self._asked(weights)
+        of_terms = np.linalg.solve(root_of(products, self.coefficient_variances), slopes[..., None])
+        return np.maximum(variances + np.square(of_terms[..., 0]).sum(axis=1), 0.0)
 
-        The state has the coefficients, the open sums, the answer so far and the count of the time; at the end it is
-        conditioned on all observations. So one pass forward is enough, and it needs no compiled kernel.
+    def question_given_terms(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same if coefficients are known, and how errors grow with them (places x terms)."""
+        return self._asked(weights)[:2]
+
+    def _asked(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        r"""Return variances given the coefficients, their slopes, and products of innovations of the regressors.
+
+        The covariances :math:`q = \operatorname{Cov}(c, w^\top c)` of counts with the answer pass through the filter as
+        the regressors do: with innovations u of variances F, :math:`\operatorname{Var}(w^\top c \mid y) = w^\top q -
+        \sum u^2 / F`. So one pass forward is enough, and it needs no compiled kernel.
         """
-        n_times, n_places = self.shape
-        n_terms, (ends, sum_variance) = self.regressors.shape[1], self.sums
-        of_sums = slice(2 + n_terms, 2 + n_terms + len(ends))
-        answer, count, size = of_sums.stop, of_sums.stop + 1, of_sums.stop + 2
-        start, steps = self.start_and_steps
-        covariance, diagonal = np.zeros((n_places, size, size)), np.arange(n_terms + 2)
-        covariance[:, diagonal, diagonal] = start
-        exposures, noise_variance, process_variance = self.scaled
-        asked, shifts = np.zeros(size), self.shifts
-        asked[:2] = 1.0
-        for t in range(n_times):
-            if t > 0:
-                covariance[:, 1] *= self.phi
-                covariance[:, :, 1] *= self.phi
-                covariance[:, diagonal, diagonal] += steps
-            covariance[:, 0, 0] += shifts[:, t]
-            if exposures[t] > 0:
-                asked[2 : 2 + n_terms] = self.regressors[t]
-                side = covariance @ asked
-                covariance[:, count] = covariance[:, :, count] = side
-                covariance[:, count, count] = side @ asked + process_variance[:, t]
-                _condition(covariance, count, noise_variance[:, t])
-                covariance[:, of_sums] += covariance[:, count, None]
-                covariance[:, :, of_sums] += covariance[:, :, count, None]
-                covariance[:, answer] += weights[t][:, None] * covariance[:, count]
-                covariance[:, :, answer] += weights[t][:, None] * covariance[:, :, count]
-            ended = of_sums.start + np.flatnonzero(ends[:, t])
-            for node in ended:
-                _condition(covariance, node, np.full(n_places, sum_variance[node - of_sums.start]))
-            covariance[:, ended] = 0.0
-            covariance[:, :, ended] = 0.0
-        kept = np.r_[answer, 2 : 2 + n_terms]
-        return np.asarray(covariance[:, kept[:, None], kept], np.float64)
+        exposures, noise_variance, process_variance = (part.T for part in self.scaled)
+        exposed = exposures[:, None] * weights
+        covariances = exposures[:, None] * (self._prior_covariances(exposed) + process_variance * exposed)
+        of_terms = np.broadcast_to(self.regressors[:, :, None], (*self.regressors.shape, self.shape[1]))
+        innovations, precisions = filter_together(
+            np.concatenate([of_terms, covariances[:, None]], axis=1),
+            exposures,
+            noise_variance,
+            process_variance,
+            self.state_variances.T,
+            self.phi,
+            self.shifts.T,
+            *self.sums,
+        )
+        products = np.einsum("rcp,rp,rdp->pcd", innovations, precisions, innovations, optimize=True)
+        variances = (weights * covariances).sum(axis=0) - products[:, -1, -1]
+        return variances, exposed.T @ self.regressors - products[:, -1, :-1], products
+
+    def _prior_covariances(self, weights: FloatArray) -> FloatArray:
+        """Return the prior covariances of level and AR(1) component of each time with their weighted sum."""
+        start, step, of_ar = self.state_variances.T
+        gained = np.concatenate([start[None], np.broadcast_to(step, (self.shape[0] - 1, len(step)))]) + self.shifts.T
+        of_level = np.cumsum(gained * np.cumsum(weights[::-1], axis=0)[::-1], axis=0)
+        before, after, lag = weights.copy(), weights.copy(), 1
+        while lag < self.shape[0]:  # sums with the weights phi**lag over 2 * lag times, from those over lag times
+            before[lag:] += self.phi**lag * before[:-lag].copy()
+            after[:-lag] += self.phi**lag * after[lag:].copy()
+            lag *= 2
+        return np.asarray(of_level + of_ar * (before + after - weights), np.float64)
 
     @cached_property
     def share_variance(self) -> FloatArray:
@@ -325,14 +332,6 @@ class StateSpace:
         if read.excess is not None and read.excess.shape != read.exposures.shape:
             raise ValueError("excess")
         return read
-
-
-def _condition(covariance: FloatArray, part: int, variance: FloatArray) -> None:
-    """Condition normal states (places x state x state) on an observation of one part with this noise variance."""
-    side = covariance[:, part].copy()
-    total = side[:, part] + variance
-    gain = np.divide(side, total[:, None], out=np.zeros_like(side), where=total[:, None] > 0)
-    covariance -= gain[:, :, None] * side[:, None, :]
 
 
 def measured_levels(tree: TreeNoise) -> tuple[int, ...]:
