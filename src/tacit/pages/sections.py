@@ -244,8 +244,8 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
     remarks = [
         "Made by Tacit. Lines that begin with # are not data.",
-        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' judges "
-        "them, as in its table.",
+        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' "
+        "judges them, as in its table.",
     ]
     remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
     remarks += selection.release.statement.text().splitlines()

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -128,11 +127,11 @@ class PosteriorNoise(Noise):
         asked = np.asarray(weights, np.float64)
         if asked.shape != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={asked.shape}.")
-        if not np.array_equal(self._last.get("weights", ()), asked):
-            self._last.update(weights=asked.copy(), moments=self.moments(asked))
-        return self._last["moments"]
+        if not self._last or not np.array_equal(self._last[0][0], asked):
+            self._last[:] = [(asked.copy(), self.moments(asked))]
+        return self._last[0][1]
 
     @cached_property
-    def _last(self) -> dict[str, Any]:
+    def _last(self) -> list[tuple[FloatArray, Moments]]:
         """The last question and its moments: its variance and its interval are asked for one after another."""
-        return {}
+        return []

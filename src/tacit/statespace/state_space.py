@@ -226,7 +226,7 @@ class StateSpace:
         """Return the posterior variance of each place's part of one question (times x places), by plain NumPy."""
         variances, slopes, products = self._asked(weights)
         of_terms = np.linalg.solve(root_of(products, self.coefficient_variances), slopes[..., None])
-        return np.maximum(variances + np.square(of_terms[..., 0]).sum(axis=1), 0.0)
+        return np.asarray(np.maximum(variances + np.square(of_terms[..., 0]).sum(axis=1), 0.0), np.float64)
 
     def question_given_terms(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the same if coefficients are known, and how errors grow with them (places x terms)."""

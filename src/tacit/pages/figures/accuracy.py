@@ -85,7 +85,7 @@ def largest_belief(epsilon: float, n_values: int) -> float:
 
 
 def errors_by(release: Release, step: str) -> Errors | None:
-    """The errors of all unbiased counts of a release in years, months or days; none if no such period was counted in full.
+    """The errors of all unbiased counts in years, months or days; none if no such period was counted in full.
 
     The least is of periods counted in full, the largest of all.
     """
