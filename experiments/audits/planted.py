@@ -1,6 +1,6 @@
 """Faults planted in our own code: how often the audit made for each refutes it, and how often right code is refuted.
 
-python -m experiments.audits.planted          # 10 audits of each fault (2 of memos), at the default settings
+python -m experiments.audits.planted          # 10 audits of each fault, at the default settings
 python -m experiments.audits.planted --right  # 300 small audits of each kind, of right code, at an error rate of 5 %
 """
 
@@ -11,20 +11,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from tacit.audit import Audit, audit_dependence, audit_memo, audit_nodes, audit_shared_coins
-from tacit.audit.correlated_reports import Device
+from tacit.audit.correlated_reports import Fleet
 from tacit.audit.curators import nodes_of_counter, nodes_of_plan, releases_of_plan
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.central.tree import NoisyTree
 from tacit.mechanisms.continual import Counter
-from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memo import FleetMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.plan import Plan
@@ -36,7 +37,6 @@ SHARE = 1 - 0.01 / 6  # what each of six audits of a plan has of a confidence of
 SOURCE = SecureRandomness()
 RAPPOR = LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=17)
 LATER = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=1.0, n_cells=17)
-N_MEMOS = 2  # an audit of memos takes half a minute
 RESPONSE = RandomizedResponse.from_epsilon(epsilon=1.0, n_cells=17)
 
 
@@ -120,37 +120,37 @@ def coin_of_neighbours(n_together: int) -> Audit:
     return audit_shared_coins(randomize, epsilon=2.2, values=["a", "b", "c"], confidence=1 - 0.01 / 3)
 
 
-def redraws(rappor: LongitudinalRappor) -> Device:
-    return lambda cell: DeviceMemo(rappor).report(cell, randomness=SOURCE)
+def redraws(rappor: LongitudinalRappor, count: int) -> Fleet:
+    return lambda cells: rappor.randomize(cells, randomness=SOURCE)
 
 
-def forgets(rappor: LongitudinalRappor) -> Device:
-    held: dict[str, Any] = {"cell": -1}
+def forgets(rappor: LongitudinalRappor, count: int) -> Fleet:
+    held: dict[str, Any] = {"cells": None}
 
-    def report(cell: int) -> Any:
-        if held["cell"] != cell:
-            held.update(cell=cell, memo=DeviceMemo(rappor))
-        return held["memo"].report(cell, randomness=SOURCE)
+    def reports(cells: Any) -> Any:
+        if not np.array_equal(held["cells"], cells):
+            held.update(cells=cells, memo=FleetMemo(rappor))
+        return held["memo"].randomize(np.arange(count), cells, randomness=SOURCE)
 
-    return report
+    return reports
 
 
-def one_mask(rappor: LongitudinalRappor) -> Device:
-    without = LongitudinalRappor(rappor.n_cells, 0, rappor.ones, rappor.zeros)
-    zero, mask = (one.permanent_bits(np.array([0]), randomness=SOURCE) for one in (without, rappor))
+def one_mask(rappor: LongitudinalRappor, count: int) -> Fleet:
+    without, zeros = LongitudinalRappor(rappor.n_cells, 0, rappor.ones, rappor.zeros), np.zeros(count, np.int64)
+    zero, mask = (one.permanent_bits(zeros, randomness=SOURCE) for one in (without, rappor))
 
-    def report(cell: int) -> Any:
-        true = without.permanent_bits(np.array([cell]), randomness=SOURCE)
-        return rappor.instantaneous(true ^ zero ^ mask, randomness=SOURCE)[0]
+    def reports(cells: Any) -> Any:
+        true = without.permanent_bits(cells, randomness=SOURCE)
+        return rappor.instantaneous(true ^ zero ^ mask, randomness=SOURCE)
 
-    return report
+    return reports
 
 
 MEMOS = {"draws again at every report": redraws, "forgets": forgets, "one mask for all values": one_mask}
 
 
-def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor], Device]) -> Audit:
-    return audit_memo(rappor, device=lambda: fault(rappor), confidence=0.9975)  # one of four audits of a plan
+def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor, int], Fleet]) -> Audit:
+    return audit_memo(rappor, devices=partial(fault, rappor), confidence=0.9975)  # one of four audits of a plan
 
 
 def few_answers(distribution: NodeDistribution, **claim: Any) -> Audit:
@@ -200,7 +200,7 @@ def faults(n_audits: int) -> None:
     for rappor in (RAPPOR, LATER):
         for name, fault in MEMOS.items():
             said = f"memo {name}: epsilon_infinity {rappor.epsilon_infinity:g}"
-            counted(said, N_MEMOS, lambda rappor=rappor, fault=fault: memo(rappor, fault))
+            counted(said, n_audits, lambda rappor=rappor, fault=fault: memo(rappor, fault))
 
 
 def right(n_audits: int) -> bool:

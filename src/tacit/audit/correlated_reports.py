@@ -36,17 +36,17 @@ from tacit.audit.views import (
     telling_counts,
     views_of,
 )
-from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
+from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo, reports_of
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
-Device = Callable[[int], NDArray[np.uint8]]
-"""One device: takes the cell it holds now, gives a report."""
+Fleet = Callable[[IntArray], NDArray[np.uint8]]
+"""Some devices: takes the cells they hold now, gives a report of each."""
 
 _MOST_REPORTS: Final = 150_000
-"""Reports of all devices by default: 15 to 30 seconds of one core. The largest bound grows with its logarithm."""
+"""Reports of all devices by default: 2 to 6 seconds of one core. The largest bound grows with its logarithm."""
 _READABLE: Final = 10.0
 """Reports of a stretch, in variances of a report's bit over the squared gap of its means: a permanent bit is then read
 wrongly once in 17 times. Half as many blur what memos share, twice as many leave too few devices."""
@@ -109,7 +109,7 @@ def readable_times(mechanism: RepeatedRandomizer) -> int:
 def audit_memo(
     mechanism: RepeatedRandomizer,
     *,
-    device: Callable[[], Device] | None = None,
+    devices: Callable[[int], Fleet] | None = None,
     n_devices: int | None = None,
     times: int | None = None,
     confidence: float = 0.99,
@@ -118,38 +118,37 @@ def audit_memo(
 ) -> Audit:
     """Bound from below what a device's memo lets its reports tell of one of its values, against epsilon_infinity.
 
-    ``device`` makes a new device; without it devices are :class:`~tacit.mechanisms.local.memo.DeviceMemo`. Each reports
-    ``times`` times a secret value, then as often one that is known, then the secret one again. With permanent rows of
-    its own for every slot and device, drawn once, all reports together cost epsilon_infinity for replacing the secret
-    one. Rows drawn again, forgotten while another value is held, or shared by values or by devices cost more, and so do
-    hash functions that are drawn again. Devices on which the known value hashes to that of a secret one are not looked
-    at: the bound is not for them. By default ``times`` is enough to read permanent rows, and there are as many
-    devices as 150,000 reports allow.
+    ``devices`` makes so many new devices; without it each is a :class:`~tacit.mechanisms.local.memo.DeviceMemo`. Each
+    reports ``times`` times a secret value, then as often one that is known, then the secret one again. With permanent
+    rows of its own for every slot and device, drawn once, all reports together cost epsilon_infinity for replacing the
+    secret one. Rows drawn again, forgotten while another value is held, or shared by values or by devices cost more,
+    and so do hash functions that are drawn again. Devices on which the known value hashes to that of a secret one are
+    not looked at: the bound is not for them. By default ``times`` is enough to read permanent rows, and there are as
+    many devices as 150,000 reports allow.
     """
     times = readable_times(mechanism) if times is None else times
     check_at_least(1, times=times)
     n_devices = _MOST_REPORTS // (_N_STRETCHES * times) if n_devices is None else n_devices
     source = SecureRandomness() if randomness is None else randomness
 
-    def remembering() -> Device:
-        memo = DeviceMemo(mechanism)
-        return lambda cell: memo.report(cell, randomness=source)
+    def remembering(count: int) -> Fleet:
+        memos = [DeviceMemo(mechanism) for _ in range(count)]
+        return lambda cells: reports_of(memos, cells.tolist(), randomness=source)
 
-    make = remembering if device is None else device
+    make = remembering if devices is None else devices
     first, second = pairs_of(mechanism.n_cells)[0]
     others = (cell for cell in range(mechanism.n_cells) if cell not in (first, second))
     known = next(others, None) if mechanism.n_slots > 2 else None
     counts, telling = _looked_at(mechanism, first, second)
 
     def play(coins: BoolArray) -> IntArray:
-        rows = []
-        for secret in np.where(coins, second, first).tolist():
-            report = make()
-            held = [secret, *([] if known is None else [known]), secret]
-            reports = [np.array([report(cell) for _ in range(times)], np.uint8) for cell in held]
-            is_apart = known is None or _are_apart(mechanism, reports[0][0], (first, second, known))
-            rows.append([counts(stretch) * is_apart for stretch in reports])
-        return np.array(rows, np.int64)
+        fleet, secret = make(len(coins)), np.where(coins, second, first)
+        between = [] if known is None else [np.full_like(secret, known)]
+        stretches = [[fleet(held) for _ in range(times)] for held in (secret, *between, secret)]
+        told = np.stack([np.sum([counts(reports) for reports in stretch], axis=0) for stretch in stretches], axis=1)
+        if known is not None:
+            told[~_are_apart(mechanism, stretches[0][0], (first, second, known))] = 0
+        return np.asarray(told, np.int64)
 
     views: list[View] = [
         _Telling(telling, times * float(sum(mechanism.loss.instantaneous)) / 2),
@@ -168,29 +167,27 @@ Columns = tuple[tuple[int, ...], tuple[int, ...]]
 def _looked_at(
     mechanism: RepeatedRandomizer, first: int, second: int
 ) -> tuple[Callable[[NDArray[np.uint8]], IntArray], Columns]:
-    """What is counted in a stretch of reports: how often each bit was set, or each of the two cells supported."""
+    """What is counted in every report: which bits are set, or how much it supports each of the two cells."""
     if isinstance(mechanism, LongitudinalRappor):
         own, others = telling_bits(mechanism, first, second)
-        return _set_counts, (tuple(own), tuple(others))
-    counts = telling_counts(mechanism, first, second)
-    return lambda reports: np.asarray(counts(reports).sum(axis=0), np.int64), ((0,), (1,))
+        return _bits, (tuple(own), tuple(others))
+    return telling_counts(mechanism, first, second), ((0,), (1,))
 
 
-def _are_apart(mechanism: RepeatedRandomizer, report: NDArray[np.uint8], cells: tuple[int, int, int]) -> bool:
-    """Whether the known value has a slot of its own, beside either secret one, on the device that sent this report.
+def _are_apart(mechanism: RepeatedRandomizer, reports: NDArray[np.uint8], cells: tuple[int, int, int]) -> BoolArray:
+    """Whether the known value has a slot of its own, beside either secret one, on the devices that sent these reports.
 
     Where it has not, it is no secret which of the two the device holds: its reports change or they do not. The bound
     is not for these, and they are not looked at.
     """
-    function = int.from_bytes(report.tobytes(), "little") % mechanism.n_functions
-    first, second, known = mechanism.slots(np.full(3, function), np.array(cells)).tolist()
-    return known not in (first, second)
+    numbers = [int.from_bytes(report.tobytes(), "little") % mechanism.n_functions for report in reports]
+    functions = np.array(numbers, np.int64)
+    first, second, known = (mechanism.slots(functions, np.full(functions.size, cell)) for cell in cells)
+    return np.asarray((known != first) & (known != second))
 
 
-def _set_counts(reports: NDArray[np.uint8]) -> IntArray:
-    """Return how often each bit was set."""
-    bits = np.unpackbits(reports, axis=1, bitorder="little")
-    return np.asarray(bits.sum(axis=0), np.int64)
+def _bits(reports: NDArray[np.uint8]) -> IntArray:
+    return np.unpackbits(reports, axis=1, bitorder="little").astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

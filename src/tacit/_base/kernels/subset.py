@@ -78,13 +78,11 @@ def _write_one_block(
 ) -> int:
     n_unsure, width = 0, (n_cells + _7) >> _3
     for r in range(np.uint64(first), np.uint64(last)):
-        upper = words[r] >> _32
-        coin = np.uint64(upper < include)
-        product = (words[r] & _LOWER) * limits[coin]
-        if (upper == include) | ((product & _LOWER) < surplus[coin]):
+        coin, rank, is_unsure = _drawn(words[r], include, limits, surplus)
+        if is_unsure:
             unsure[n_unsure] = r
             n_unsure += 1
-        line = np.uint64(subsets[starts[coin] + (product >> _32)])
+        line = np.uint64(subsets[starts[coin] + rank])
         out[(r - np.uint64(first)) * width] = _with_truth(line, np.uint64(cells[r]), coin, n_cells - _1)
     return n_unsure
 
@@ -107,18 +105,15 @@ def _write_two_blocks(
 ) -> int:
     n_unsure, width = 0, (n_cells + _7) >> _3
     for r in range(np.uint64(first), np.uint64(last)):
-        upper = words[r] >> _32
-        coin = np.uint64(upper < include)
-        product = (words[r] & _LOWER) * limits[coin]
-        if (upper == include) | ((product & _LOWER) < surplus[coin]):
+        coin, rank, is_unsure = _drawn(words[r], include, limits, surplus)
+        if is_unsure:
             unsure[n_unsure] = r
             n_unsure += 1
-        rank = np.uint32(product >> _32)
         n_beyond = np.uint32(0)
         for i in range(16):  # all of them: a search would have to guess
-            n_beyond += np.uint32(edges[coin, i] <= rank)
+            n_beyond += np.uint32(edges[coin, i] <= np.uint32(rank))
         way = np.uint64(n_beyond)
-        rest = np.uint64(rank) - ways[coin, way, 0]
+        rest = rank - ways[coin, way, 0]
         # the quotient of a division, exactly: 2**44 exceeds each rest, below 2**30, times each number of subsets
         quotient = (rest * ways[coin, way, 2]) >> np.uint64(_DIVISION)
         upper_part = np.uint64(subsets[ways[coin, way, 3] + quotient])
@@ -126,6 +121,15 @@ def _write_two_blocks(
         line = (upper_part << _16) | lower_part
         out[(r - np.uint64(first)) * width] = _with_truth(line, np.uint64(cells[r]), coin, n_cells - _1)
     return n_unsure
+
+
+@compiled
+def _drawn(word: Any, include: Any, limits: NDArray[np.uint64], surplus: NDArray[np.uint64]) -> Any:
+    """Whether the true cell is in the subset, the rank of the others', and whether more words must decide."""
+    upper = word >> _32
+    coin = np.uint64(upper < include)
+    product = (word & _LOWER) * limits[coin]
+    return coin, product >> _32, (upper == include) | ((product & _LOWER) < surplus[coin])
 
 
 @compiled

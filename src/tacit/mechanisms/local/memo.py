@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -115,8 +116,7 @@ class DeviceMemo:
 
     def report(self, cell: int, *, randomness: Randomness) -> NDArray[np.uint8]:
         """Make one report about a value: fresh coins around a permanent row that is drawn only the first time."""
-        permanent = self._remembered(cell, randomness)
-        (report,) = self.mechanism.instantaneous(permanent[None, :], randomness=randomness)
+        (report,) = reports_of([self], [cell], randomness=randomness)
         return np.asarray(report, np.uint8)
 
     def _remembered(self, cell: int, randomness: Randomness) -> NDArray[np.uint8]:
@@ -194,6 +194,12 @@ class DeviceMemo:
             **({"function": self._function} if self._has_function else {}),
         }
         write_whole(self._path, json.dumps(content, indent=1).encode(), is_private=True)
+
+
+def reports_of(memos: Sequence[DeviceMemo], cells: Iterable[int], *, randomness: Randomness) -> NDArray[np.uint8]:
+    """Make one report of each device, of one mechanism, about the cell it holds now."""
+    permanent = [memo._remembered(cell, randomness) for memo, cell in zip(memos, cells, strict=True)]
+    return memos[0].mechanism.instantaneous(np.array(permanent, np.uint8), randomness=randomness)
 
 
 class FleetMemo:

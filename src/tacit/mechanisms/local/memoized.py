@@ -64,7 +64,7 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
-from tacit.mechanisms.local.repeated import check_epsilons
+from tacit.mechanisms.local.repeated import Remembering, check_epsilons
 from tacit.plan import Plan
 from tacit.privacy.device import DeviceLoss
 from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, logistic_threshold
@@ -158,7 +158,7 @@ BYTES_AT_ONCE: Final = 1 << 20  # a MiB of reports
 
 
 @dataclass(frozen=True, slots=True)
-class LongitudinalRappor:
+class LongitudinalRappor(Remembering):
     r"""Draw every bit by a permanent coin, remember the result, and send it through instantaneous coins.
 
     .. math:: \varphi = \frac{\text{permanent}}{2^{64}}, \quad \alpha = \frac{\text{kept}}{2^{64}}, \quad
@@ -322,28 +322,6 @@ class LongitudinalRappor:
         if self.n_bits is not None:
             raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
         return self._coins
-
-    @property
-    def epsilon(self) -> float:
-        return self.epsilon_1
-
-    @property
-    def epsilon_1(self) -> float:
-        """What one report may tell."""
-        return self.epsilon_after(1)
-
-    @property
-    def epsilon_infinity(self) -> float:
-        """What all reports about one value may tell, however many: what the permanent bits tell."""
-        return self.loss.epsilon_infinity
-
-    def epsilon_after(self, n_reports: int) -> float:
-        """What ``n_reports`` reports about one value may tell, with the same permanent bits."""
-        return self.loss.epsilon_after(n_reports)
-
-    def epsilon_of_values(self, n_values: int | None = None) -> float:
-        """What all reports may tell of which values they are about, for so many different values; None: for all."""
-        return self.loss.epsilon_of_values(n_values)
 
     @property
     def loss(self) -> DeviceLoss:

@@ -11,6 +11,11 @@ Both rounds keep a value or draw one from all g. Such rounds multiply: with the 
 .. math:: \epsilon_\infty = \ln\Bigl(1 + \frac{g \kappa_\infty}{1 - \kappa_\infty}\Bigr), \qquad
           \epsilon_1 = \ln\Bigl(1 + \frac{g \kappa_\infty \kappa}{1 - \kappa_\infty \kappa}\Bigr).
 
+The most telling n reports about one value all name the hash value of one cell. With :math:`p_\infty, q_\infty` for the
+permanent value and r for how many times likelier a report names that than another value,
+
+.. math:: e^{\epsilon_n} = \frac{p_\infty r^n + (g-1) q_\infty}{q_\infty r^n + p_\infty + (g-2) q_\infty}.
+
 Arcolezi2023 chooses the second round so that epsilon_1 is met for two values and, with more of them, undercut without
 need: here it is exact for every g.
 """
@@ -34,7 +39,7 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.mechanisms.local.hashing import CHUNK_REPORTS, MOST_BITS, LocalHashing, kept_at_most, mean_variance
 from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
-from tacit.mechanisms.local.repeated import check_epsilons
+from tacit.mechanisms.local.repeated import Remembering, check_epsilons
 from tacit.plan import Plan
 from tacit.privacy.device import DeviceLoss
 from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon
@@ -45,7 +50,7 @@ _BYTES: Final = 8  # of the numbers that reports are handled as; a report has 6 
 
 
 @dataclass(frozen=True, slots=True)
-class LongitudinalHashing:
+class LongitudinalHashing(Remembering):
     r"""Hash by the device's own function, keep the hash value or draw one, remember it, and report it so again.
 
     .. math:: \kappa_\infty = \frac{\text{permanent\_keep}}{2^{64}}, \quad \kappa = \frac{\text{keep}}{2^{64}}, \quad
@@ -156,34 +161,6 @@ class LongitudinalHashing:
     def distribution(self) -> HashingDistribution:
         """How the cells that one report supports are correlated."""
         return HashingDistribution(self.n_cells, self.bits, self.keep, self.permanent_keep)
-
-    @property
-    def epsilon(self) -> float:
-        return self.epsilon_1
-
-    @property
-    def epsilon_1(self) -> float:
-        """What one report may tell."""
-        return self.epsilon_after(1)
-
-    @property
-    def epsilon_infinity(self) -> float:
-        """What all reports about one value may tell, however many: what the permanent value tells."""
-        return self.loss.epsilon_infinity
-
-    def epsilon_after(self, n_reports: int) -> float:
-        r"""What ``n_reports`` reports about one value may tell, with the same permanent value.
-
-        The most telling ones all name the hash value of one cell. With :math:`p_\infty, q_\infty` for the permanent
-        value and r for how many times likelier a report names that than another value,
-
-        .. math:: e^{\epsilon_n} = \frac{p_\infty r^n + (g-1) q_\infty}{q_\infty r^n + p_\infty + (g-2) q_\infty}.
-        """
-        return self.loss.epsilon_after(n_reports)
-
-    def epsilon_of_values(self, n_values: int | None = None) -> float:
-        """What all reports may tell of which hash values they are about, for so many different ones; None: for all."""
-        return self.loss.epsilon_of_values(n_values)
 
     @property
     def loss(self) -> DeviceLoss:

@@ -90,6 +90,40 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
         """Make reports of permanent rows: one fresh report for each row."""
 
 
+class Remembering:
+    """The epsilons of a :class:`RepeatedRandomizer`, all from its ``loss``."""
+
+    __slots__ = ()
+
+    @property
+    def loss(self) -> DeviceLoss:
+        """What reports of one device tell, and the chances of both rounds."""
+        raise NotImplementedError
+
+    @property
+    def epsilon(self) -> float:
+        """What one report may tell: as for any randomizer."""
+        return self.epsilon_1
+
+    @property
+    def epsilon_1(self) -> float:
+        """What one report may tell."""
+        return self.epsilon_after(1)
+
+    @property
+    def epsilon_infinity(self) -> float:
+        """What all reports about one value may tell, however many: what its permanent row tells."""
+        return self.loss.epsilon_infinity
+
+    def epsilon_after(self, n_reports: int) -> float:
+        """What ``n_reports`` reports about one value may tell, with the same permanent row."""
+        return self.loss.epsilon_after(n_reports)
+
+    def epsilon_of_values(self, n_values: int | None = None) -> float:
+        """What all reports may tell of which slots they are about, for so many different ones; None: for all."""
+        return self.loss.epsilon_of_values(n_values)
+
+
 def check_epsilons(epsilon_infinity: float, epsilon_1: float) -> None:
     """Refuse two epsilons that no memo can have."""
     check_epsilon(epsilon_infinity)
