@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tacit.domain import Gazetteer
+from tacit.domain import Gazetteer, KindAxis
 from tacit.errors import DataError, SettingError
 
 NAMESAKES = """town,code,region,department,alias
@@ -92,3 +94,47 @@ def test_a_table_of_one_column_is_a_list_of_places_of_that_kind():
     assert libraries.levels == ("library",)
     assert libraries.names("library") == ("Centre", "Harbour")
     assert Gazetteer.from_text("commune\nLods\n").levels == ("town",)
+
+
+def kinds_of(text: str) -> Gazetteer:
+    return Gazetteer.from_text(text, of="kinds", name="k")
+
+
+def test_a_table_of_kinds_has_kinds_groups_and_other_names():
+    table = kinds_of("nature;famille;autres noms\nFeu;danger;incendie|fire\nChute;secours;\n")
+    assert table.levels == ("kind", "group")
+    assert (table.names("kind"), table.names("group")) == (("Feu", "Chute"), ("danger", "secours"))
+    assert KindAxis.from_gazetteer(table).match(["FIRE", "chute", "danger"]).tolist() == [0, 1, -1]
+
+
+def test_a_list_of_kinds_may_have_any_header():
+    assert kinds_of("Alarm\nfire\nflood\n").levels == ("alarm",)
+
+
+def test_the_built_in_kinds_are_not_the_built_in_places():
+    kinds = Gazetteer.builtin("doubs", of="kinds")
+    assert kinds.is_builtin
+    assert kinds != Gazetteer.builtin("doubs")
+    axis = KindAxis.from_gazetteer(kinds, "group")
+    assert "rows" not in axis.to_dict()["gazetteer"]
+    assert KindAxis.from_dict(axis.to_dict()) == axis
+    assert KindAxis.from_dict(axis.to_dict()).match(["malaise"]).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the table of kinds k is empty"),
+        ("kind,group\nfire,danger\nFire,heat\n", "the table of kinds k must name every kind once; got fire 2 times"),
+        ("kind,group\nfire,\n", "row 2 of the table of kinds k must name its group"),
+        ("kind,group\n,danger\n", "row 2 of the table of kinds k must name its kind"),
+        ("a,b\nfire,danger\n", "must have a column that names kinds, such as kind, type or nature; got a, b. Rename"),
+        ("kind,type\nfire,x\n", "the table of kinds k must have one column for kind; got kind, type. Rename a column."),
+        ("kind,alias_of\nfire,\nblaze,flood\n", "must be an alias of one kind; 'flood' is not in the table"),
+        ("kind,outside\nfire,yes\n", "the table of kinds k must have at least one kind that is not outside"),
+        ("kind\nfire;flood\n", "row 2 of the table of kinds k must have 1 column; it has 2"),
+    ],
+)
+def test_a_bad_table_of_kinds_is_refused_in_words_of_kinds(text: str, said: str):
+    with pytest.raises(DataError, match=re.escape(said)):
+        kinds_of(text)

@@ -1,4 +1,4 @@
-"""A public table of places: towns in regions in departments, with codes and former names."""
+"""A public table of places, towns in regions in departments, or of kinds in groups; with codes and other names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tacit.domain.names import fold_code, fold_name, split_qualifier
-from tacit.domain.table import Levels, PlaceRow, read_table, read_text
+from tacit.domain.table import KINDS, PLACES, Levels, PlaceRow, read_table, read_text
 from tacit.errors import DataError, SettingError
 
-BUILTIN = ("doubs",)
+BUILTIN = {PLACES: ("doubs",), KINDS: ("doubs",)}
+"""The tables of places and of kinds that come with Tacit."""
 _FARTHEST_TILE = 1000  # of a map drawn by hand; tables have some dozens
 Entry = tuple[int, PlaceRow]
 
@@ -27,7 +28,7 @@ class Gazetteer:
     ``levels`` go from fine to coarse. Rows may be declared outside: they are known, so that an event there can be
     told from a spelling mistake, and belong to no cell. ``columns`` are the headers of the levels, ``named`` those of
     other columns that had to be named, by what they mean. Two tables are equal if their places, codes and aliases are;
-    populations and tiles are not compared.
+    populations and tiles are not compared. ``of`` says whether it is a table of places or one of kinds in groups.
 
     >>> doubs = Gazetteer.builtin("doubs")
     >>> doubs.levels, len(doubs.names("town")), len(doubs.names("region"))
@@ -41,11 +42,13 @@ class Gazetteer:
     columns: tuple[str, ...] = ()
     tiles: dict[str, tuple[int, int]] | None = field(default=None, repr=False)
     named: Mapping[str, str] = field(default_factory=dict, repr=False)
+    of: str = field(default=PLACES, repr=False)
 
     def __post_init__(self) -> None:
         if not self.levels or not any(not row.is_outside for row in self.rows):
             raise DataError(
-                f"the table of places {self.name} must have at least one place that is not outside. Add rows to it."
+                f"the table of {self.of} {self.name} must have at least one {self.of[:-1]} that is not outside. "
+                "Add rows to it."
             )
 
     @classmethod
@@ -56,8 +59,9 @@ class Gazetteer:
         levels: Levels = None,
         columns: Mapping[str, str] | None = None,
         name: str | None = None,
+        of: str = PLACES,
     ) -> Gazetteer:
-        """Read a table of your own from a CSV file: one row a town, one column a level.
+        """Read a table of your own from a CSV file: one row a town or kind, one column a level.
 
         Columns are found by their names, English or French: town or commune, region or epci, department or
         departement; code or insee, population, outside (yes or no), alias (former names, with ``|`` between them) or
@@ -65,11 +69,13 @@ class Gazetteer:
         what has another name: ``{"town": "NOM_COM", "population": "PTOT"}``; the rest is still recognized, unless
         levels of your own are among them, which then are all levels: ``{"branch": "Name"}``. ``levels`` names all
         levels, finest first, or gives each its column. A table with one column that is none of these is a list of
-        places of that kind: of libraries, say. Separator (comma, semicolon, tab) and encoding (UTF-8, Latin-1) are
-        recognized.
+        places of that kind: of libraries, say. A table ``of="kinds"`` has kind or type, group or family, and the other
+        columns. Separator (comma, semicolon, tab) and encoding (UTF-8, Latin-1) are recognized.
         """
         path = Path(path)
-        return cls.from_text(read_text(path), levels=levels, columns=columns, name=name or path.stem, path=str(path))
+        return cls.from_text(
+            read_text(path, of=of), levels=levels, columns=columns, name=name or path.stem, path=str(path), of=of
+        )
 
     @classmethod
     def from_text(
@@ -80,34 +86,38 @@ class Gazetteer:
         columns: Mapping[str, str] | None = None,
         name: str = "table",
         path: str | None = None,
+        of: str = PLACES,
     ) -> Gazetteer:
         """Read a table from the text of a CSV file, as :meth:`read` does.
 
         >>> Gazetteer.from_text("town;region\\nAarhus C;Aarhus\\nViby;Aarhus\\n").names("region")
         ('Aarhus',)
         """
-        table = read_table(text, levels=levels, columns=columns, source=path or name)
-        return cls(table.levels, table.rows, name, path, table.columns, table.tiles or None, table.named)
+        table = read_table(text, levels=levels, columns=columns, source=path or name, of=of)
+        return cls(table.levels, table.rows, name, path, table.columns, table.tiles or None, table.named, of)
 
     @classmethod
-    def builtin(cls, name: str) -> Gazetteer:
-        """Return a table that comes with Tacit: ``doubs``, a French department with the 17 regions of the paper."""
-        if name not in BUILTIN:
+    def builtin(cls, name: str, of: str = PLACES) -> Gazetteer:
+        """Return a table that comes with Tacit: ``doubs``, a French department with the 17 regions of the paper.
+
+        The one ``of="kinds"`` names what the synthetic interventions there are about.
+        """
+        if name not in BUILTIN[of]:
             is_file = Path(name).is_file()
             raise SettingError(
-                f"places must be a table that is built in ({', '.join(BUILTIN)}) or a CSV file; got places={name!r}, "
+                f"{of} must be a table that is built in ({', '.join(BUILTIN[of])}) or a CSV file; got {of}={name!r}, "
                 + (
                     "a file. Read it with Gazetteer.read."
                     if is_file
                     else "which is neither: there is no such file. Check the name and the folder."
                 )
             )
-        return _builtin(name)
+        return _builtin(name, of)
 
     @property
     def is_builtin(self) -> bool:
         """Whether it is a table that comes with Tacit, known by its name to whoever has Tacit."""
-        return self.name in BUILTIN and self == _builtin(self.name)
+        return self.name in BUILTIN[self.of] and self == _builtin(self.name, self.of)
 
     def to_dict(self) -> dict[str, str]:
         """Return all places as plain values, for a plan or release that carries its table: JSON, a line for each place.
@@ -123,7 +133,7 @@ class Gazetteer:
         return values if self.tiles is None else values | {"tiles": json.dumps(self.tiles, ensure_ascii=False)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, str], *, levels: tuple[str, ...], name: str) -> Gazetteer:
+    def from_dict(cls, values: Mapping[str, str], *, levels: tuple[str, ...], name: str, of: str = PLACES) -> Gazetteer:
         """Rebuild a table from the values of :meth:`to_dict`; one that is no table is refused."""
         try:
             rows = tuple(_row_of(json.loads(line), len(levels)) for line in values["rows"].splitlines())
@@ -132,9 +142,9 @@ class Gazetteer:
                 tiles = {str(cell): (_tile(x), _tile(y)) for cell, (x, y) in json.loads(values["tiles"]).items()}
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise SettingError(
-                f"the table of places {name} that the file carries is damaged. Ask for the file again."
+                f"the table of {of} {name} that the file carries is damaged. Ask for the file again."
             ) from None
-        return cls(levels, rows, name, tiles=tiles)
+        return cls(levels, rows, name, tiles=tiles, of=of)
 
     def names(self, level: str) -> tuple[str, ...]:
         """Return the places of a level in the order of the table, without those declared outside.
@@ -240,9 +250,10 @@ def _qualifier(row: PlaceRow) -> str:
     return row.codes[0] if row.codes else ", ".join(row.parents)
 
 
-@lru_cache(maxsize=len(BUILTIN))
-def _builtin(name: str) -> Gazetteer:
-    folder = resources.files("tacit.domain").joinpath("places")
-    text, tiles = (folder.joinpath(file).read_text(encoding="utf-8") for file in (f"{name}.csv", f"{name}_tiles.csv"))
-    table = read_table(text, source=name)
-    return Gazetteer(table.levels, table.rows, name, tiles=read_table(tiles, source=f"{name}_tiles").tiles)
+@lru_cache(maxsize=8)
+def _builtin(name: str, of: str) -> Gazetteer:
+    folder = resources.files("tacit.domain").joinpath(of)
+    table = read_table(folder.joinpath(f"{name}.csv").read_text(encoding="utf-8"), source=name, of=of)
+    drawn = folder.joinpath(f"{name}_tiles.csv")
+    tiles = read_table(drawn.read_text(encoding="utf-8"), source=f"{name}_tiles").tiles if of == PLACES else None
+    return Gazetteer(table.levels, table.rows, name, tiles=tiles, of=of)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.domain.gazetteer import BUILTIN, Gazetteer
 from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name, matcher_of
+from tacit.domain.table import KINDS, PLACES
 from tacit.errors import Remedy, SettingError
 
 __all__ = [
@@ -61,10 +62,10 @@ class TableReference:
         named = dict(gazetteer.named)
         return cls(gazetteer.sha256, gazetteer.name, gazetteer.levels, gazetteer.columns, named)
 
-    def read(self, path: str | Path) -> Gazetteer:
+    def read(self, path: str | Path, *, of: str = PLACES) -> Gazetteer:
         """Read the table from a file that the user names, by the columns of the one that was."""
         levels = dict(zip(self.levels, self.columns, strict=True)) if self.columns else None
-        return Gazetteer.read(path, levels=levels, columns=self.named, name=self.name)
+        return Gazetteer.read(path, levels=levels, columns=self.named, name=self.name, of=of)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON or TOML."""
@@ -100,12 +101,14 @@ class NamedAxis:
     """Ordered cells of one level, each with a name. With a table, the names of finer levels are counted in them.
 
     ``has_elsewhere`` says that one of the cells, called :attr:`rest`, is for all events that lie in none of the others;
-    it is a cell like any other, and every event on the time axis then lies in some cell. ``word`` is what a cell is.
+    it is a cell like any other, and every event on the time axis then lies in some cell. ``word`` is what a cell is,
+    ``tables`` what the tables of its names are called.
     """
 
     word: ClassVar[str]
     rest: ClassVar[str]
     usual_level: ClassVar[str]
+    tables: ClassVar[str]
 
     level: str
     cells: tuple[str, ...]
@@ -315,18 +318,18 @@ class NamedAxis:
             )
         has_elsewhere = values.get("elsewhere", False)
         if "gazetteer" not in values:
-            given = gazetteer if isinstance(gazetteer, Gazetteer | None) else Gazetteer.read(gazetteer)
+            given = gazetteer if isinstance(gazetteer, Gazetteer | None) else Gazetteer.read(gazetteer, of=cls.tables)
             return cls(values["level"], values["cells"], given, has_elsewhere=has_elsewhere)
         reference, table = values["gazetteer"], TableReference.from_dict(values["gazetteer"])
         found: Gazetteer | None = None
         if isinstance(gazetteer, str | Path):
-            found = table.read(gazetteer)
+            found = table.read(gazetteer, of=cls.tables)
         elif gazetteer is not None:
             found = gazetteer
         elif "rows" in reference:
-            found = Gazetteer.from_dict(reference, levels=table.levels, name=table.name)
-        elif table.name in BUILTIN:
-            found = Gazetteer.builtin(table.name)
+            found = Gazetteer.from_dict(reference, levels=table.levels, name=table.name, of=cls.tables)
+        elif table.name in BUILTIN[cls.tables]:
+            found = Gazetteer.builtin(table.name, cls.tables)
         if found is not None and found.sha256 != table.sha256:
             raise SettingError(
                 f"gazetteer must be the table {table.name} with which the axis was made, sha256 {table.sha256[:12]}…; "
@@ -385,12 +388,13 @@ class PlaceAxis(NamedAxis):
     word = "place"
     rest = ELSEWHERE
     usual_level = "region"
+    tables = PLACES
 
 
 class KindAxis(NamedAxis):
     """Kinds of events. With a table of kinds in groups, a group is counted by its kinds.
 
-    >>> table = Gazetteer.from_text("kind,group\\nfire,danger\\nflood,danger\\nfall,help\\n", levels=("kind", "group"))
+    >>> table = Gazetteer.from_text("kind,group\\nfire,danger\\nflood,danger\\nfall,help\\n", of="kinds")
     >>> axis = KindAxis.from_gazetteer(table)
     >>> axis.cells, axis.find("danger"), axis.coarsen("group")[0].cells
     (('fire', 'flood', 'fall'), (0, 1), ('danger', 'help'))
@@ -400,6 +404,7 @@ class KindAxis(NamedAxis):
     word = "kind"
     rest = OTHER
     usual_level = "kind"
+    tables = KINDS
 
 
 def _are_texts(values: object) -> bool:

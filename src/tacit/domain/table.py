@@ -1,4 +1,4 @@
-"""Reading a table of places: any usual separator and encoding, English or French headers."""
+"""Reading a table of places or of kinds: any usual separator and encoding, English or French headers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from tacit.domain.names import fold_name
 from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
@@ -15,23 +16,34 @@ from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
 Tiles = dict[str, tuple[int, int]]
 Levels = Mapping[str, str] | Sequence[str] | None
 
-# Folded headers, by what they mean.
-_LEVELS = {
-    "town": (
-        *("town", "town name", "city", "municipality", "commune", "ville", "nom commune", "nom com", "com nom"),
-        *("libelle commune", "libgeo", "gemeinde", "comune", "municipio"),
-    ),
-    "region": (
-        *("region", "region name", "epci", "epci name", "nom epci", "lib epci", "libepci", "libelle epci"),
-        "intercommunalite",
-    ),
-    "department": ("department", "departement", "dept", "county", "nom departement", "lib dep", "libdep"),
+PLACES: Final = "places"
+KINDS: Final = "kinds"
+# Folded headers, by what they mean, of a table of places and of one of kinds of events.
+_LEVELS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    PLACES: {
+        "town": (
+            *("town", "town name", "city", "municipality", "commune", "ville", "nom commune", "nom com", "com nom"),
+            *("libelle commune", "libgeo", "gemeinde", "comune", "municipio"),
+        ),
+        "region": (
+            *("region", "region name", "epci", "epci name", "nom epci", "lib epci", "libepci", "libelle epci"),
+            "intercommunalite",
+        ),
+        "department": ("department", "departement", "dept", "county", "nom departement", "lib dep", "libdep"),
+    },
+    KINDS: {
+        "kind": ("kind", "type", "nature", "category", "categorie", "libelle"),
+        "group": ("group", "groupe", "family", "famille", "class", "classe"),
+    },
 }
 _OTHERS = {
     "code": ("code", "insee", "code insee", "codgeo", "code commune", "insee code"),
     "population": ("population", "pop", "inhabitants", "habitants", "pmun", "population municipale"),
     "outside": ("outside", "hors"),
-    "alias": ("alias", "aliases", "former names", "former name", "anciens noms", "ancien nom"),
+    "alias": (
+        *("alias", "aliases", "former names", "former name", "anciens noms", "ancien nom"),
+        *("other names", "other name", "autres noms", "autre nom"),
+    ),
     "alias_of": ("alias of", "now in", "alias de"),
     "tile_x": ("tile x",),
     "tile_y": ("tile y",),
@@ -54,14 +66,12 @@ class PlaceRow:
     is_outside: bool = False
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8, UTF-16 (marked) or Windows' Latin-1."""
+def read_text(path: Path, *, of: str = PLACES) -> str:
+    """Return the text of a table in UTF-8, UTF-16 (marked) or Windows' Latin-1."""
     try:
         content = path.read_bytes()
     except OSError as failed:
-        raise UnreadableFile(
-            f"the table of places {path} cannot be read ({failed.strerror}). Check the path."
-        ) from None
+        raise UnreadableFile(f"the table of {of} {path} cannot be read ({failed.strerror}). Check the path.") from None
     encodings = ("utf-16",) if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252", "latin-1")
     for encoding in encodings:
         try:
@@ -70,7 +80,7 @@ def read_text(path: Path) -> str:
             continue
         if "\x00" not in text:
             return text
-    raise UnreadableFile(f"the table of places {path} must be a text file in UTF-8 or Latin-1. Export it as CSV.")
+    raise UnreadableFile(f"the table of {of} {path} must be a text file in UTF-8 or Latin-1. Export it as CSV.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +97,25 @@ class Table:
     named: dict[str, str]
 
 
-def read_table(text: str, *, levels: Levels = None, columns: Mapping[str, str] | None = None, source: str) -> Table:
-    """Read the text of a CSV file; ``levels`` are all levels there are, ``columns`` names single columns."""
+def read_table(
+    text: str, *, levels: Levels = None, columns: Mapping[str, str] | None = None, source: str, of: str = PLACES
+) -> Table:
+    """Read the text of a CSV file; ``levels`` are all levels there are, ``columns`` names single columns.
+
+    ``of`` says whether it is a table of places or of kinds.
+    """
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), None)
     if first is None:
-        raise UnreadableFile(f"the table of places {source} is empty. Give it a header and one row a town.")
+        raise UnreadableFile(f"the table of {of} {source} is empty. Give it a header and a row for each.")
     separator = max(";\t,", key=first.count)
     try:
         records = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as failed:
-        raise UnreadableFile(f"the table of places {source} is not a CSV file ({failed}). Export it again.") from None
+        raise UnreadableFile(f"the table of {of} {source} is not a CSV file ({failed}). Export it again.") from None
     numbered = [(number, record) for number, record in enumerate(records, start=1) if any(map(str.strip, record))]
     (_, header), *body = numbered
-    return _Reader(source, [cell.strip() for cell in header], levels, columns or {}).read(body)
+    return _Reader(source, of, [cell.strip() for cell in header], levels, columns or {}).read(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,44 +126,50 @@ class _Sought:
     must_be_there: bool = True
 
     @classmethod
-    def usual(cls, meaning: str) -> _Sought:
-        return cls(((_LEVELS | _OTHERS)[meaning],), must_be_there=False)
+    def usual(cls, names: Sequence[str]) -> _Sought:
+        return cls((names,), must_be_there=False)
 
 
 class _Reader:
     """The columns of one table, found by name, and the checks on its rows."""
 
-    def __init__(self, source: str, header: list[str], levels: Levels, columns: Mapping[str, str]) -> None:
+    def __init__(self, source: str, of: str, header: list[str], levels: Levels, columns: Mapping[str, str]) -> None:
         self.source = source
+        self.of = of
+        self._usual = _LEVELS[of]
         self.header = header
         self._folded = [fold_name(column) for column in header]
         self.named = {meaning: column for meaning, column in columns.items() if meaning in _OTHERS}
         seeking = self._levels(levels, {level: name for level, name in columns.items() if level not in _OTHERS})
         others = {
-            meaning: _Sought(((self.named[meaning],),)) if meaning in self.named else _Sought.usual(meaning)
+            meaning: _Sought(((self.named[meaning],),)) if meaning in self.named else _Sought.usual(_OTHERS[meaning])
             for meaning in _OTHERS
         }
         found = {meaning: self._find(meaning, sought) for meaning, sought in (others | seeking).items()}
         self.columns = {meaning: column for meaning, column in found.items() if column is not None}
         self.levels = tuple(level for level in seeking if level in self.columns)
         if not self.levels:
-            raise self._no_column("that names places, such as town, commune or region", "town")
+            example = "town, commune or region" if self.of == PLACES else "kind, type or nature"
+            raise self._no_column(f"that names {self.of}, such as {example}", next(iter(self._usual)))
 
     def _levels(self, levels: Levels, named: Mapping[str, str]) -> dict[str, _Sought]:
         """Return what to look for as which level, finest first."""
-        if levels is None and named.keys() - _LEVELS.keys():
+        if levels is None and named.keys() - self._usual.keys():
             levels = named
         if isinstance(levels, Mapping):
             return {level: _Sought(((name,),)) for level, name in levels.items()}
         if levels is not None:
-            return {level: _Sought(((level,), _LEVELS.get(level, ()))) for level in levels}
+            return {level: _Sought(((level,), self._usual.get(level, ()))) for level in levels}
         if not named and (kind := self._only_kind()):
             return {kind.lower(): _Sought(((kind,),))}
-        return {level: _Sought(((named[level],),)) if level in named else _Sought.usual(level) for level in _LEVELS}
+        return {
+            level: _Sought(((named[level],),)) if level in named else _Sought.usual(names)
+            for level, names in self._usual.items()
+        }
 
     def _only_kind(self) -> str | None:
-        """The one column that can name places, where a table is a list of places of whatever kind."""
-        levels = {name for names in _LEVELS.values() for name in names}
+        """The one column that can name places or kinds, where a table is a list of them under whatever header."""
+        levels = {name for names in self._usual.values() for name in names}
         others = {name for names in _OTHERS.values() for name in names}
         if levels.intersection(self._folded):
             return None
@@ -165,9 +186,9 @@ class _Reader:
                 found = [i for i in found if not _CODE_BESIDE.get(self._folded[i], set()).intersection(self._folded)]
             if len(found) > 1:
                 raise DataError(
-                    f"the table of places {self.source} must have one column for {meaning}; got "
+                    f"the table of {self.of} {self.source} must have one column for {meaning}; got "
                     f"{', '.join(self.header[i] for i in found)}.",
-                    remedy=Remedy.NAME_PLACES_COLUMN,
+                    remedy=self._remedy,
                     meaning=meaning,
                 )
             if found:
@@ -178,10 +199,14 @@ class _Reader:
 
     def _no_column(self, what: str, meaning: str) -> MissingColumn:
         return MissingColumn(
-            f"the table of places {self.source} must have a column {what}; got {', '.join(self.header)}.",
-            remedy=Remedy.NAME_PLACES_COLUMN,
+            f"the table of {self.of} {self.source} must have a column {what}; got {', '.join(self.header)}.",
+            remedy=self._remedy,
             meaning=meaning,
         )
+
+    @property
+    def _remedy(self) -> Remedy | str:
+        return Remedy.NAME_PLACES_COLUMN if self.of == PLACES else "Rename a column."
 
     def read(self, records: list[tuple[int, list[str]]]) -> Table:
         """Return the table of these numbered records."""
@@ -190,7 +215,8 @@ class _Reader:
         tiles: Tiles = {}
         for number, record in records:
             if len(record) != len(self.header):
-                raise self._error(number, f"must have {len(self.header)} columns; it has {len(record)}")
+                columns = "1 column" if len(self.header) == 1 else f"{len(self.header)} columns"
+                raise self._error(number, f"must have {columns}; it has {len(record)}")
             row = self._row(number, record)
             if target := self._cell(record, "alias_of"):
                 former.append((number, row, target))
@@ -235,8 +261,8 @@ class _Reader:
         for number, alias, target in former:
             found = by_key.get(fold_name(target), [])
             if len(found) != 1:
-                what = "is not in the table" if not found else "stands for several towns; use its code"
-                raise self._error(number, f"must be an alias of one town; {target!r} {what}")
+                what = "is not in the table" if not found else f"stands for several {self.levels[0]}s; use its code"
+                raise self._error(number, f"must be an alias of one {self.levels[0]}; {target!r} {what}")
             row = rows[found[0]]
             rows[found[0]] = replace(
                 row,
@@ -259,16 +285,16 @@ class _Reader:
             raise self._error(number, f"must not share the tile {position} with another place")
 
     def _check_duplicates(self, rows: list[PlaceRow]) -> None:
-        towns = [
-            (" / ".join((row.name, *row.parents)), tuple(map(fold_name, (row.name, *row.parents)))) for row in rows
-        ]
+        # towns of one name may lie in different regions; of two kinds of one name nobody knows which is meant
+        named = [(row.name, *(row.parents if self.of == PLACES else ())) for row in rows]
+        own = [(" / ".join(names), tuple(map(fold_name, names))) for names in named]
         codes = [(code, (fold_name(code),)) for row in rows for code in row.codes]
-        for what, keys in (("town", towns), ("code", codes)):
+        for what, keys in ((self.levels[0], own), ("code", codes)):
             often = Counter(key for _, key in keys)
             twice = [(name, often[key]) for name, key in keys if often[key] > 1]
             if twice:
                 raise DataError(
-                    f"the table of places {self.source} must name every {what} once; got {twice[0][0]} "
+                    f"the table of {self.of} {self.source} must name every {what} once; got {twice[0][0]} "
                     f"{twice[0][1]} times. Remove the repeated rows."
                 )
 
@@ -276,4 +302,4 @@ class _Reader:
         return record[self.columns[meaning]].strip() if meaning in self.columns else ""
 
     def _error(self, number: int, rule: str) -> DataError:
-        return DataError(f"row {number} of the table of places {self.source} {rule}. Correct that row.")
+        return DataError(f"row {number} of the table of {self.of} {self.source} {rule}. Correct that row.")

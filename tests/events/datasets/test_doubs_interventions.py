@@ -23,7 +23,8 @@ from tacit.events.datasets.doubs.totals import CLUSTERS
 # The data set is frozen: figures measured with it are printed. If one of these fails, the generator has changed
 # and must be changed back; new data get a new name.
 COUNTS_SHA256 = "a0a2e9f8c9e17f030044c25fb262664b97a83822879fb0f5eaaad4fa78264113"
-CSV_SHA256 = "8aaf23c713ac78c20407d1c5b20a59659c5490d9a10c5db11d82ed4d465c3028"
+CSV_SHA256 = "ed43dcddf661afb841dcb3ff7942a49650b8411a25941ce6363fd400f173316c"
+PAPER_COLUMNS_SHA256 = "8aaf23c713ac78c20407d1c5b20a59659c5490d9a10c5db11d82ed4d465c3028"  # as before there were kinds
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,12 @@ def test_the_counts_are_frozen(data: doubs.DoubsInterventions) -> None:
 
 def test_the_file_is_frozen(written: Path) -> None:
     assert hashlib.sha256(written.read_bytes()).hexdigest() == CSV_SHA256
+
+
+def test_kinds_left_the_other_columns_as_they_were(written: Path) -> None:
+    lines = written.read_bytes().splitlines()
+    paper = b"".join(line.rpartition(b",")[0] + b"\n" for line in lines)
+    assert hashlib.sha256(paper).hexdigest() == PAPER_COLUMNS_SHA256
 
 
 @pytest.mark.parametrize("seed", [25, 0, 305, 694])
@@ -99,7 +106,7 @@ def test_some_rows_use_former_names_and_plain_spelling(rows: dict[str, np.ndarra
 
 
 def test_rows_are_in_the_order_of_time_with_ids_that_say_synthetic(rows: dict[str, np.ndarray]) -> None:
-    assert tuple(rows) == doubs.COLUMNS == ("ID", "SDate", "Station", "Town", "Location")
+    assert tuple(rows) == doubs.COLUMNS == ("ID", "SDate", "Station", "Town", "Location", "Kind")
     assert (np.diff(rows["SDate"]).astype(np.int64) >= 0).all()
     assert all(identifier.startswith("SYN") for identifier in rows["ID"])
     assert len(set(rows["ID"])) == 382_046
@@ -159,14 +166,14 @@ def test_shares_are_skewed_and_each_years_greatest_day_has_a_focus(data: doubs.D
         assert in_cluster > 1.3 * excess.sum()
 
 
-def test_the_csv_has_the_papers_columns_and_forms(written: Path) -> None:
+def test_the_csv_has_the_papers_columns_and_forms_and_the_kind(written: Path) -> None:
     with written.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         assert tuple(next(reader)) == doubs.COLUMNS
         lines = 0
         for line in reader:
             lines += 1
-            assert len(line) == 5
+            assert len(line) == 6
             assert re.fullmatch(r"20\d\d/\d\d/\d\d \d\d:\d\d", line[1])
     assert lines == 382_046
 

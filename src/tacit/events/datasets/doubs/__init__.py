@@ -3,7 +3,8 @@
 The real file behind the paper is not public. This one has its columns, its number of rows, its regions and
 its Table 2 (total, maximum and minimum of every year exactly, standard deviation within 1), with seasons,
 weeks, public holidays, growth and local storms. The rest is invented: minutes, towns within a region, places
-within a town.
+within a town. What each was about (:mod:`tacit.events.datasets.doubs.kinds`) follows the yearly statistics of the
+French fire services.
 
 >>> from tacit.events.datasets import doubs
 >>> data = doubs.interventions()
@@ -97,7 +98,7 @@ class DoubsInterventions:
         )
 
     def rows(self) -> Columns:
-        """One entry per intervention in the order of time, under the paper's column names.
+        """One entry per intervention in the order of time, under the paper's column names, and its kind.
 
         SDate is the wall clock in France (``datetime64[s]``), the other columns are text. Every ID begins
         with ``SYN``, so that no row can be taken for a real one.
@@ -108,7 +109,7 @@ class DoubsInterventions:
         """Write the rows as CSV or Parquet, as the suffix of ``path`` says.
 
         ``progress`` is called with the number of rows written and the number in all. The CSV has the paper's
-        columns and nothing else, so only its IDs say that it is synthetic; Parquet says so in its metadata.
+        columns and the kind, so only its IDs say that it is synthetic; Parquet says so in its metadata.
         """
         path = Path(path)
         check_path(path)

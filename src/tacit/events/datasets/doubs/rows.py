@@ -1,6 +1,6 @@
-"""One row per intervention: its minute, its town as somebody might have typed it, a point and a station; and files.
+"""One row per intervention: its minute, its town as somebody might have typed it, a point, a station and a kind.
 
-A file is CSV with the paper's columns, or Parquet that says what it is.
+A file is CSV with the paper's columns and the kind, or Parquet that says what it is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tacit._base.files import written_whole
 from tacit.errors import SettingError
 from tacit.events.datasets._draws import Draws, Floats, Integers, cos_turns, sin_turns
 from tacit.events.datasets.doubs.calendar import Booleans, Calendar
+from tacit.events.datasets.doubs.kinds import draw_kinds
 from tacit.events.datasets.doubs.regions import (
     KM_PER_DEGREE_EAST,
     KM_PER_DEGREE_NORTH,
@@ -32,7 +33,7 @@ from tacit.events.datasets.doubs.regions import (
 
 Columns = dict[str, NDArray[Any]]
 
-COLUMNS: Final = ("ID", "SDate", "Station", "Town", "Location")
+COLUMNS: Final = ("ID", "SDate", "Station", "Town", "Location", "Kind")
 ID_PREFIX: Final = "SYN"
 
 # Interventions by hour of the day, in percent; a storm breaks in the afternoon.
@@ -47,12 +48,12 @@ PLAIN_SPELLING_SHARE: Final = 0.02  # typed in capitals without accents
 
 
 def make_rows(calendar: Calendar, ordinary: Integers, storms: Integers, *, seed: int) -> Columns:
-    """Lay the counts out as rows in the order of time, under the paper's column names."""
+    """Lay the counts out as rows in the order of time, under the paper's column names; and what each was about."""
     draws = Draws.seeded(seed, "doubs rows")
     day, region, is_storm = _events(ordinary, storms)
     minute = _minutes(calendar, day, is_storm, draws)
     order = np.argsort(minute, kind="stable")
-    minute, region = minute[order], region[order]
+    minute, region, is_storm = minute[order], region[order], is_storm[order]
     n_rows = len(minute)
     town_names = np.empty(n_rows, dtype=object)
     station_names = np.empty(n_rows, dtype=object)
@@ -66,11 +67,12 @@ def make_rows(calendar: Calendar, ordinary: Integers, storms: Integers, *, seed:
         locations[rows] = _written_locations(described, north, east)
     started = calendar.days[0].astype("datetime64[s]") + (60 * minute).astype("timedelta64[s]")
     ids = np.array([f"{ID_PREFIX}{row:06d}" for row in range(1, n_rows + 1)], dtype=object)
-    return dict(zip(COLUMNS, (ids, started, station_names, town_names, locations), strict=True))
+    kinds = draw_kinds(started, region, is_storm, seed=seed)
+    return dict(zip(COLUMNS, (ids, started, station_names, town_names, locations, kinds), strict=True))
 
 
 def _events(ordinary: Integers, storms: Integers) -> tuple[Integers, Integers, Booleans]:
-    """Day, region and kind of every intervention: the ordinary ones, then those of storms."""
+    """Day and region of every intervention, and whether a storm brought it: the ordinary ones, then those of storms."""
     parts = []
     for counts in (ordinary, storms):
         day, region = np.nonzero(counts)
@@ -174,9 +176,10 @@ def _write_csv(binary: BinaryIO, columns: Columns, progress: Progress) -> None:
             batch["Station"].tolist(),
             batch["Town"].tolist(),
             batch["Location"].tolist(),
+            batch["Kind"].tolist(),
         )
         # no name holds a comma or a quote; a location always holds a comma
-        file.writelines(map('%s,%s,%s,%s,"%s"\n'.__mod__, zip(*fields, strict=True)))
+        file.writelines(map('%s,%s,%s,%s,"%s",%s\n'.__mod__, zip(*fields, strict=True)))
         progress(start + len(batch["ID"]), n_rows)
     file.detach()  # all of it is written; closing is for whoever opened
 
