@@ -15,7 +15,7 @@ from tacit.errors import SettingError
 
 LARGEST: Final = 2.0**52
 """Counts that a distribution may reach: whole numbers up to twice this are floats, so that their middle is one too."""
-_LEAST_MEAN: Final = 1e-12  # guards divisions: such a count is 0
+_LEAST_MEAN: Final = 1e-12  # guards divisions: such a count is 0, and a thousand times as much would be, too
 _LEAST_EXTRA: Final = 1e-9  # of the mean, that variances exceed it by at least: Poisson counts but for the last digits
 
 

@@ -36,7 +36,9 @@ from tacit.errors import SettingError
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 
-_WIDEST = 4  # a table of siblings, side by side, may have this many places for each
+# a table of siblings, side by side, may have this many places for each; of more uneven nodes running sums are taken,
+# which cost less memory and some digits
+_WIDEST = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)

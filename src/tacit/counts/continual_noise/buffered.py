@@ -129,7 +129,7 @@ DIGITS: Final = 16
 """The binary digits of a decay or weight; with 46 of a buffer, a product fits in two words."""
 
 _LARGEST_SHIFT: Final = 62  # shifts stay below the 63 bits of a whole number
-_MOST_BUFFERS: Final = 64  # the longest tuned stream needs 11
+_MOST_BUFFERS: Final = 64  # the longest tuned stream needs 11; a file that asks for more is refused
 _MOST_BITS: Final = 20  # of grid and of guard: a buffer of 2**21 counts still fits in 61 bits
 # more than the floats of the sums may have lost: 2**12 times their last digit
 _MARGIN: Final = 1 + Fraction(1, 1 << 40)

@@ -24,7 +24,7 @@ from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, check_hori
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
-_LONGEST_LABEL: Final = 1 << 10  # digits: a table of binomials of so many rows is made at once
+_LONGEST_LABEL: Final = 1 << 10  # digits: a table of binomials of so many rows is made at once, its square in size
 
 
 @dataclass(frozen=True)

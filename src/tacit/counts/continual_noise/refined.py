@@ -27,7 +27,8 @@ from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
 SHARE_BITS: Final = 20
-"""The binary digits of the share that a node's own measurement has in its estimate."""
+"""The binary digits of the share that a node's own measurement has in its estimate: a share is off by a millionth. With
+half of them it would be off by a thousandth; with twice as many sums would leave 64 bits."""
 
 _LARGEST_DENOMINATOR: Final = 1 << 40  # leaves 22 of 62 bits for the noise itself
 _SAFE_ERRORS: Final = 1000  # standard deviations of a node: a draw is beyond them with probability below 1e-600

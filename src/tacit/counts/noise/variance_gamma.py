@@ -27,9 +27,12 @@ from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import LinearMap, Noise, errors_of_questions, intervals_of_questions
 from tacit.domain import Grouping
 
-_N_STEPS: Final = 128  # of the table that quantiles are interpolated in
+# of the table that quantiles are interpolated in: 80 % limits and wider are off by 0.2 % at most, with half as many by
+# 0.7 %; twice as many take twice as long to list, once for a level
+_N_STEPS: Final = 128
 _LARGEST_KURTOSIS: Final = 60.0
-"""Beyond, almost all mass is at 0 and the quantiles fall again: this one's are wide enough."""
+"""Beyond, almost all mass is at 0 and the quantiles fall again: this one's are wide enough. At half of it 95 % limits
+of such noise are a fifth wider than needed; at twice of it they fall by a third."""
 
 
 class VarianceGammaNoise(Noise):

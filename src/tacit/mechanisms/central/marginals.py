@@ -35,7 +35,7 @@ NAMES: Final = ("total", "place", "kind", "joint")
 LEAST_SQUARES: Final = "least squares over tables"
 _PARTS: Final = 1000
 """Shares of the budget are such parts of it; ten times as many change no error by a thousandth."""
-_MOST_ROUNDS: Final = 100_000
+_MOST_ROUNDS: Final = 100_000  # ends a search that would never be still; none is known to come near
 _STILL: Final = 1e-10  # relative gain of a round below which the search ends; a tenth of it finds the same shares
 
 

@@ -124,7 +124,7 @@ LARGEST_COUNT: Final = 1_000_000_000
 """What a bin of one place counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
 on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
 _LARGEST_TOTAL: Final = 1 << 61  # in units of the grid: two bits below the sign
-_BINS_AT_ONCE: Final = 4096  # bounds the memory of a batch, whatever its length
+_BINS_AT_ONCE: Final = 4096  # bounds the memory of a batch, whatever its length: doubled, twice the memory
 _EVENT: Final = Unit("event")
 
 

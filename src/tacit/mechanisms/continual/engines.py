@@ -28,8 +28,9 @@ from tacit.errors import FormatError, SettingError
 from tacit.randomness import KeyedRandomness
 
 KEY_BYTES: Final = 32  # 256 bits, as ChaCha20 takes
-_VALUES_A_BLOCK: Final = 1 << 14  # drawn together: 128 KiB, and enough for compiled kernels
-_KEPT_BLOCKS: Final = 4  # half a MiB together
+# drawn together: 128 KiB, and enough for compiled kernels. Part of what a key gives: another size is another noise
+_VALUES_A_BLOCK: Final = 1 << 14
+_KEPT_BLOCKS: Final = 4  # half a MiB together; fewer are drawn again more often, more cost memory
 
 
 class NodeDraws:
@@ -105,7 +106,7 @@ def running(total: IntArray, counts: IntArray) -> IntArray:
     return totals
 
 
-_BINS_A_CHUNK: Final = 4096  # whose spans and ends are computed together and kept
+_BINS_A_CHUNK: Final = 4096  # whose spans and ends are computed together and kept: memory for time
 
 
 class NestedEngine:

@@ -173,7 +173,7 @@ class History:
 
 FORMAT: Final = 1
 _MARK: Final = "# tacit: "
-_FEW_LABELS: Final = 64  # are named one by one; more are named together
+_FEW_LABELS: Final = 64  # are named one by one; more are named together, which takes memory and less time for each
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,8 +49,11 @@ LevelOracle = Callable[[float, int], FrequencyOracle]
 """Makes a level's oracle of an epsilon and a number of nodes."""
 
 MOST_NAMED: Final = 128
-"""Up to so many nodes subsets are named, a bit for each node."""
-_TOLERANCE: Final = 1.03  # a report may err 3 % more if it is shorter
+"""Up to so many nodes subsets are named, a bit for each node: 16 bytes. With 256, ranges of 365 days at epsilon 2 err
+by 0.15 % less, from reports of 32 bytes; with 64 nothing changes there."""
+# a variance may be 3 % larger if the report is shorter; with half of it ranges err by 0.15 % less at most, with longer
+# reports, with twice as much nothing changes
+_TOLERANCE: Final = 1.03
 
 
 def subset_oracle(epsilon: float, n_cells: int) -> FrequencyOracle:
@@ -98,12 +101,13 @@ _KINDS: Final[Mapping[frozenset[str], Callable[..., FrequencyOracle]]] = {
 
 
 DEGREES: Final = (2, 3, 4, 8, 16)
-"""The fan-outs that are tried."""
-_STEPS: Final = 100  # rounds of the iteration
-_GRID: Final = 1024  # shares are whole parts of so many
-_LEAST_SHARE: Final = 1e-6  # of reports that a level gets, so that none is left without
+"""The fan-outs that are tried: the degrees of the thesis, and two wider ones."""
+_STEPS: Final = 100  # rounds of the iteration; 50 leave 2e-6 of the error, 200 none less
+_GRID: Final = 1024  # shares are whole parts of so many; half as many err by up to 0.3 % more, twice by 2e-6 less
+_LEAST_SHARE: Final = 1e-6  # of reports that a level gets, so that none is left without; half or twice gives the same
 _TOO_FEW: Final = 8
-"""A level that deserves less than 8 of 1024 reports is not worth a level."""
+"""A level that deserves less than 8 of 1024 reports is left out. At 16 the error grows by 0.3 % for 2,048 days; at 4 it
+stays the same, with more levels."""
 
 
 def range_energies(hierarchy: Hierarchy) -> FloatArray:

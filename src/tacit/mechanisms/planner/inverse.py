@@ -25,7 +25,7 @@ from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.randomness.laplace import laplace_variance
 
 SMALLEST_EPSILON: Final = 0.001  # where the search for an epsilon begins: odds of 1.001, which no count survives
-_CLOSE: Final = 5e-4  # relative: where a search stops
+_CLOSE: Final = 5e-4  # relative, one part in 2,000: where a search stops; halved, it takes a step or two more
 _MOST_STEPS: Final = 60  # of halving, more than a float has bits
 
 
@@ -152,8 +152,8 @@ def least_events(situation: Situation, questions: Iterable[Question], target: Ta
     return math.ceil(situation.n_events * (times if situation.is_central else times**2))
 
 
-MOST_POSITIONS: Final = 1 << 15  # of a length that stand for all
-_STEP: Final = 1.25  # lengths grow by a quarter until the tree errs less
+MOST_POSITIONS: Final = 1 << 15  # of a length that stand for all; doubled, twice the time
+_STEP: Final = 1.25  # lengths grow by a quarter until the tree errs less: larger steps, then more halvings
 _ROUNDING: Final = 1e-9  # relative: what differs by a float's last digits does not differ
 
 

@@ -34,7 +34,8 @@ from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situat
 DEGREES: Final = (2, 3, 4, 8, 16)
 """The fan-outs that are tried for trees of one degree."""
 MOST_DESIGNED: Final = 1 << 20
-"""Up to so many bins the best tree is searched for."""
+"""Up to so many bins the best tree is searched for, in a time that grows with their number; beyond, only trees of one
+degree are compared."""
 
 
 def report_error(distribution: SupportDistribution) -> QuadraticError:

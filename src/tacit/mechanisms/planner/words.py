@@ -14,7 +14,7 @@ from tacit.privacy.shuffling import shuffled
 WORTHWHILE: Final = Target(0.1, is_relative=True)
 """What an error should at most be where nothing works as it is."""
 
-_CLEARLY_BETTER: Final = 0.98  # 2 % less error: as much as nobody would notice is not said
+_CLEARLY_BETTER: Final = 0.98  # 2 % less error: as much as nobody would notice is not said; a choice of words alone
 
 
 def error_text(error: float) -> str:
