@@ -176,20 +176,31 @@ def check_outputs(written: Iterable[Path | None], read: Iterable[Path | None], *
         check_new(path, force=force)
 
 
-def size(shape: tuple[int, int]) -> str:
-    """The shape of a table in words.
+_NOUNS: Final = {"time": "period", "place": "place", "kind": "kind"}
 
-    >>> size((365, 17))
-    '365 periods x 17 places'
+
+def noun_of(axes: Sequence[str], several: str) -> str:
+    """The noun for a cell along one axis, or the word for one along several.
+
+    >>> noun_of(["time"], "public bin"), noun_of(["time", "kind"], "public bin")
+    ('period', 'public bin')
     """
-    return f"{counted(shape[0], 'period')} x {counted(shape[1], 'place')}"
+    return _NOUNS[axes[0]] if len(axes) == 1 else several
 
 
-def say_interval(level: float, limits: tuple[float, float], shape: tuple[int, int]) -> None:
-    """Say between which numbers the true one lies, and how many periods and places it counts."""
+def size(grid: Sequence[int], between: str = " x ") -> str:
+    """The number of periods, of places and, where there are kinds, of kinds, in words.
+
+    >>> size((365, 17)), size((1, 17, 4))
+    ('365 periods x 17 places', '1 period x 17 places x 4 kinds')
+    """
+    return between.join(counted(number, noun) for number, noun in zip(grid, _NOUNS.values(), strict=False))
+
+
+def say_interval(level: float, limits: tuple[float, float], grid: Sequence[int]) -> None:
+    """Say between which numbers the true one lies, and how many periods, places and kinds it counts."""
     lower, upper = map(whole, limits)
-    n_periods, n_places = counted(shape[0], "period"), counted(shape[1], "place")
-    say(f"{percent(level)} interval: {lower} to {upper} ({n_periods}, {n_places})")
+    say(f"{percent(level)} interval: {lower} to {upper} ({size(grid, ', ')})")
 
 
 REMEDIES: Final = {

@@ -129,11 +129,11 @@ def count(
         book.finish(done.spend)
     _say(made, done, out)
     say_ledger(book)
-    say_next(out, statement)
+    say_next(made, out, statement)
 
 
 def _say(made: Release, done: Curated, out: Path) -> None:
-    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
+    console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
     if made.version.number > 1:
         console.say(f"Version {made.version.number}: counting again drew new noise and was paid for again.")
     say_rules(made)

@@ -300,7 +300,7 @@ def release(
         console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
     if statement is not None:
         make_statement_page(made, statement)
-    say_next(out, statement)
+    say_next(made, out, statement)
 
 
 @app.command(no_args_is_help=True)

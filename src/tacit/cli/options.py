@@ -54,6 +54,10 @@ MostEpsilon = Annotated[
 FirstPeriod = Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")]
 LastPeriod = Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")]
 PlaceNames = Annotated[list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")]
+KindNames = Annotated[
+    list[str] | None,
+    typer.Option(help="A kind of event or a group of kinds; may be repeated (default: all).", metavar="NAME"),
+]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Title = Annotated[str | None, typer.Option(help="The page's title.")]
 Synthetic = Annotated[

@@ -1,4 +1,4 @@
-"""tacit query: ask a release for any range of dates and places."""
+"""tacit query: ask a release for any range of dates, places and kinds of events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
-from tacit.cli.options import FirstPeriod, LastPeriod, PlaceNames, ReleaseFile
+from tacit.cli.options import FirstPeriod, KindNames, LastPeriod, PlaceNames, ReleaseFile
 from tacit.domain import Box
 from tacit.release import Release
 from tacit.release.release import CHANCE, LEVEL, contradiction
@@ -23,6 +23,7 @@ def query(
     first: FirstPeriod = None,
     last: LastPeriod = None,
     place: PlaceNames = None,
+    kind: KindNames = None,
     level: Annotated[float | None, typer.Option(help="The level of the interval (default: the release's).")] = None,
     refined: Annotated[
         bool, typer.Option("--refined", help="Ask the refined counts, where they have an interval (smooth, raw).")
@@ -33,8 +34,8 @@ def query(
     Example: [bold]tacit query release.parquet --from 2017-01 --to 2017-03 --place "CC Loue-Lison"[/bold]
     """
     asked = Release.read(release)
-    found = asked.answer(first=first, last=last, places=place or None, level=level, refined=refined)
-    n_periods, n_places = len(found.box.time), len(found.box.columns)
+    found = asked.answer(first=first, last=last, places=place or None, kinds=kind or None, level=level, refined=refined)
+    n_periods = len(found.box.time)
     if found.is_simulation:
         console.warn("SIMULATION: this release was made with a known seed.")
     lacking = asked.rules.days_missing(asked.domain.time)[found.box.time]
@@ -48,7 +49,7 @@ def query(
         return
     how = f", refined ({asked.refinement})" if refined else ""
     console.say_estimate(found.value, found.standard_error, how)
-    console.say_interval(found.level, (found.lower, found.upper), (n_periods, n_places))
+    console.say_interval(found.level, (found.lower, found.upper), found.box.grid(asked.domain))
     if not asked.is_reliable(found):
         console.say("That is not reliable: the error is too large a part of the number.")
     if refined:

@@ -17,6 +17,7 @@ from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
 from tacit.counts.tally import Tally
+from tacit.domain import AXES
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
@@ -42,6 +43,10 @@ def release(
     ] = None,
     place: Annotated[
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Add kinds of events up to: a level of their table, or all (default: the plan's level)."),
     ] = None,
     out: ReleaseOut = Path("release.parquet"),
     refine: Annotated[
@@ -87,7 +92,7 @@ def release(
             given = Release.read(tally)
             estimate = given.unbiased
             agreed_rules = replace(agreed_rules, missing=(*given.rules.missing, *agreed_rules.missing))
-            made = given.again(by=by, place=place, level=level, refine=refine, rules=agreed_rules)
+            made = given.again(by=by, place=place, kind=kind, level=level, refine=refine, rules=agreed_rules)
         else:
             agreed = agreed_plan(plan)
             estimate = estimate_tally(Tally.read(tally), agreed)
@@ -96,6 +101,7 @@ def release(
                 estimate,
                 by=by,
                 place=place,
+                kind=kind,
                 level=0.95 if level is None else level,
                 refine=likelihood_of(histogram_reports(reports, agreed), agreed) if reports else refine,
                 rules=agreed_rules,
@@ -103,7 +109,7 @@ def release(
             )
         made = stated_now(made, ledger)
         made.write(out)
-    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
+    console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
     if former is not None:
         _say_version(made, revises)
     say_rules(made)
@@ -112,7 +118,7 @@ def release(
     say_protection(made)
     if statement is not None:
         make_statement_page(made, statement)
-    say_next(out, statement)
+    say_next(made, out, statement)
 
 
 def say_protection(made: Release) -> None:
@@ -123,11 +129,12 @@ def say_protection(made: Release) -> None:
         console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
 
 
-def say_next(out: Path, statement: Path | None) -> None:
+def say_next(made: Release, out: Path, statement: Path | None) -> None:
     """Say where the statement is, and what to do with a release."""
     if statement is not None:
         console.say(f"Wrote {statement}: the privacy statement.")
-    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME, or: tacit page {out}")
+    kind = "" if made.domain.kind is None else " --kind NAME"
+    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME{kind}, or: tacit page {out}")
 
 
 def _say_version(made: Release, revises: Path | None) -> None:
@@ -200,12 +207,14 @@ def _say_suppressed(release: Release) -> None:
         )
         return
     console.say(f"{what}: they are not in the file, and sums that need them cannot be asked.")
-    totals = release.unbiased.totals
-    if totals is None or totals.shape == release.domain.shape:
+    layout = release.unbiased.public_layout
+    if layout is None or layout.n_private == 1:
         return
-    n_alone = int(np.count_nonzero(is_suppressed.sum(axis=1 if totals.shape[0] > 1 else 0) == 1))
+    n_alone = int(np.count_nonzero(layout.rows(is_suppressed).sum(axis=1) == 1))
     if n_alone:
-        one, of = ("place", "period") if totals.shape[0] > 1 else ("period", "place")
+        axes = AXES[: len(release.domain.grid)]
+        of = console.noun_of([axis for axis in axes if axis not in layout.private], "public bin")
+        one = console.noun_of(layout.private, "count")
         console.warn(
             f"In {console.counted(n_alone, of)} a single {one} is suppressed: its count is what the others leave of "
             "the public number of reports."

@@ -24,7 +24,7 @@ def synthetic(
     seed: Annotated[int | None, typer.Option(help="Draw the same rows again; protects as well as any other.")] = None,
     force: Force = False,
 ) -> None:
-    """Draw synthetic events from a release: as many per period as are public, per place as its refined counts say.
+    """Draw synthetic events from a release: as many as its public numbers and refined counts say.
 
     No row is an event. The rows cost no budget: the release is all they are made of, and its statement is theirs.
 
