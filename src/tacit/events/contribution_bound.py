@@ -276,7 +276,7 @@ def _by_group(rows: Rows) -> IntArray:
 def _begins(rows: Rows) -> NDArray[np.bool_]:
     """Return which of the ordered rows are the first of a group."""
     is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = (rows[1:, :2] != rows[:-1, :2]).any(axis=1)
+    is_first[1:] = (rows[1:, 0] != rows[:-1, 0]) | (rows[1:, 1] != rows[:-1, 1])
     return is_first
 
 
