@@ -59,6 +59,9 @@ def gaussian_subjects(seed):
         "user-day": central_plan_for(
             days, rho=0.1, delta=1e-6, mechanism="tree", fan_outs=(8, 8), unit="user-day", most=3
         ),
+        "person": central_plan_for(
+            days, rho=0.1, delta=1e-6, mechanism="tree", fan_outs=(8, 8), unit="person", most=8, most_per_cell=2
+        ),
     }
     noise_models = {
         "buffered root": None,
@@ -136,7 +139,7 @@ def test_noise_that_forgets_a_level_is_refuted(seed):
         sums = exactly(tables)
         return sums + rng.geometric(1 - np.exp(-1.0), sums.shape) - rng.geometric(1 - np.exp(-1.0), sums.shape)
 
-    nodes = MeasuredNodes(build, exactly, np.full(6, 0.5), 4, 1, Claim.of(epsilon=1.0))
+    nodes = MeasuredNodes(build, exactly, np.full(6, 0.5), 4, (1,), Claim.of(epsilon=1.0))
     audit = audit_nodes(nodes, n_runs=20_000, confidence=SURE, randomness=SeededRandomness(seed))
     assert audit.is_refuted
     assert audit.lower_bound <= 2.0
@@ -146,11 +149,10 @@ def test_noise_that_forgets_a_level_is_refuted(seed):
 def test_bins_that_are_guessed_together_share_no_node(seed):
     for nodes in subjects(seed).values():
         for lot in separate_bins(nodes):
-            single = np.zeros((len(lot), nodes.n_bins), np.int64)
-            single[np.arange(len(lot)), lot] = 1
-            held = (nodes.exactly(single) > 0) & (nodes.precisions > 0)
+            moved = nodes.exactly(nodes.units(lot))
+            held = (moved > 0) & (nodes.precisions > 0)
             assert held.sum(axis=0).max() == 1
-            assert np.allclose(nodes.telling(nodes.unit * nodes.exactly(single)), nodes.claim.value)  # all of epsilon
+            assert np.allclose(nodes.telling(moved), nodes.claim.value)  # all of epsilon
 
 
 def test_nodes_are_those_that_a_release_is_fused_from():

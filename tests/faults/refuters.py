@@ -251,6 +251,9 @@ flat = audit_of_curator("flat counts")
 flat_gaussian = audit_of_curator("flat counts, Gaussian", epsilon=None, rho=0.5, delta=1e-6)
 tree = audit_of_curator("tree", mechanism="tree", fan_outs=(4, 4))
 tree_of_days = audit_of_curator("tree of user-days", mechanism="tree", fan_outs=(4, 4), unit="user-day", most=3)
+_persons = {"mechanism": "tree", "fan_outs": (4, 4), "unit": "person", "most": 4, "most_per_cell": 2}
+tree_of_persons = audit_of_curator("tree of persons", **_persons)
+gaussian_tree_of_persons = audit_of_curator("tree of persons, Gaussian", epsilon=None, rho=0.5, delta=1e-6, **_persons)
 
 tables = audit_of_curator("tables", epsilon=None, rho=0.5, delta=1e-6, mechanism="tables")
 

@@ -18,6 +18,7 @@ import numpy as np
 from faults import refuters as by
 from faults.planting import ALONE, Fault
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
+from tacit.mechanisms.central.tree import node_noise
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.privacy.cost import Cost
@@ -278,15 +279,32 @@ def _place_has_the_noise_of_its_first_kind(tables: Any, exact: np.ndarray, noisy
 
 def _place_is_not_paid_for(tables: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
     total, _, *others = distributions
-    return (total, tables._distribution(Fraction(1)), *others)
+    return (total, node_noise(tables.cost, tables.unit, Fraction(1), 1), *others)
 
 
 def _every_level_pays_alone(tree: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(distribution and tree._distribution(Fraction(1)) for distribution in distributions)
+    whole = node_noise(tree.cost, tree.unit, Fraction(1), 1)
+    return tuple(distribution and whole for distribution in distributions)
 
 
 def _unit_of_one(tree: Any, distributions: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(distribution and distribution.scaled(Fraction(tree.sensitivity)) for distribution in distributions)
+    return tuple(
+        distribution and distribution.scaled(Fraction(tree.unit.sensitivity)) for distribution in distributions
+    )
+
+
+def _levels_of_unit(**less: int) -> Callable[[Any, Any], tuple[Any, ...]]:
+    """The noise of a unit whose bounds are less than they are."""
+
+    def distributions(tree: Any, right: tuple[Any, ...]) -> tuple[Any, ...]:
+        unit = replace(tree.unit, **{name: getattr(tree.unit, name) - by for name, by in less.items()})
+        levels = zip(right, tree.shares, tree.hierarchy.widest, strict=True)
+        return tuple(
+            one and node_noise(tree.cost, unit, Fraction(share, sum(tree.shares)), width)
+            for one, share, width in levels
+        )
+
+    return distributions
 
 
 def _fresh_words(right: Any) -> Any:
@@ -707,6 +725,27 @@ FAULTS: tuple[Fault, ...] = (
         "tacit.mechanisms.central.tree.NoisyTree.distributions",
         property_of(_unit_of_one),
         by.tree_of_days,
+        "tests/mechanisms/central/test_tree.py",
+    ),
+    Fault(
+        "Laplace noise for one event of a person less than is counted",
+        "tacit.mechanisms.central.tree.NoisyTree.distributions",
+        property_of(_levels_of_unit(most=1)),
+        by.tree_of_persons,
+        "tests/mechanisms/central/test_tree.py",
+    ),
+    Fault(
+        "Gaussian noise for one event of a person less than is counted",
+        "tacit.mechanisms.central.tree.NoisyTree.distributions",
+        property_of(_levels_of_unit(most=1)),
+        by.gaussian_tree_of_persons,
+        "tests/mechanisms/central/test_tree.py",
+    ),
+    Fault(
+        "Gaussian noise for one event in a cell less than is counted",
+        "tacit.mechanisms.central.tree.NoisyTree.distributions",
+        property_of(_levels_of_unit(most_per_cell=1)),
+        by.gaussian_tree_of_persons,
         "tests/mechanisms/central/test_tree.py",
     ),
     Fault(

@@ -6,8 +6,9 @@ that releases. Where the tree is over places, days stand in.
 
 Audits of the noisy nodes that a mechanism of ours is made of, where the best score is known beforehand.
 
-A unit moves node v by :math:`g_v`: by m, for a unit of m counts, in every node on the way from its leaf to the root,
-and by the encoder's coefficients in a factorization. With noise :math:`z_v` of their own, nodes are more likely with
+A unit moves node v by :math:`g_v`: by m, for a unit of m counts in one bin, in every node on the way from its leaf to
+the root, and by the encoder's coefficients in a factorization. A person of at most c events in a cell is spread over
+bins in a row, c in each. With noise :math:`z_v` of their own, nodes are more likely with
 the unit than without by
 
 .. math:: \sum_v r_v \bigl(|z_v| - |z_v - g_v|\bigr) \le \sum_v r_v |g_v| = \epsilon
@@ -44,6 +45,7 @@ from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
+from tacit.privacy.unit import Unit
 from tacit.randomness import Randomness, SecureRandomness
 
 _STEPS: Final = 128
@@ -65,14 +67,15 @@ class MeasuredNodes:
 
     ``exactly`` gives the same without noise. ``precisions`` are the rates of Laplace noise, or one over the variance of
     Gaussian noise, of every node; 0 where a node is not measured. ``claim`` is what all nodes may tell of one unit.
-    ``levels`` are those of a tree, root first; none where nodes have no levels.
+    ``added`` is what one unit adds to bins in a row. ``levels`` are those of a tree, root first; none where nodes have
+    no levels.
     """
 
     build: BuildMany
     exactly: Callable[[IntArray], NDArray[Any]]
     precisions: FloatArray
     n_bins: int
-    unit: int
+    added: tuple[int, ...]
     claim: Claim
     levels: IntArray | None = None
 
@@ -84,10 +87,19 @@ class MeasuredNodes:
         measured = np.empty(0) if self.levels is None else np.unique(self.levels[self.precisions > 0])
         if measured.size < 2:
             return None
-        kept = np.where(self.levels == measured[0], 0.0, self.precisions)
-        gaps = self.exactly(np.eye(1, self.n_bins, dtype=np.int64))
-        share = float(replace(self, precisions=kept).telling(gaps)[0] / self.telling(gaps)[0])
-        return replace(self, precisions=kept, claim=replace(self.claim, value=share * self.claim.value))
+        rest = replace(self, precisions=np.where(self.levels == measured[0], 0.0, self.precisions))
+        gaps = self.exactly(self.units(_tried(self)))
+        telling = rest.telling(gaps)
+        most = int(telling.argmax())
+        share = float(telling[most] / self.telling(gaps)[most])
+        return replace(rest, claim=replace(self.claim, value=share * self.claim.value))
+
+    def units(self, bins: IntArray | list[int]) -> IntArray:
+        """One unit for each of these bins, as counts: it begins there."""
+        tables = np.zeros((len(bins), self.n_bins), np.int64)
+        for offset, count in enumerate(self.added):
+            tables[np.arange(len(bins)), np.asarray(bins) + offset] = count
+        return tables
 
     @property
     def is_gaussian(self) -> bool:
@@ -140,9 +152,9 @@ def _n_coins(nodes: MeasuredNodes, lots: list[list[int]]) -> int:
 
 
 def separate_bins(nodes: MeasuredNodes) -> list[list[int]]:
-    """Lots of bins of which no two share a noisy node, and each is in nodes that tell most."""
-    tried = np.unique(np.linspace(0, nodes.n_bins - 1, min(nodes.n_bins, _MOST_TRIED)).astype(np.int64))
-    gaps = nodes.exactly((tried[:, None] == np.arange(nodes.n_bins)).astype(np.int64)) * (nodes.precisions > 0)
+    """Lots of bins at which a unit may begin: no two share a noisy node, and each tells most."""
+    tried = _tried(nodes)
+    gaps = nodes.exactly(nodes.units(tried)) * (nodes.precisions > 0)
     telling = nodes.telling(gaps)
     good = np.flatnonzero(telling > 0.999 * telling.max())
     lots = []
@@ -156,13 +168,17 @@ def separate_bins(nodes: MeasuredNodes) -> list[list[int]]:
     return [list(lot) for lot in dict.fromkeys(map(tuple, lots))]
 
 
+def _tried(nodes: MeasuredNodes) -> IntArray:
+    """Bins at which a unit is tried: evenly spread ones, where there are many."""
+    n_first = nodes.n_bins - len(nodes.added) + 1
+    return np.unique(np.linspace(0, n_first - 1, min(n_first, _MOST_TRIED)).astype(np.int64))
+
+
 def _contest(nodes: MeasuredNodes, bins: list[int], group: int, source: Randomness) -> Contest:
     start = np.full((1, nodes.n_bins), DEFAULT_COUNT, np.int64)
-    added = group * nodes.unit
-    with_units = np.tile(start, (len(bins), 1))
-    with_units[np.arange(len(bins)), bins] += added
+    units = group * nodes.units(bins)
     center = nodes.exactly(start)
-    gaps = nodes.exactly(with_units) - center
+    gaps = nodes.exactly(start + units) - center
     ways = [np.flatnonzero((gap != 0) & (nodes.precisions > 0)) for gap in gaps]
     most = nodes.telling(gaps).max()
 
@@ -173,15 +189,13 @@ def _contest(nodes: MeasuredNodes, bins: list[int], group: int, source: Randomne
 
     def play(coins: BoolArray) -> FloatArray:
         n_here = -(-len(coins) // len(bins))
-        units = np.concatenate([coins, tossed(n_here * len(bins) - len(coins), source)]).reshape(n_here, len(bins))
-        tables = np.tile(start, (n_here, 1))
-        tables[:, bins] += added * units
-        off = nodes.build(tables) - center
+        is_there = np.concatenate([coins, tossed(n_here * len(bins) - len(coins), source)]).reshape(n_here, len(bins))
+        off = nodes.build(start + is_there.astype(np.int64) @ units) - center
         scores = [score(off[:, way], gap[way], nodes.precisions[way]) for way, gap in zip(ways, gaps, strict=True)]
         return np.column_stack(scores).reshape(-1)[: len(coins)]
 
     runs_at_once = len(bins) * max(1, _MOST_CELLS // nodes.precisions.size)
-    name = f"{added:,} more in {len(bins)} of {nodes.n_bins:,} bins or not, each by itself"
+    name = f"{group * sum(nodes.added):,} more in {len(bins)} of {nodes.n_bins:,} bins or not, each by itself"
     width = _MOST_ERRORS if nodes.is_gaussian else float(most)
     return Contest(name, play, [_Score(width)], runs_at_once, group)
 
@@ -214,7 +228,7 @@ _SEED_BITS: Final = np.uint64(2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CuratedAnswers:
-    """A mechanism of ours to be audited: its runs, the number of bins of one, and what a unit adds to a bin."""
+    """A mechanism of ours to be audited: its runs, the number of bins of one, and what a unit may add to a bin."""
 
     build: BuildMany
     n_bins: int
@@ -235,7 +249,7 @@ def answers_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cura
         values = central_mechanism_of(wide).measure(counts, wide, spend=spend).values
         return values.T if is_over_time else values
 
-    return CuratedAnswers(_in_pieces(build, n_bins), n_bins, plan.most)
+    return CuratedAnswers(_in_pieces(build, n_bins), n_bins, plan.protected_unit.most_per_cell)
 
 
 def answers_of_counter(
@@ -253,7 +267,7 @@ def answers_of_counter(
         _, totals = counter.steps(counter.begin(), tables.T)
         return totals.T / noise_model.grid
 
-    return CuratedAnswers(_in_pieces(build, n_bins), n_bins, unit.sensitivity)
+    return CuratedAnswers(_in_pieces(build, n_bins), n_bins, unit.most_per_cell)
 
 
 def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> CuratedAnswers:
@@ -281,7 +295,7 @@ def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cur
         ]
         return np.array([run.values.reshape(-1) for run in runs])
 
-    return CuratedAnswers(build, n_bins * n_others, plan.most)
+    return CuratedAnswers(build, n_bins * n_others, plan.protected_unit.most_per_cell)
 
 
 def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> CuratedAnswers:
@@ -301,7 +315,7 @@ def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> 
             runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / noise_model.grid)
         return np.array(runs)
 
-    return CuratedAnswers(build, n_bins * n_places, stream.unit.sensitivity)
+    return CuratedAnswers(build, n_bins * n_places, stream.unit.most_per_cell)
 
 
 def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes:
@@ -326,7 +340,7 @@ def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Measur
         exactly,
         np.repeat(precisions, mechanism.level_sizes),
         n_bins,
-        plan.most,
+        _in_a_row(plan.protected_unit, n_bins),
         _claim(mechanism.cost),
         np.repeat(np.arange(len(precisions)), mechanism.level_sizes),
     )
@@ -362,7 +376,7 @@ def _nested_nodes(stream: Stream, noise_model: NestedTree, randomness: Randomnes
         lambda tables: apart(np.cumsum(tables, axis=1)),
         np.full(published.n_bins, _precision(noise_model.node_noise)),
         published.n_bins,
-        published.unit,
+        _in_a_row(stream.unit, published.n_bins),
         _claim(noise_model.cost),
     )
 
@@ -384,7 +398,7 @@ def _encoded_nodes(stream: Stream, noise_model: BufferedRoot, randomness: Random
         lambda tables: tables @ encoder.T,
         np.full(n_bins, 1 / noise_model.variance),
         n_bins,
-        published.unit,
+        _in_a_row(stream.unit, n_bins),
         Claim.of(rho=min(noise_model.cost.rho, float(seen))),
     )
 
@@ -411,9 +425,19 @@ def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes
         exactly,
         np.full(n_nodes, _precision(tree.node_noise)),
         n_bins,
-        stream.unit.sensitivity,
+        _in_a_row(stream.unit, n_bins),
         _claim(noise_model.cost),
     )
+
+
+def _in_a_row(unit: Unit, n_bins: int) -> tuple[int, ...]:
+    """What a unit adds to bins in a row: as much as may be in one cell, until all is used up or the bins end.
+
+    >>> _in_a_row(Unit.person(most=7, most_per_cell=3), 16), _in_a_row(Unit.user_day(most=3), 16)
+    ((3, 3, 1), (3,))
+    """
+    n_full, rest = divmod(unit.most, unit.most_per_cell)
+    return ((unit.most_per_cell,) * n_full + (rest,) * (rest > 0))[:n_bins]
 
 
 def _precision(distribution: NodeDistribution | None) -> float:

@@ -181,6 +181,11 @@ class Hierarchy:
         return tuple(len(level) - 1 for level in self.boundaries)
 
     @property
+    def widest(self) -> tuple[int, ...]:
+        """The most leaves that a node of each level holds."""
+        return tuple(int(np.diff(level).max()) for level in self.boundaries)
+
+    @property
     def n_nodes(self) -> int:
         return sum(self.level_sizes)
 

@@ -19,10 +19,12 @@ from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Grouping, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError
-from tacit.mechanisms.central.marginals import MarginalTables, best_shares, least_error
+from tacit.mechanisms.central.marginals import MarginalTables, best_shares, cells_summed, least_error
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
+from tacit.mechanisms.central.tree import node_noise
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
+from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 from tacit.release.files import noise_from_dict
 
@@ -59,9 +61,9 @@ def design(sizes):
 @pytest.mark.parametrize("sensitivity", [1, 3])
 def test_the_tables_cost_exactly_what_is_paid_for_any_unit(sensitivity):
     """A unit changes m cells at most; the change that costs most is m events in one cell, in one cell of each table."""
-    pure = MarginalTables(DOMAIN.sizes, SHARES, Cost.pure(1.0), sensitivity).noise.distributions
+    pure = MarginalTables(DOMAIN.sizes, SHARES, Cost.pure(1.0), Unit.user_day(most=sensitivity)).distributions
     assert sum(one.rate * sensitivity for one in pure) == 1
-    gaussian = MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(0.1), sensitivity).noise.distributions
+    gaussian = MarginalTables(DOMAIN.sizes, SHARES, Cost.zcdp(0.1), Unit.user_day(most=sensitivity)).distributions
     assert sum(Fraction(sensitivity**2) / (2 * one.parameter) for one in gaussian) == Fraction(0.1)
     matrix, tables = design(DOMAIN.sizes)
     rates = np.array([float(one.rate) for one in pure])[tables]
@@ -71,6 +73,28 @@ def test_the_tables_cost_exactly_what_is_paid_for_any_unit(sensitivity):
             moved = matrix[:, :4] @ change  # four cells of one place and more: enough for all shapes of a change
             assert np.abs(moved) @ rates <= 1 + 1e-12
             assert np.square(moved) @ precisions <= 0.1 + 1e-12
+
+
+@pytest.mark.parametrize(("most", "most_per_cell"), [(2, 1), (4, 1), (4, 2), (3, 2)])
+def test_no_person_costs_more_than_is_paid_and_some_cost_it_all(most, most_per_cell):
+    """All that a person may add to a day of two places and two kinds, and to a second day."""
+    unit, sizes = Unit.person(most=most, most_per_cell=most_per_cell), (2, 2, 2)
+    pure = MarginalTables(sizes, SHARES, Cost.pure(1.0), unit)
+    gaussian = MarginalTables(sizes, SHARES, Cost.zcdp(0.1), unit)
+    tables = np.repeat(np.arange(len(SHARES)), pure.level_sizes)
+    rates = np.array([float(one.rate) for one in pure.distributions])[tables]
+    precisions = np.array([1 / (2 * float(one.parameter)) for one in gaussian.distributions])[tables]
+    changes = np.array([x for x in product(range(most_per_cell + 1), repeat=8) if sum(x) <= most])
+    moved = pure.sum_nodes(changes.reshape(-1, 4)).reshape(len(tables), -1, 2).sum(axis=2)
+    squares = (pure.sum_nodes(changes.reshape(-1, 4)) ** 2).reshape(len(tables), -1, 2).sum(axis=2)
+    assert (rates @ moved).max() == pytest.approx(1)
+    paid = (precisions @ squares).max()
+    assert paid <= 0.1 + 1e-12
+    # tables cannot all be moved most at once: two events in a row of two kinds, or in a column of two places
+    assert paid == pytest.approx(0.1) or most_per_cell < most
+    for number in range(len(SHARES)):
+        bound = unit.squared_sensitivity(cells_summed(sizes)[number])
+        assert squares[tables == number].sum(axis=0).max() == bound
 
 
 @pytest.mark.false_failure(0)
@@ -290,7 +314,7 @@ def test_a_table_that_is_not_paid_for_is_refuted_and_ours_is_not(seed, monkeypat
 
     def unpaid(self):
         total, _, kind, joint = right(self)
-        return total, self._distribution(Fraction(1)), kind, joint
+        return total, node_noise(self.cost, self.unit, Fraction(1), 1), kind, joint
 
     monkeypatch.setattr(MarginalTables, "distributions", property(unpaid))
     assert audit_nodes(nodes_of_plan(plan), **settings).is_refuted

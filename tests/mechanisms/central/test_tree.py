@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tacit.mechanisms.central.tree import NoisyTree
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
+from tacit.privacy.unit import Unit
 
 
 def doubs(level: str = "region", last: str = "2018-03-31", mechanism: str = "tree") -> Domain:
@@ -69,6 +71,42 @@ def test_one_event_lies_in_one_node_of_each_measured_level_of_one_tree(name):
             if distribution is not None
         ]
         assert touched == [1] * n_measured
+
+
+@pytest.mark.parametrize(("most", "most_per_cell"), [(2, 1), (4, 1), (4, 2), (5, 2), (6, 3)])
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_no_person_costs_more_than_is_paid_and_some_cost_it_all(most, most_per_cell, is_pure):
+    """All that a person may add to eight cells in trees of two places, four days each, listed."""
+    unit, cost = Unit.person(most=most, most_per_cell=most_per_cell), Cost.pure(1.0) if is_pure else Cost.zcdp(1.0)
+    tree = NoisyTree(Hierarchy.of_fan_outs((2, 2), 4), (1, 2, 3), cost, unit=unit)
+    changes = np.array([x for x in product(range(most_per_cell + 1), repeat=8) if sum(x) <= most])
+    nodes = tree.sum_nodes(changes.reshape(-1, 2, 4).transpose(2, 0, 1).reshape(4, -1)).reshape(7, -1, 2)
+    levels = np.repeat(np.arange(3), tree.level_sizes)
+    if is_pure:
+        sizes, precisions = np.abs(nodes).sum(axis=2), [float(one.rate) for one in tree.distributions]
+    else:
+        sizes = (nodes**2).sum(axis=2)
+        precisions = [1 / (2 * float(one.parameter)) for one in tree.distributions]
+        for level, width in enumerate(tree.hierarchy.widest):
+            # the bound of each level is reached
+            assert sizes[levels == level].sum(axis=0).max() == unit.squared_sensitivity(width)
+    paid = (np.array(precisions)[levels] @ sizes).max()
+    # neighbouring days that are filled reach all levels at once, if the bounds divide
+    assert paid == pytest.approx(1.0) if (is_pure or most % most_per_cell == 0) else paid <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+def test_a_persons_plan_has_the_noise_of_its_bounds(name):
+    bounds = {"unit": "person", "most": 20, "most_per_cell": 5, "window": "month"}
+    person, day = (
+        central_mechanism_of(
+            central_plan_for(doubs("town", mechanism=name), rho=0.1, delta=1e-6, mechanism=name, **unit)
+        )
+        for unit in (bounds, {"unit": "user-day", "most": 20})
+    )
+    leaves = [mechanism.distributions[-1] for mechanism in (person, day)]
+    shares = [Fraction(mechanism.shares[-1], sum(mechanism.shares)) for mechanism in (person, day)]
+    assert leaves[0].parameter * shares[0] / (leaves[1].parameter * shares[1]) == Fraction(20 * 5, 20 * 20)
 
 
 @pytest.mark.parametrize("name", CENTRAL_MECHANISMS)

@@ -10,20 +10,25 @@ from numpy.testing import assert_allclose
 
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import SettingError
-from tacit.mechanisms.central.tree import TreeDesign, best_tree
+from tacit.mechanisms.central.tree import EVENT
+from tacit.mechanisms.central.tree_design import TreeDesign, best_tree
 from tacit.privacy.cost import Cost
+from tacit.privacy.unit import Unit
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance
 
 PURE = Cost.pure(1.0)
 
 
-def fusion_of(design: TreeDesign, cost: Cost = PURE, sensitivity: int = 1) -> TreeFusion:
+def fusion_of(design: TreeDesign, cost: Cost = PURE, unit: Unit = EVENT) -> TreeFusion:
     shares = [share / sum(design.shares) for share in design.shares]
     if cost.epsilon:
-        variances = [laplace_variance(cost.epsilon * share / sensitivity) for share in shares]
+        variances = [laplace_variance(cost.epsilon * share / unit.most) for share in shares]
     else:
-        variances = [gaussian_variance(sensitivity**2 / (2 * cost.rho * share)) for share in shares]
+        squares = [unit.squared_sensitivity(width) for width in design.hierarchy.widest[1:]]
+        variances = [
+            gaussian_variance(square / (2 * cost.rho * share)) for square, share in zip(squares, shares, strict=True)
+        ]
     return TreeFusion(design.hierarchy, [math.inf, *variances])
 
 
@@ -82,11 +87,20 @@ def test_shares_are_near_their_optimum():
     assert sum(design.shares) == 1000
 
 
+@pytest.mark.parametrize("bounds", [(20, 1), (20, 5), (365, 1)])
+def test_a_persons_tree_errs_as_stated_and_less_than_one_designed_for_days(bounds):
+    unit, cost = Unit.person(most=bounds[0], most_per_cell=bounds[1]), Cost.zcdp(0.5)
+    own, other = best_tree(512, cost=cost, unit=unit), best_tree(512, cost=cost)
+    assert own.mean_variance == pytest.approx(fusion_of(own, cost, unit).mean_range_variance(), rel=1e-5)
+    assert own.mean_variance <= fusion_of(other, cost, unit).mean_range_variance() * (1 + 1e-9)
+    assert own.mean_variance < best_tree(512, cost=cost, unit=Unit.user_day(most=bounds[0])).mean_variance
+
+
 def test_sensitivity_scales_the_noise():
-    once, twice = best_tree(512, cost=Cost.zcdp(0.1)), best_tree(512, cost=Cost.zcdp(0.1), sensitivity=2)
+    once, twice = best_tree(512, cost=Cost.zcdp(0.1)), best_tree(512, cost=Cost.zcdp(0.1), unit=Unit.user_day(most=2))
     assert_allclose(twice.mean_variance, 4 * once.mean_variance)
-    design = best_tree(512, cost=PURE, sensitivity=3)
-    assert_allclose(fusion_of(design, sensitivity=3).mean_range_variance(), design.mean_variance)
+    design = best_tree(512, cost=PURE, unit=Unit.user_day(most=3))
+    assert_allclose(fusion_of(design, unit=Unit.user_day(most=3)).mean_range_variance(), design.mean_variance)
 
 
 def test_settings_that_mean_nothing_are_refused():

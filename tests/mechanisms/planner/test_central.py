@@ -21,6 +21,7 @@ N_BINS, N_TRIALS = 70, 4000
 SITUATION = Situation(
     n_bins=N_BINS, n_places=N_TRIALS, n_events=1e6, trust=CURATOR, epsilon=0.9, delta=1e-5, unit=Unit.user_day(most=2)
 )
+PERSONS = replace(SITUATION, unit=Unit.person(most=20, most_per_cell=2, window="month"))
 CONTENDERS = [
     *flat_contenders(SITUATION),
     *tree_contenders(SITUATION, [2, 8, 24]),
@@ -36,14 +37,21 @@ def planned(contender: Contender, situation: Situation) -> Plan:
         delta=situation.delta if contender.noise == GAUSSIAN else None,
         mechanism=contender.mechanism,
         fan_outs=contender.fan_outs if contender.fan_outs and not contender.is_designed else None,
-        unit=situation.unit.name,
-        most=situation.unit.most,
+        **situation.unit.settings,
     )
 
 
-@pytest.mark.parametrize("contender", CONTENDERS, ids=str)
-def test_predicted_variances_are_those_that_a_release_states(contender):
-    plan = planned(contender, replace(SITUATION, n_places=2))
+@pytest.mark.parametrize(
+    ("contender", "situation"),
+    [
+        *((one, SITUATION) for one in CONTENDERS),
+        *((one, PERSONS) for one in (*flat_contenders(PERSONS), *tree_contenders(PERSONS, [8]))),
+        *((one, PERSONS) for one in designed_contenders(PERSONS)),
+    ],
+    ids=str,
+)
+def test_predicted_variances_are_those_that_a_release_states(contender, situation):
+    plan = planned(contender, replace(situation, n_places=2))
     mechanism = central_mechanism_of(plan)
     counts = ExactTally(np.zeros(plan.domain.shape, np.int64))
     estimate = mechanism.measure(counts, plan, spend=Spend.simulation(mechanism.cost, seed=1))

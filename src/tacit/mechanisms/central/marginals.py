@@ -19,16 +19,17 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace, NodeDistribution
+from tacit.counts.node_distributions import NodeDistribution
 from tacit.counts.noise.marginals import TABLES, Axes, MarginalNoise
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally
 from tacit.domain.layout import Sizes
 from tacit.errors import SettingError
-from tacit.mechanisms.central.tree import check_release, input_digest_of
+from tacit.mechanisms.central.tree import EVENT, check_release, input_digest_of, node_noise
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Spend
+from tacit.privacy.unit import Unit
 
 NAMES: Final = ("total", "place", "kind", "joint")
 """The tables of a time bin, in the order of :data:`~tacit.counts.noise.marginals.TABLES`."""
@@ -44,10 +45,11 @@ class MarginalTables:
     r"""Whole-number noise on every cell of the tables that are measured, then least squares.
 
     .. math:: y_c = x_c + Z_c, \qquad Z_c \sim \mathrm{DLap}\Bigl(\frac{\epsilon_S}{m}\Bigr) \ \text{or} \
-              \mathrm{DGauss}\Bigl(\frac{m^2}{2\rho_S}\Bigr), \qquad \epsilon_S = \epsilon\,\frac{s_S}{\sum_T s_T}
+              \mathrm{DGauss}\Bigl(\frac{\Delta_S^2}{2\rho_S}\Bigr), \qquad
+              \epsilon_S = \epsilon\,\frac{s_S}{\sum_T s_T}
 
     for the cells c of table S, whose part of the budget is its share s (0 for a table that is not measured), where one
-    unit changes counts by at most m, the ``sensitivity``.
+    unit changes a table by at most m in all, and by squares that sum to at most :math:`\Delta_S^2`.
 
     Privacy:   exactly the cost, for adding or removing one unit: an event lies in one cell of each table of its bin, so
                the tables' costs add up and the bins' do not.
@@ -59,10 +61,9 @@ class MarginalTables:
     sizes: Sizes
     shares: tuple[int, ...]
     cost: Cost
-    sensitivity: int = 1
+    unit: Unit = EVENT
 
     def __post_init__(self) -> None:
-        check_at_least(1, sensitivity=self.sensitivity)
         check_at_least(0, **{f"share of {name}": share for name, share in zip(NAMES, self.shares, strict=False)})
         if len(self.shares) != len(TABLES) or not self.shares[-1]:
             raise SettingError(
@@ -86,7 +87,10 @@ class MarginalTables:
     def distributions(self) -> tuple[NodeDistribution | None, ...]:
         """The distribution of the noise of every table; none where nothing is measured."""
         parts = [Fraction(share, sum(self.shares)) for share in self.shares]
-        return tuple(self._distribution(part) if part else None for part in parts)
+        return tuple(
+            node_noise(self.cost, self.unit, part, n_cells) if part else None
+            for part, n_cells in zip(parts, cells_summed(self.sizes), strict=True)
+        )
 
     @property
     def noise(self) -> MarginalNoise:
@@ -133,13 +137,19 @@ class MarginalTables:
         tables = [grid.sum(axis=(1, 2))[:, None], grid.sum(axis=2), grid.sum(axis=1), grid.reshape(len(grid), -1)]
         return np.ascontiguousarray(np.concatenate(tables, axis=1).T)
 
-    def _distribution(self, part: Fraction) -> NodeDistribution:
-        if self.cost.epsilon:
-            return DiscreteLaplace(Fraction(self.cost.epsilon) * part / self.sensitivity)
-        return DiscreteGaussian(self.sensitivity**2 / (2 * Fraction(self.cost.rho) * part))
+
+def cells_summed(sizes: Sizes) -> tuple[int, ...]:
+    """How many joint cells are summed in a cell of each table.
+
+    >>> cells_summed((365, 17, 6))
+    (102, 6, 17, 1)
+    """
+    return tuple(prod(sizes[axis] for axis in (1, 2) if axis not in axes) for axes in TABLES)
 
 
-def best_shares(sizes: Sizes, *, is_pure: bool, asked: Mapping[str, float] | None = None) -> tuple[int, ...]:
+def best_shares(
+    sizes: Sizes, *, is_pure: bool, asked: Mapping[str, float] | None = None, unit: Unit = EVENT
+) -> tuple[int, ...]:
     """Return the shares of the budget with the least sum of variances of the cells of what is asked.
 
     ``asked`` weighs the tables by name; left out, places, kinds and joint cells count alike, cell by cell. The search
@@ -152,6 +162,8 @@ def best_shares(sizes: Sizes, *, is_pure: bool, asked: Mapping[str, float] | Non
     if not weights or not weights.keys() <= set(NAMES) or min(weights.values()) < 0 or not any(weights.values()):
         raise SettingError(f"asked must weigh some of {', '.join(NAMES)}, none below 0; got asked={dict(weights)}.")
     needs, spread = _needs(sizes, [weights.get(name, 0.0) for name in NAMES]), _spread(sizes)
+    if not is_pure:  # Gaussian noise follows the bounds of each table
+        spread = spread / [unit.squared_sensitivity(n_cells) for n_cells in cells_summed(sizes)]
     power = 2 if is_pure else 1  # precision grows with the square of epsilon, and with rho
     found = [_improved(np.array(start), needs, spread, power) for start in _starts(is_pure)]
     shares = min(found, key=lambda one: one[0])[1]

@@ -16,11 +16,13 @@ from tacit.counts.tally import ExactTally
 from tacit.domain import AXES, Domain, Hierarchy
 from tacit.errors import DataError, PlanError, Remedy, SettingError
 from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares
-from tacit.mechanisms.central.tree import NoisyTree, best_tree, check_counts, input_digest_of
+from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
+from tacit.mechanisms.central.tree_design import best_tree
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+from tacit.privacy.unit import Unit
 
 _SLACK: Final = 1e-9  # relative: what a float's last digits are worth
 _CALENDAR: Final = ("year", "month", "week", "day")
@@ -33,12 +35,12 @@ class CentralEntry:
     name: str
     aliases: tuple[str, ...]
     from_plan: Callable[[Plan], NoisyTree | MarginalTables]
-    integers: Callable[[Domain, Cost, int], Mapping[str, int]]
+    integers: Callable[[Domain, Cost, Unit], Mapping[str, int]]
 
 
 def _flat(plan: Plan) -> NoisyTree:
     tree = Hierarchy.of_levels([], plan.domain.shape[0])
-    return NoisyTree(tree, _root_free(tree, [1]), _cost(plan), sensitivity=plan.most)
+    return NoisyTree(tree, _root_free(tree, [1]), _cost(plan), unit=plan.protected_unit)
 
 
 def _tree(plan: Plan) -> NoisyTree:
@@ -47,7 +49,7 @@ def _tree(plan: Plan) -> NoisyTree:
     fan_outs = [integers[f"fan-out {level}"] for level in range(1, height + 1)]
     shares = [integers[f"share {level}"] for level in range(1, height + 1)]
     tree = Hierarchy.of_fan_outs(fan_outs, plan.domain.shape[0])
-    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), sensitivity=plan.most)
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), unit=plan.protected_unit)
 
 
 def _calendar_tree(plan: Plan) -> NoisyTree:
@@ -56,7 +58,7 @@ def _calendar_tree(plan: Plan) -> NoisyTree:
     steps = [step for step in _CALENDAR if f"share {step}" in integers and step != axis.step]
     tree = Hierarchy.of_time(axis, steps)
     shares = [integers[f"share {step}"] for step in (*steps, axis.step)]
-    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), sensitivity=plan.most)
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), unit=plan.protected_unit)
 
 
 def _place_tree(plan: Plan) -> NoisyTree:
@@ -65,7 +67,7 @@ def _place_tree(plan: Plan) -> NoisyTree:
     levels = [level for level in reversed(_place_levels(plan.domain)) if f"share {level}" in integers]
     tree, order = Hierarchy.of_places(axis, levels[:-1])
     shares = [integers[f"share {level}"] for level in levels]
-    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), axis="place", order=order, sensitivity=plan.most)
+    return NoisyTree(tree, _root_free(tree, shares), _cost(plan), axis="place", order=order, unit=plan.protected_unit)
 
 
 def _tables(plan: Plan) -> MarginalTables:
@@ -73,7 +75,7 @@ def _tables(plan: Plan) -> MarginalTables:
     shares = tuple(integers.pop(f"share {name}", 0) for name in NAMES)
     if integers:
         raise SettingError("shares belong to tables that are known.")
-    return MarginalTables(plan.domain.sizes, shares, _cost(plan), sensitivity=plan.most)
+    return MarginalTables(plan.domain.sizes, shares, _cost(plan), unit=plan.protected_unit)
 
 
 def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
@@ -89,9 +91,9 @@ def _cost(plan: Plan) -> Cost:
     return Cost.zcdp(plan.rho) if plan.rho else Cost.pure(plan.epsilon)
 
 
-def _designed(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+def _designed(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
     """The tree of least error over all ranges, as a plan carries it."""
-    design = best_tree(domain.shape[0], cost=cost, sensitivity=sensitivity)
+    design = best_tree(domain.shape[0], cost=cost, unit=unit)
     levels = enumerate(zip(design.fan_outs, design.shares, strict=True), 1)
     return {
         name: number
@@ -100,7 +102,7 @@ def _designed(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]
     }
 
 
-def _calendar(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+def _calendar(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
     """Years and months, where there are several and they cut time up differently."""
     steps, n_above = [], 1
     for step in ("year", "month"):
@@ -120,7 +122,7 @@ def _n_periods(domain: Domain, step: str) -> int:
     return axis.n_bins or 0
 
 
-def _places(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
+def _places(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
     if domain.kind is not None:
         raise SettingError("a tree of places is for counts without kinds. Use a tree over time, or a flat table.")
     levels = _place_levels(domain)
@@ -132,13 +134,11 @@ def _places(domain: Domain, cost: Cost, sensitivity: int) -> Mapping[str, int]:
     return {f"share {level}": 1 for level in levels}
 
 
-def _shared(
-    domain: Domain, cost: Cost, sensitivity: int, asked: Mapping[str, float] | None = None
-) -> Mapping[str, int]:
+def _shared(domain: Domain, cost: Cost, unit: Unit, asked: Mapping[str, float] | None = None) -> Mapping[str, int]:
     """The shares of the tables with the least sum of variances of what is asked, as a plan carries them."""
     if domain.kind is None:
         raise SettingError("tables by place and by kind need kinds of events. Name them, or use a flat table.")
-    shares = best_shares(domain.sizes, is_pure=bool(cost.epsilon), asked=asked)
+    shares = best_shares(domain.sizes, is_pure=bool(cost.epsilon), asked=asked, unit=unit)
     return {f"share {name}": share for name, share in zip(NAMES, shares, strict=True) if share}
 
 
@@ -203,12 +203,16 @@ def central_plan_for(
     asked: Mapping[str, float] | None = None,
     unit: str = "event",
     most: int = 1,
+    most_per_cell: int = 0,
+    window: str | None = None,
     name: str = "counts",
 ) -> Plan:
     """Agree on a curator's mechanism: by epsilon alone, by epsilon and delta, or by rho and delta (Gaussian noise).
 
     ``fan_outs`` makes the tree by hand, root first, every level with the same part of the budget.
     ``asked`` weighs what tables will be asked about (total, place, kind, joint); left out, the last three count alike.
+    Of a person at most ``most`` events are counted in each ``window`` (left out: in all that is released), at most
+    ``most_per_cell`` of these in one cell (left out: ``most``).
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south"]))
@@ -225,15 +229,16 @@ def central_plan_for(
         raise SettingError(f"fan_outs belong to the mechanism tree; got mechanism={mechanism}.")
     if asked is not None and entry.name != "tables":
         raise SettingError(f"asked belongs to the mechanism tables; got mechanism={mechanism}.")
+    protected = Unit(unit, most, most_per_cell, window)
     if rho is not None:
         cost = Cost.zcdp(rho)
     else:
         assert epsilon is not None
         cost = Cost.pure(epsilon) if delta is None else Cost.approximate(epsilon, delta)
     if asked is not None:
-        integers = _shared(domain, cost, most, asked)
+        integers = _shared(domain, cost, protected, asked)
     elif fan_outs is None:
-        integers = entry.integers(domain, cost, most)
+        integers = entry.integers(domain, cost, protected)
     else:
         _check_fan_outs(fan_outs, domain.shape[0])
         integers = {f"fan-out {level}": fan_out for level, fan_out in enumerate(fan_outs, 1)}
@@ -244,10 +249,9 @@ def central_plan_for(
         epsilon if epsilon is not None else cost.epsilon_at(delta or 0.0),
         tuple(sorted(integers.items())),
         private=AXES if domain.kind is not None else AXES[:2],
-        unit=unit,
+        **protected.settings,
         neighbors=CENTRAL,
         name=name,
-        most=most,
         rho=cost.rho,
         delta=delta or 0.0,
     )

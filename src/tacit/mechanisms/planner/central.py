@@ -1,9 +1,10 @@
 r"""What a trusted curator could do: noise on every count, on every node of a tree over time, or a running counter.
 
 Noise of a level that spends :math:`\epsilon_l` is discrete Laplace of the rate :math:`\epsilon_l/m`, or Gaussian of
-the variance :math:`m^2/(2\rho_l)`, where one unit changes a level's counts by at most m. The levels share what is
-spent, and the root gets none: what a share of its own would cost the other levels is more than it is worth. Places are
-disjoint, so each has a tree of its own with the whole budget.
+the variance :math:`\Delta_l^2/(2\rho_l)`, where one unit changes a level's counts by at most m in all, and by squares
+that sum to at most :math:`\Delta_l^2`: for persons these depend on how many cells a node holds. The levels share what
+is spent, and the root gets none: what a share of its own would cost the other levels is more than it is worth. Places
+are disjoint, so each has a tree of its own with the whole budget.
 
 Reference: Hay2010; Qardaji2013; Bun2016.
 
@@ -23,10 +24,11 @@ from typing import Any, Final
 from tacit.counts.continual_noise import BufferedRoot
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
-from tacit.mechanisms.central.tree import best_tree
+from tacit.mechanisms.central.tree_design import best_tree
 from tacit.mechanisms.continual.picker import compare, pick, tune
 from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situation
 from tacit.privacy.cost import Cost
+from tacit.privacy.unit import Unit
 from tacit.randomness.gaussian import gaussian_variance
 from tacit.randomness.laplace import laplace_variance
 
@@ -38,7 +40,7 @@ DEGREES: Final = (2, 3, 4, 8, 16, 24, 32)
 
 def flat_contenders(situation: Situation) -> list[Contender]:
     """Noise on every count."""
-    return [Contender("flat", QuadraticError(variance(1.0)), noise) for noise, variance in _noises(situation)]
+    return [Contender("flat", QuadraticError(variance(1.0, 1)), noise) for noise, variance in _noises(situation)]
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
@@ -49,7 +51,7 @@ def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> l
             if degree < situation.n_bins:
                 tree = Hierarchy.of_degree(situation.n_bins, degree)
                 height = tree.n_levels - 1
-                error = TreeFusion(tree, [math.inf, *[variance(1 / height)] * height])
+                error = TreeFusion(tree, [math.inf, *(variance(1 / height, size) for size in tree.widest[1:])])
                 made.append(Contender("tree", error, noise, (degree,) * height))
     return made
 
@@ -58,10 +60,12 @@ def designed_contenders(situation: Situation) -> list[Contender]:
     """The tree that a plan would get: of least error over all ranges, every level with its own part of the budget."""
     made = []
     for cost, (noise, variance) in zip(costs(situation).values(), _noises(situation), strict=True):
-        design = best_tree(situation.n_bins, cost=cost, sensitivity=situation.unit.sensitivity)
+        design = best_tree(situation.n_bins, cost=cost, unit=situation.unit)
         if len(design.fan_outs) > 1:  # otherwise the best tree is flat
-            parts = [variance(share / sum(design.shares)) for share in design.shares]
-            error = TreeFusion(design.hierarchy, [math.inf, *parts])
+            tree = design.hierarchy
+            levels = zip(design.shares, tree.widest[1:], strict=True)
+            parts = [variance(share / sum(design.shares), size) for share, size in levels]
+            error = TreeFusion(tree, [math.inf, *parts])
             made.append(Contender("tree", error, noise, design.fan_outs, is_designed=True))
     return made
 
@@ -76,15 +80,15 @@ def costs(situation: Situation) -> dict[str, Cost]:
     return spent
 
 
-def _noises(situation: Situation) -> list[tuple[str, Callable[[float], float]]]:
-    """The kinds of noise, and the variance of a count from its part of the budget."""
-    return [(noise, partial(_variance, cost, situation.unit.sensitivity)) for noise, cost in costs(situation).items()]
+def _noises(situation: Situation) -> list[tuple[str, Callable[[float, int], float]]]:
+    """The kinds of noise, and the variance of a node from its part of the budget and the cells that it holds."""
+    return [(noise, partial(_variance, cost, situation.unit)) for noise, cost in costs(situation).items()]
 
 
-def _variance(cost: Cost, sensitivity: int, part: float) -> float:
+def _variance(cost: Cost, unit: Unit, part: float, n_cells: int) -> float:
     if cost.epsilon:
-        return laplace_variance(cost.epsilon * part / sensitivity)
-    return gaussian_variance(sensitivity**2 / (2 * cost.rho * part))
+        return laplace_variance(cost.epsilon * part / unit.sensitivity)
+    return gaussian_variance(unit.squared_sensitivity(n_cells) / (2 * cost.rho * part))
 
 
 def counter_contenders(situation: Situation) -> list[Contender]:
