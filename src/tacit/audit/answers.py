@@ -23,7 +23,7 @@ from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.randomness import Randomness, SecureRandomness
 from tacit.randomness.integers import integers_below
 
-_REPORTS_AT_ONCE: Final = 1 << 18  # bounds memory
+_REPORTS_AT_ONCE: Final = 1 << 18  # bounds memory; the size changes the time alone
 
 
 def averaged(ask: Callable[[], ArrayLike], times: int) -> FloatArray:

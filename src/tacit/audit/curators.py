@@ -49,12 +49,13 @@ from tacit.privacy.unit import Unit
 from tacit.randomness import Randomness, SecureRandomness
 
 _STEPS: Final = 128
-"""Into so many steps the score is cut on either side: finer differences do not matter."""
+"""Into so many steps the score is cut on either side: a step is a sixteenth of a standard error of Gaussian scores.
+Coarser ones hide what tells the inputs apart, finer ones leave fewer runs in each."""
 _MOST_ERRORS: Final = 8.0
 """Gaussian scores are told apart up to so many standard errors from their middle: beyond, less than 1e-15 is left."""
-_MOST_TRIED: Final = 256  # bins at which a unit is tried
+_MOST_TRIED: Final = 256  # bins at which a unit is tried: more find faults of single bins, and take as much longer
 _MOST_CELLS: Final = 1 << 23  # 64 MiB of counts
-_MOST_COINS: Final = 1_000_000  # that are guessed
+_MOST_COINS: Final = 1_000_000  # that are guessed: four times as many halve the distance of a bound
 _MOST_TABLES: Final = (5 * _MOST_CELLS, 15 * _MOST_CELLS)
 """Nodes that are drawn in all, of Laplace and of Gaussian noise: a few seconds' worth."""
 _ENOUGH: Final = (50_000, 300_000)
@@ -215,10 +216,10 @@ class _Score:
 
 
 LONGEST: Final = 512
-"""Bins of a counter that are looked at."""
+"""Bins of a counter that are looked at: a fault that begins later is not found; doubled, twice the time."""
 
-_FEW_DAYS: Final = 8  # of a release that is built thousands of times
-_FEW_BINS: Final = 32  # of a counter that is run thousands of times
+_FEW_DAYS: Final = 8  # of a release that is built thousands of times: more days take as much longer
+_FEW_BINS: Final = 32  # of a counter that is run thousands of times: as above, and five levels of a binary tree
 _MOST_ANSWERS: Final = 256
 """Of one release whose noise is looked at for dependence: twice as many take eight times as long."""
 _CELLS_AT_ONCE: Final = 1 << 22  # 32 MiB of counts

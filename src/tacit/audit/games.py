@@ -215,6 +215,8 @@ __all__ = ["BoolArray", "Contest", "FloatArray", "IntArray", "Progress", "View",
 Progress = Callable[[int, int | None], None]
 
 FEWEST_RUNS: Final = 200  # fewer leave a tenth of them, to aim by, with less than 20
+# Choices: what is spent on choosing is lost for the test. Half or twice of any of these moves the bounds of right
+# subset selection and randomized response (17 cells, epsilon 1, 100,000 reports) by 0.012 at most, two standard errors.
 _SCREENED: Final = 0.10  # the share of runs by which the likeliest contests are chosen
 _LEARNED: Final = 0.05  # the share of runs that views are fitted on
 _AIMED: Final = 0.10  # the share of runs that the rule is chosen by

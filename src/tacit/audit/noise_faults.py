@@ -36,7 +36,8 @@ from tacit.audit.views import as_numbers, by_quantiles, finite, gap_order, mean_
 from tacit.randomness import Randomness
 
 _SURELY: Final = 4.0
-"""Standard errors beyond which an answer is taken to move with the unit."""
+"""Standard errors beyond which an answer is taken to move with the unit: one in 16,000 by chance. At two, many answers
+that do not move would be taken; at eight, small moves would be missed."""
 _MOST_RANKED: Final = 1_000
 """Bins up to which the rank of the noise is found: it takes more builds than answers, and their cube in steps."""
 _MOST_HELPERS: Final = 8

@@ -52,8 +52,8 @@ AUDITS: Final[Mapping[str, str]] = {
 """The audits by name, with what each finds if a claim is wrong."""
 
 DEFAULT_CURATOR_RUNS: Final = 100_000  # four times as many halve the distance of a bound
-_MOST_CELLS: Final = 40_000_000  # counts that all runs of an audit may have together
-_MOST_SHARED: Final = 40_000  # reports in calls of their own, each as dear as a batch
+_MOST_CELLS: Final = 40_000_000  # counts that all runs of an audit may have together: seconds; doubled, twice the time
+_MOST_SHARED: Final = 40_000  # reports in calls of their own, each as dear as a batch: doubled, twice the time
 _MOST_SOLVED: Final = 1_000  # bins: least squares take the cube of their number
 
 _Step = Callable[[float], Audit]

@@ -28,14 +28,14 @@ from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.local.unary import UnaryEncoding
 
-_MOST_OUTCOMES: Final = 1 << 16  # that fields are combined to
-_MOST_VALUES: Final = 256  # of a field that is combined with others
+_MOST_OUTCOMES: Final = 1 << 16  # that fields are combined to: more would hardly come twice
+_MOST_VALUES: Final = 256  # of a field that is combined with others, so that two of them stay within the outcomes
 _FEWEST_QUANTILES: Final = 8  # fewer would hide a tail
 _MOST_QUANTILES: Final = 128  # more would leave too few runs in each
 _RUNS_A_QUANTILE: Final = 50  # so that a share of it errs by 14 %
-_MOST_ANSWERS: Final = 512  # that are weighed together
-_MOST_COMPARED: Final = 20_000  # runs by which columns are ranked
-_N_TELLING: Final = 3  # of the answers that tell most are looked at alone
+_MOST_ANSWERS: Final = 512  # that are weighed together: weights take the cube of their number
+_MOST_COMPARED: Final = 20_000  # runs by which columns are ranked: more cost time and change few ranks
+_N_TELLING: Final = 3  # of the answers that tell most are looked at alone; each costs a look at every run
 _LARGEST: Final = 1e100
 """Stands for infinity; its square and sums of it are still numbers."""
 

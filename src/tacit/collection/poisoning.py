@@ -54,7 +54,7 @@ from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN
 
-_NO_VARIANCE = 1e-9  # what rounding leaves of a variance of 0
+_NO_VARIANCE = 1e-9  # what rounding leaves of a variance of 0; those of honest reports are far above
 Run = tuple[int, int, int]
 """A public bin, the number of its reports, and how many of them are the most frequent one."""
 
@@ -370,7 +370,10 @@ def _cell_name(plan: Plan, cell: int) -> str:
 # Bounds on rare chances, as natural logarithms, for many questions at once. An alarm promises how often it is false, so
 # these are theorems and not approximations: each is at least the true probability, and close enough not to cost much.
 
-_STEEPEST = 60.0  # the largest exponent tried: odds of 1e26
+# the largest exponent tried: odds of 1e26, far beyond any alarm. Chernoff's bound holds for every exponent, so half of
+# it would only make the rarest bounds larger
+_STEEPEST = 60.0
+_HALVINGS = 60  # of 120: as many as a float has digits; fewer make a bound that holds less sharp
 
 
 def log_at_least(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
@@ -416,7 +419,7 @@ def log_two_coins_beyond(heads: IntArray, first: IntArray, second: IntArray, p: 
     [-13.08, 0.0]
     """
     low, high = np.full(heads.shape, -_STEEPEST), np.full(heads.shape, _STEEPEST)
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         t = (low + high) / 2
         mean = first / (1 + (1 - p) / p * np.exp(-t)) + second / (1 + (1 - q) / q * np.exp(-t))
         low, high = np.where(mean < heads, t, low), np.where(mean < heads, high, t)

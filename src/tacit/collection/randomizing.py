@@ -31,7 +31,7 @@ from tacit.privacy.ledger import Ledger, Randomization
 from tacit.randomness import SeededRandomness
 
 Progress = Callable[[int, int | None], None]
-_MOST_EVENTS = 10_000_000_000  # reports of 5 bytes would fill 50 GB
+_MOST_EVENTS = 10_000_000_000  # reports of 5 bytes would fill 50 GB; more is taken for a slip in a column of counts
 
 
 @dataclass(frozen=True, slots=True)

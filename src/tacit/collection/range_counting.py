@@ -38,7 +38,7 @@ from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 
-_PIECE: Final = 1 << 20  # events at once: 8 MiB
+_PIECE: Final = 1 << 20  # events at once: 8 MiB; doubled, twice the memory
 _LARGEST_COUNT: Final = 1 << 40  # sums of 8,192 such counts are exact in floats
 _PLACE: Final = "all"
 

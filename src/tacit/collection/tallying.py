@@ -23,7 +23,8 @@ from tacit.postprocess.likelihood import ReportHistogram, maximize_likelihood
 from tacit.postprocess.refinements import FROM_REPORTS, Refinement
 
 LARGEST_HISTOGRAM: Final = 1 << 29
-"""Distinct reports times cells that a histogram may hold, a byte each."""
+"""Distinct reports times cells that a histogram may hold, a byte each: half a GiB. Larger ones are refused; doubled,
+twice the memory."""
 
 
 Looked = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]], None]

@@ -17,7 +17,7 @@ from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
-_SLACK: Final = 1e-9
+_SLACK: Final = 1e-9  # relative: what a float's last digits are worth; counts that exceed a total do so by more
 
 
 def clip(estimate: Estimate) -> Estimate:

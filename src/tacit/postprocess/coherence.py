@@ -37,8 +37,8 @@ from tacit.errors import SettingError
 COHERENT: Final = "project at every level, then least squares over a tree of periods"
 HANDED_DOWN: Final = "negative counts to zero, longer periods first, so that shorter ones add up to them"
 _STEPS: Final = ("year", "month", "day")
-_SLACK: Final = 1e-7
-_MOST_ROUNDS: Final = 2_000
+_SLACK: Final = 1e-7  # relative: where sums are close enough, far below what is shown; half of it takes a round more
+_MOST_ROUNDS: Final = 2_000  # ends a search that would never be close; sums then agree less well
 
 
 def add_up(estimate: Estimate) -> Estimate:

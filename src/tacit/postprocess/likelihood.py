@@ -36,6 +36,7 @@ MOST_LIKELY: Final = "maximum likelihood of the reports"
 TOLERANCE: Final = 1e-3
 """In units of log-likelihood: shares this close to the maximum are within about 0.05 standard errors of it."""
 MOST_ROUNDS: Final = 2_000
+"""Newton's steps take 4 to 6 rounds, expectation maximization about a thousand; the statement says if they ran out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

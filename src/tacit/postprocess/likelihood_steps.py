@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 
 MOST_CELLS: Final = 128
-"""Newton's step solves a system of as many equations for every bin."""
-_NUMBERS_AT_ONCE: Final = 1 << 22
-_LEAP_EVERY: Final = 4
-_MOST_HALVINGS: Final = 6
-_RIDGE: Final = 1e-9
-_NOTHING: Final = 1e-12
-_LEAST_SHARE: Final = 1e-200
+"""Newton's step solves a system of as many equations for every bin, whose time grows with the cube of their number.
+Beyond, steps are of expectation maximization alone, which takes a thousand rounds where Newton takes six."""
+_NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of matrices; doubled, twice the memory
+# Half or twice of these five takes as many rounds, but for the first, of which twice takes one less.
+_LEAP_EVERY: Final = 4  # of so many rounds one is of expectation maximization, which goes on where Newton's stand still
+_MOST_HALVINGS: Final = 6  # of a step that leads lower: a sixty-fourth is left, then the leap helps
+_RIDGE: Final = 1e-9  # of the mean curvature, for cells that no report tells apart
+_NOTHING: Final = 1e-12  # a share that is taken for zero
+_LEAST_SHARE: Final = 1e-200  # keeps logarithms finite
 
 
 def climbed(

@@ -24,9 +24,9 @@ from tacit.errors import SettingError
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 LIKELY_UNDER_NORMAL_NOISE: Final = "maximum likelihood of the supports, their noise taken for normal"
-MOST_CELLS: Final = 128
-_NUMBERS_AT_ONCE: Final = 1 << 22
-_SLACK: Final = 1e-9
+MOST_CELLS: Final = 128  # as in likelihood_steps: every bin solves systems of as many equations
+_NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of matrices; doubled, twice the memory
+_SLACK: Final = 1e-9  # relative: gains below a float's last digits are none
 
 
 def maximize_normal_likelihood(estimate: Estimate) -> Estimate:

@@ -20,7 +20,8 @@ from tacit.privacy.epsilon import log_of_ratio
 from tacit.randomness.bernoulli import COIN
 
 LARGEST_LISTED_REPORTS: Final = 10_000
-"""Reports of one value up to which what they tell is computed; beyond, it is stated as that of any number of them."""
+"""Reports of one value up to which what they tell is computed: 27 years of days. Beyond, it is stated as that of any
+number of them, which is larger; the time grows with their number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ _CONDITIONS: Final = (
     "the other senders randomize as agreed: those who do not are not to be counted among the reports",
     "a person sends one report; what the network or the shuffler sees is worth the local epsilon only",
 )
-_UNCERTAIN: Final = 1e-9  # what the floats of the numerical bound may have lost, relatively
-_TAIL: Final = 1e-7  # what the numerical bound leaves out and adds, relative to delta
-_CLOSE: Final = 1e-4  # where the search for an epsilon stops, relatively
+_UNCERTAIN: Final = 1e-9  # what the floats of the bounds may have lost, relatively: it is added to what is stated
+_TAIL: Final = 1e-7  # what the numerical bound leaves out and adds, relative to delta; half or twice changes no bound
+_CLOSE: Final = 1e-4  # where the search for an epsilon stops, relatively: what is stated is so much too large at most
 _RANGES: Final = 80  # of the number of uniform reports; twice as many lower a bound by 0.1 %, half raise it by 3 %
 _MANY_REPORTS: Final = 10**5  # beyond, a quarter of the ranges suffices
 _MOST_REPORTS: Final = 10**7  # more than these are taken as these: they hide no less

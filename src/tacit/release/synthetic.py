@@ -38,8 +38,8 @@ _WARNING: Final = (
     "release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
 FILLED: Final = "what is left of the public numbers dealt out evenly to suppressed counts"
-_UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits
-_SLACK: Final = 1e-6  # of an event: what rounding in floats may leave
+_UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits; half loses one
+_SLACK: Final = 1e-6  # of an event: what rounding in floats may leave; a millionth of it would refuse right sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,7 +101,7 @@ class Version:
 
 
 FIRST: Final = Version()
-_SLACK: Final = 1e-6  # relative: what rounding in floats may leave
+_SLACK: Final = 1e-6  # relative: what rounding in floats may leave; counts that differ at all differ by more
 
 
 def _numbers(count: int) -> str:

@@ -55,8 +55,8 @@ from tacit.randomness import Randomness
 
 FORMAT: Final = 1
 _MAGIC: Final = b"TACITRPT"
-_READ_REPORTS: Final = 1 << 22  # read at once
-_LARGEST_HEADER: Final = 1 << 16  # bytes: a header has some hundreds
+_READ_REPORTS: Final = 1 << 22  # read at once: 12 MiB of 3 bytes each; doubled, twice the memory
+_LARGEST_HEADER: Final = 1 << 16  # bytes: a header has some hundreds; a longer one is damage or an attack on memory
 
 
 class ReportWriter:

@@ -17,7 +17,8 @@ from tacit._base.reading import MOST_CELLS
 from tacit.plan import Plan
 
 FARTHEST_BIN: Final = 1 << 24
-"""Bins of a time axis without end that are believed: a forged bin must not fill the memory."""
+"""Bins of a time axis without end that are believed: a forged bin must not fill the memory. They are 1,900 years of
+hours; each costs 8 bytes for every cell of a tally."""
 
 
 def n_bins_allowed(plan: Plan) -> int:
@@ -61,7 +62,8 @@ def are_runs(bins: NDArray[np.int64], run_lengths: NDArray[np.int64], n_reports:
 
 
 ROWS_IN_MEMORY: Final = 1 << 22
-"""Rows that are sorted in memory: 12 bytes a row make 50 MB, and sorting them takes three times that."""
+"""Rows that are sorted in memory: 12 bytes a row make 50 MB, and sorting them takes three times that. Halved, periods
+of two to four million reports go through enciphered files, which takes longer; doubled, twice the memory."""
 _BINS_PER_FILE: Final = 64  # days of two months: a back catalogue of 13 years makes 75 files, not thousands
 _CIPHER_BLOCK: Final = 16  # bytes of a block of AES
 

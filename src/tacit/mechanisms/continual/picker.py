@@ -266,7 +266,10 @@ def _tuned(horizon: int) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, 
 
 
 def _start(n_bins: int, n_buffers: int) -> FloatArray:
-    """Where tuned exponentials of some horizons were found to lie: even, but for the slowest and the fastest."""
+    """Where tuned exponentials of some horizons were found to lie: even, but for the slowest and the fastest.
+
+    The numbers are fitted to those, and only begin the search: from logarithms a tenth larger it ends within 0.02 %.
+    """
     slowest = max(math.log(n_bins) - 1.04, 0.7)
     logs = np.append(np.linspace(0.7, max(slowest - 2.35, 0.75), n_buffers - 1), slowest)[::-1]
     gap = (logs[1] - logs[-1]) / (n_buffers - 2) if n_buffers > 2 else 1.7

@@ -37,7 +37,7 @@ from tacit.privacy.ledger.chain import KEY_BYTES, Broken, Chain, is_whole
 from tacit.privacy.ledger.chain import SCHEMA as CHAIN_SCHEMA
 from tacit.privacy.unit import Unit
 
-_PATIENCE_SECONDS: Final = 60.0  # for another process to finish its entry
+_PATIENCE_SECONDS: Final = 60.0  # for another process to finish its entry, which takes less than a second
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
 
 
