@@ -72,7 +72,7 @@ def test_rows_are_shared_out_to_the_nearest_that_fit():
 
 
 def test_a_total_of_everything_alone_is_refused():
-    with pytest.raises(SettingError, match="every period or for every place"):
+    with pytest.raises(SettingError, match="every period, or for every place"):
         add_up(replace(ESTIMATE, totals=COUNTS.sum(keepdims=True)))
 
 
