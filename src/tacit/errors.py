@@ -61,7 +61,7 @@ class Remedy(Enum):
     KEEP_TO_NEW_DAYS = "Keep to the new days with only=; again=True does not help here."
     LEAVE_OUT_REVISES = "Leave out revises."
     LEAVE_OUT_TOWNS = "Leave towns out."
-    LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with Unit('user-day')."
+    LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."
     MAKE_PLAN = "Make one with plan_for or central_plan_for."
     MAKE_RELEASE = "Make one with Release.of and its write."
     MAKE_REPORTS = "Make one with randomize_events."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -110,6 +111,19 @@ def test_people_are_bounded_by_the_day(tacit, events, tmp_path, domain):
     assert "beyond the bound" in ran.out
     assert "person-" not in ran.out + ran.err
     assert Release.read(tmp_path / "release.parquet").statement.most == 2
+
+
+def test_people_are_bounded_in_the_whole_release_and_a_check_says_how_much_is_cut(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain, unit="person", most=3, most_per_cell=1)
+    checked = tacit("check", events, *COLUMNS, "--user", "Who", "--plan", "plan.toml")
+    dry = tacit("count", events, *COLUMNS, "--user", "Who", "--dry-run")
+    ran = tacit("count", events, *COLUMNS, "--user", "Who")
+    assert ran.code == 0, ran.err
+    found = {re.search(r"For your eyes only: ([\d,]+) events? lay beyond", one.out)[1] for one in (checked, dry, ran)}
+    assert len(found) == 1
+    assert "would cost epsilon 1 per person of at most 3 events, 1 in one cell" in " ".join(dry.out.split())
+    statement = Release.read(tmp_path / "release.parquet").statement
+    assert found.isdisjoint(re.findall(r"[\d,]+", str(statement)))
 
 
 def test_a_user_column_must_fit_the_unit(tacit, events, tmp_path, domain):

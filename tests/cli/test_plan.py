@@ -9,6 +9,7 @@ import pytest
 from tacit.cli.plan import QuestionOptions
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.plan import Plan
+from tacit.privacy.unit import Unit
 
 YEARS = ("--from", "2016-01-01", "--to", "2018-12-31")  # 1,096 days
 
@@ -108,6 +109,22 @@ def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does
     assert "Epsilon 1 at delta 1e-09" not in tacit(*asked, "--delta", "1e-9", "--out", "c.toml").out
 
 
+def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(tacit, tmp_path):
+    person = ("--unit", "person", "--most", "20", "--most-per-cell", "1", "--window", "month")
+    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--delta", "1e-6", "--ask", "points", *person)
+    ran = tacit(*asked, "--out", "a.toml")
+    assert "per person of at most 20 events in a month, 1 in one cell" in " ".join(ran.out.split())
+    made = Plan.read(tmp_path / "a.toml")
+    assert made.protected_unit == Unit.person(most=20, most_per_cell=1, window="month")
+    # Laplace noise would follow 20, Gaussian noise the root of 20
+    assert made.rho > 0
+    assert tacit(*asked[:-4], "--out", "b.toml").code == 0
+    assert Plan.read(tmp_path / "b.toml").protected_unit == Unit.person(most=20)
+    compared = tacit(*asked, "--compare", "--events", "1000000")
+    assert "flat gaussian" in compared.out
+    assert "per person of at most 20 events in a month" in " ".join(compared.out.split())
+
+
 def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
     asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
     tacit(*asked, "--fan-outs", "10,11,10", "--out", "a.toml")
@@ -144,6 +161,9 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
         ((*CURATOR, "--epsilon", "1", "--most", "4"), "most must be 1 for the unit event"),
         (("--epsilon", "1", "--delta", "1e-6"), "leave out --delta"),
         (("--epsilon", "1", "--unit", "user-day"), "leave out --unit"),
+        ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most", "3", "--most-per-cell", "4"), "most_per_cell must"),
+        ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most-per-cell", "0"), "most_per_cell must"),
+        ((*CURATOR, "--epsilon", "1", "--unit", "person", "--window", "hour"), "window must be one of"),
         (("--epsilon", "1", "--fan-outs", "4,4"), "leave out --fan-outs"),
         (("--epsilon", "1", "--target", "5%"), "leave out --target"),
         (("--compare",), "Add: --epsilon 1, or --target 5%"),

@@ -23,9 +23,11 @@ from tacit.cli.sources import (
     proposed,
     refuse_dates,
     say_bad_rows,
+    say_beyond,
     say_table_notes,
     settings_of,
 )
+from tacit.collection.curating import bound_of
 from tacit.errors import DataError, SettingError
 from tacit.events import DateFinding, EventCounts, Reason, SourceDescription
 
@@ -69,8 +71,11 @@ def check(
         described, settings = known, settings_of(source, with_user=True)
         domain = replace(domain, zone=known.zone or zone)
     counted_over = domain_of(domain, settings) if agreed is None else agreed.domain
+    bound = None
+    if agreed is not None and settings.columns.user is not None:
+        bound = bound_of(agreed.protected_unit, bytes(32), "")  # how much is cut does not depend on the key
     with console.progress("Reading events") as report:
-        counts = settings.open(counted_over).count(progress=report)
+        counts = settings.open(counted_over).count(progress=report, bound=bound)
     _say_counts(counts)
     if not counts.n_events:
         raise DataError(
@@ -140,6 +145,7 @@ def _say_counts(counts: EventCounts) -> None:
             f"{periods} of one {time.step}, {time.label(0)} to {time.label(time.n_bins - 1)}, "
             f"and {console.counted(counts.domain.place.n_cells, 'place')}."
         )
+    say_beyond(counts.n_beyond, counts.n_rows_beyond)
     say_bad_rows(counts.bad_rows)
     say_table_notes(counts.table)
     if Reason.BAD_QUOTES in counts.bad_rows.counts:

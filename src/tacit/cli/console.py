@@ -227,7 +227,7 @@ REMEDIES: Final = {
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
     Remedy.LEAVE_OUT_REVISES: "Leave out --revises.",
     Remedy.LEAVE_OUT_TOWNS: "Leave --towns out.",
-    Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day.",
+    Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",
     Remedy.MAKE_PLAN: "Make one with: tacit plan",
     Remedy.MAKE_RELEASE: "Make one with: tacit release",
     Remedy.MAKE_REPORTS: "Make one with: tacit randomize",

@@ -28,7 +28,7 @@ from tacit.cli.options import (
     takes,
 )
 from tacit.cli.release import say_next, say_protection, say_rules, warn_of_contradictions
-from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_table_notes
+from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_beyond, say_table_notes
 from tacit.collection.curating import CountedEvents, Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
 from tacit.mechanisms.central.table import central_mechanism_of
@@ -105,7 +105,7 @@ def count(
         agreed_rules.check_within(agreed.domain.time)
     if by is not None:
         agreed.domain.time.coarsen(by)  # refused before anything is spent
-    events = open_source(source, agreed.domain, with_user=agreed.protected_unit.name == "user-day")
+    events = open_source(source, agreed.domain, with_user=agreed.protected_unit.is_of_a_person)
     name = data_set or data_set_name(source)
     look = _refuse_oddities if source.strict else _show
     allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
@@ -154,11 +154,7 @@ def _show(counted: CountedEvents) -> None:
             f"For your eyes only: {console.counted(counted.n_full_cells, 'cell')} held more events than are counted in "
             "one. Check the column of counts."
         )
-    if counted.n_beyond:
-        console.say(
-            f"For your eyes only: {console.counted(counted.n_beyond, 'event')} lay beyond the bound on a person's day "
-            "and were not counted."
-        )
+    say_beyond(counted.n_beyond, counted.n_rows_beyond)
     say_table_notes(counted.table)
     say_bad_rows(counted.bad_rows)
 

@@ -27,15 +27,17 @@ from tacit.cli.options import (
     RuleOptions,
     SimulationSeed,
     StatementOut,
+    UnitOptions,
     UserSourceOptions,
     seed_or_none,
     takes,
 )
 from tacit.cli.release import say_next, say_protection, say_rules
-from tacit.cli.sources import domain_of, moved_table, open_source, say_bad_rows
+from tacit.cli.sources import domain_of, moved_table, open_source, say_bad_rows, say_beyond
 from tacit.collection.curating import add_events
 from tacit.domain import Box, Domain
 from tacit.errors import SettingError
+from tacit.events import EventCounts
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_statable
 from tacit.mechanisms.continual.files import release_name
@@ -44,7 +46,6 @@ from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
-from tacit.privacy.unit import Unit
 from tacit.release import Release
 from tacit.release.files import check_ending
 
@@ -66,9 +67,10 @@ HistoryOut = Annotated[
 
 
 @app.command(no_args_is_help=True)
-@takes(domain=DomainOptions)
+@takes(domain=DomainOptions, whose=UnitOptions)
 def start(
     domain: DomainOptions,
+    whose: UnitOptions,
     epsilon: Annotated[
         float | None, typer.Option(help="How much all that is ever published may give away; smaller is safer.")
     ] = None,
@@ -81,8 +83,6 @@ def start(
     horizon: Annotated[
         int | None, typer.Option(help="The number of periods, if it is known: it makes the noise smaller.")
     ] = None,
-    unit: Annotated[str, typer.Option(help="What is protected: event, or user-day with --most.")] = "event",
-    most: Annotated[int, typer.Option(help="Of a person's events on a day, so many are counted.")] = 1,
     ahead: Annotated[
         bool,
         typer.Option(
@@ -113,7 +113,7 @@ def start(
     Example: [bold]tacit counter start --places branches.csv --level branch --from 2025-01-01 --epsilon 1 --out \
 visits.counter[/bold]
     """
-    what, protected = domain_of(domain), Unit(unit, most)
+    what, protected = domain_of(domain), whose.protected()
     horizon = what.time.n_bins if horizon is None else horizon
     if dry_run and seed_or_none(seed) is not None:
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
@@ -171,7 +171,7 @@ def add(
         ),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="The column that tells users apart, where user-days are protected.")
+        str | None, typer.Option(help="The column that tells persons apart, where user-days or persons are protected.")
     ] = None,
     places: Annotated[
         str | None, typer.Option(help="The table of places, for a counter that carries none.", metavar="TABLE")
@@ -192,9 +192,9 @@ def add(
     files = CounterFiles(counter, history, ledger=book)
     if (events is None) == (counts is None):
         raise SettingError("the counts come from events or from --counts. Give one of the two.")
-    if counts is not None and stream.unit.name == "user-day":
+    if counts is not None and stream.unit.is_of_a_person:
         raise SettingError(
-            "bare numbers cannot be bounded by person and day, which this counter promises. Give the events with "
+            "bare numbers cannot be bounded by person, which this counter promises. Give the events with "
             "--user, or start a counter that protects single events."
         )
     time = stream.domain.time
@@ -216,18 +216,21 @@ def add(
         with console.progress("Counting events") as report:
             add_events(
                 files,
-                lambda domain: open_source(
-                    source, _with_table(domain, places), with_user=stream.unit.name == "user-day"
-                ),
+                lambda domain: open_source(source, _with_table(domain, places), with_user=stream.unit.is_of_a_person),
                 first=date,
                 last=last,
                 progress=report,
-                look=lambda found: say_bad_rows(found.bad_rows),
+                look=_show,
             )
     say_ledger(book)
     published = files.history()
     console.say(f"Published {periods(stream, asked.start, asked.start + n_bins)} in {files.history_path}.")
     say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
+
+
+def _show(found: EventCounts) -> None:
+    say_beyond(found.n_beyond, found.n_rows_beyond)
+    say_bad_rows(found.bad_rows)
 
 
 @app.command(no_args_is_help=True)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, S
 
 import typer
 
+from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
 
 if TYPE_CHECKING:
+    from tacit.privacy.unit import Unit
     from tacit.release import Rules
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
@@ -238,8 +240,38 @@ class UserSourceOptions(SourceOptions):
 
     user: Annotated[
         str | None,
-        typer.Option(help="The column that tells users apart, to protect all of a user's day.", metavar="COLUMN"),
+        typer.Option(
+            help="The column that tells persons apart, where user-days or persons are protected.", metavar="COLUMN"
+        ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitOptions:
+    """What is protected."""
+
+    unit: Annotated[
+        str, typer.Option(help="What is protected: event, or user-day or person with --most; see the guide.")
+    ] = "event"
+    most: Annotated[
+        int, typer.Option(help="Of a person's events on a day or in a window, so many are counted.", metavar="N")
+    ] = 1
+    most_per_cell: Annotated[
+        int | None,
+        typer.Option(help="Of these so many in one period and place (default: all); less Gaussian noise.", metavar="N"),
+    ] = None
+    window: Annotated[
+        str | None,
+        typer.Option(help="A person is protected in each week, month or year (default: in all that is released)."),
+    ] = None
+
+    def protected(self) -> Unit:
+        """The unit of privacy."""
+        from tacit.privacy.unit import Unit
+
+        if self.most_per_cell is not None:
+            check_at_least(1, most_per_cell=self.most_per_cell)
+        return Unit(self.unit, self.most, self.most_per_cell or 0, self.window)
 
 
 @dataclass(frozen=True)

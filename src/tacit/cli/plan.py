@@ -12,7 +12,7 @@ import typer
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most, round_up, whole
 from tacit._base.validation import check_one_of
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, Force, Panel, takes
+from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
 from tacit.cli.sources import domain_of
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
@@ -89,10 +89,15 @@ class QuestionOptions:
         return self.events if self.events_per_bin is None else self.events_per_bin * n_bins
 
 
-@takes(domain=DomainOptions, asked=Panel("What will be asked, and how well", QuestionOptions))
+@takes(
+    domain=DomainOptions,
+    asked=Panel("What will be asked, and how well", QuestionOptions),
+    whose=Panel(_CURATOR, UnitOptions),
+)
 def plan(
     domain: DomainOptions,
     asked: QuestionOptions,
+    whose: UnitOptions,
     epsilon: Annotated[
         float | None, typer.Option(help="How much one report, or one release, may give away; smaller is safer.")
     ] = None,
@@ -115,12 +120,6 @@ def plan(
         float | None,
         typer.Option(help="The budget as zero-concentrated privacy, instead of epsilon.", rich_help_panel=_CURATOR),
     ] = None,
-    unit: Annotated[
-        str, typer.Option(help="What is protected: event, or user-day with --most.", rich_help_panel=_CURATOR)
-    ] = "event",
-    most: Annotated[
-        int, typer.Option(help="Of a person's events on a day, so many are counted.", rich_help_panel=_CURATOR)
-    ] = 1,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -148,7 +147,7 @@ def plan(
     if not asked.compare:
         console.check_new(out, force=force)
     check_one_of((NOBODY, CURATOR), trust=trust)
-    whom = _Whom(domain_of(domain), trust, _hidden(private, trust), delta, rho, Unit(unit, most))
+    whom = _Whom(domain_of(domain), trust, _hidden(private, trust), delta, rho, whose.protected())
     if asked.compare:
         _refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
         _say_comparison(whom, asked, epsilon)
@@ -162,7 +161,7 @@ def plan(
         _refuse(
             delta=delta,
             rho=rho,
-            unit=None if unit == "event" else unit,
+            unit=None if whose == UnitOptions() else whose.unit,
             why="it belongs to a curator; add --trust curator",
         )
         made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
@@ -266,8 +265,7 @@ def _for_curator(
         delta=delta,
         mechanism=mechanism or "tree",
         fan_outs=fan_outs,
-        unit=whom.unit.name,
-        most=whom.unit.most,
+        **whom.unit.settings,
         name=name,
     )
     return made, reason

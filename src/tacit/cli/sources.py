@@ -246,6 +246,16 @@ def domain_of(options: DomainOptions, settings: Settings | None = None, *, level
     return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)
 
 
+def say_beyond(n_events: int, n_rows: int) -> None:
+    """Say how many events a bound on persons left out; nothing if it left out none."""
+    if n_events:
+        were = "was" if n_events == 1 else "were"
+        console.say(
+            f"For your eyes only: {console.counted(n_events, 'event')} lay beyond the bound on a person, in "
+            f"{console.counted(n_rows, 'row')}, and {were} not counted."
+        )
+
+
 def say_bad_rows(summary: BadRowSummary) -> None:
     """List what was set aside, by reason and row number."""
     if summary:

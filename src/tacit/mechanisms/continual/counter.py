@@ -54,6 +54,8 @@ class Stream:
             )
         if self.domain.kind is not None:
             raise SettingError("a counter cannot count kinds of events yet. Give it a domain without kinds.")
+        if self.unit.name == "person":
+            raise SettingError("a counter cannot protect persons yet. Protect user-days or events.")
         if self.unit.name == "user-day" and "hour" in self.domain.time.step:
             raise SettingError(
                 f"step must be a day or longer where user-days are protected; got step={self.domain.time.step}. "
