@@ -84,7 +84,12 @@ def randomize(
     if book is None:
         console.warn("SIMULATION: the seed undoes the noise. These reports protect nobody; do not publish them.")
     else:
-        own = Guarantee.of_reports(agreed.epsilon, agreed.private, spans_lines=events.options.fields_span_lines)
+        own = Guarantee.of_reports(
+            agreed.epsilon,
+            agreed.private,
+            tells_kinds=agreed.domain.kind is not None,
+            spans_lines=events.options.fields_span_lines,
+        )
         console.say_promises((done.prior + own).sentences(), is_alone=done.prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     say_ledger(book)

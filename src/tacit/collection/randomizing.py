@@ -106,6 +106,7 @@ def randomize_events(
             again=again,
             counts_digest=digest,
             spans_lines=events.options.fields_span_lines,
+            tells_kinds=plan.domain.kind is not None,
             zone=plan.domain.time.zone,
         )
     try:

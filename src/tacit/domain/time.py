@@ -145,6 +145,13 @@ class TimeAxis:
         """Return the instant at which each bin starts to count."""
         return self._grid.utc_of(self._edges(n)[:-1]).astype("datetime64[s]")
 
+    @property
+    def days(self) -> tuple[str, str]:
+        """The first and the last day that it covers, in its own zone; it must have an end."""
+        edges = self.with_end((self.n_bins or 0) + 1).starts()
+        last = (edges[-1] - np.timedelta64(1, "s")).astype("datetime64[D]")
+        return str(edges[0].astype("datetime64[D]")), str(last)
+
     def label(self, bin: int) -> str:
         """Return the name of a bin: 2018-03-04T05:00+01:00, 2018-03-04, 2018-W10, 2018-03 or 2018.
 

@@ -1,20 +1,8 @@
 """What may be promised about events, and to whom, after everything that was done to them.
 
-One ledger entry is either reports, randomized event by event, or a curator's release with noise on the counts. Four
-questions may be asked of all entries about the same events together:
-
-=================  ==================================================================================================
-presence           Is one event among the data, or not? Reports are counted in public, so once there are reports
-                   nothing hides it.
-replacement        Was it this event or another, which agrees with it in all that reports publish? Reports cost what
-                   they state, and a release counts twice: one event leaves, and another comes.
-other replacement  Was it this event or one that differs in what reports publish? As replacement without reports;
-                   nothing hides it once there are some.
-person-day         Are all events of one person on one day among the data, or not? Only releases of the unit
-                   ``user-day`` bound that.
-=================  ==================================================================================================
-
-The theorem and its proof stand in ``docs/proofs/composition.md``.
+One ledger entry is either reports, randomized event by event, or a curator's release with noise on the counts. What
+each costs for a question about events or persons is said in :mod:`tacit.privacy.questions`; here costs of entries about
+the same events are added up, and said in words.
 """
 
 from __future__ import annotations
@@ -24,24 +12,35 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from itertools import combinations
 from typing import Any, Final
 
 from tacit._base.rounding import epsilon_at_most, float_above
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
+from tacit.privacy.questions import (
+    LONGER,
+    NOTHING,
+    PERSON_DAY,
+    PRESENCE,
+    REPLACEMENT,
+    person_in,
+    times,
+)
 from tacit.privacy.unit import Unit
+from tacit.privacy.windows import WHOLE, Overlap, Span, largest_overlap
 
-COORDINATES: Final = ("time", "place")
+COORDINATES: Final = ("time", "place", "kind")
 USUAL_DELTA: Final = 1e-6
 """The delta of a stated epsilon where Gaussian noise is in the sum and the plan names none: one in a million, the
 field's usual choice. Half or twice of it changes the stated epsilon by about 2.5 %."""
 
 _NOTHING: Final = Cost()
-PRESENCE, REPLACEMENT, PERSON_DAY, NOTHING = "presence", "replacement", "person-day", "nothing"
 _IF_QUOTES_CLOSE: Final = (
     "All this holds only as long as no row leaves a quote open: fields of a source of these events may span lines."
 )
+Persons = tuple[tuple[str, Cost | None], ...]
+"""Costs for questions about a person in more than a day, the shortest window first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,10 @@ class Guarantee:
     """What entries about the same events cost together, for each question; ``None`` where nothing is promised.
 
     ``hidden`` names the coordinates of an event that replacement may change: those that no report publishes. Where
-    there is none, replacement is promised nothing. ``spans_lines`` tells that an entry was read from a source whose
-    fields may span lines. The default is what holds for events of which nothing was ever made.
+    there is none, replacement is promised nothing. The kind is among them only if some reports ``tells_kinds`` apart:
+    a plan without kinds neither publishes nor hides it. ``spans_lines`` tells that an entry was read from a source
+    whose fields may span lines. ``persons`` has the questions that were asked about a person in more than a day. The
+    default is what holds for events of which nothing was ever made.
 
     >>> reports, counts = Guarantee.of_reports(3.0, ("place",)), Guarantee.of_release(Cost.pure(1.0), Unit())
     >>> both = Guarantee.sum([reports, counts])
@@ -61,18 +62,57 @@ class Guarantee:
     presence: Cost | None = _NOTHING
     replacement: Cost | None = _NOTHING
     person_day: Cost | None = _NOTHING
-    hidden: tuple[str, ...] = COORDINATES
+    hidden: tuple[str, ...] = COORDINATES[:2]
     spans_lines: bool = False
+    persons: Persons = ()
+    tells_kinds: bool = False
 
     @classmethod
-    def of_reports(cls, epsilon: float, private: tuple[str, ...], *, spans_lines: bool = False) -> Guarantee:
+    def of_reports(
+        cls, epsilon: float, private: tuple[str, ...], *, tells_kinds: bool = False, spans_lines: bool = False
+    ) -> Guarantee:
         """Return what one randomization of each event promises; ``private`` names what its reports hide."""
-        return cls(None, Cost(epsilon=epsilon), None, private, spans_lines)
+        tells_kinds = tells_kinds or "kind" in private
+        return cls(None, Cost(epsilon=epsilon), None, private, spans_lines, tells_kinds=tells_kinds)
 
     @classmethod
-    def of_release(cls, cost: Cost, unit: Unit, *, is_counter: bool = False, spans_lines: bool = False) -> Guarantee:
-        """Return what a curator's release at this cost for each unit promises."""
-        return replace(_of_release(cost, unit, is_counter), spans_lines=spans_lines)
+    def of_release(
+        cls,
+        cost: Cost,
+        unit: Unit,
+        *,
+        is_counter: bool = False,
+        spans_lines: bool = False,
+        days: Span | None = None,
+        asked: Iterable[str] = (),
+    ) -> Guarantee:
+        """Return what a curator's release at this cost for each unit promises.
+
+        Beside its own window, ``asked`` are other questions about persons. What it costs for these depends on the
+        ``days`` that it covers; without any it is taken to go on for ever.
+        """
+        own = (person_in(unit.window),) if unit.is_of_a_person else ()
+        overlap = largest_overlap(days, unit.window, "day") if own else WHOLE
+        return cls(
+            presence=price(cost, PRESENCE, unit, is_counter=is_counter),
+            replacement=price(cost, REPLACEMENT, unit, is_counter=is_counter),
+            person_day=price(cost, PERSON_DAY, unit, is_counter=is_counter, overlap=overlap),
+            spans_lines=spans_lines,
+            persons=tuple(
+                (
+                    question,
+                    price(
+                        cost,
+                        question,
+                        unit,
+                        is_counter=is_counter,
+                        overlap=largest_overlap(days, unit.window, window) if own else WHOLE,
+                    ),
+                )
+                for question, window in LONGER.items()
+                if question in {*asked, *own}
+            ),
+        )
 
     @classmethod
     def of_a_sum(cls, cost: Cost, *, is_local: bool) -> Guarantee:
@@ -96,6 +136,8 @@ class Guarantee:
             person_day=_sum(counted, PERSON_DAY),
             hidden=hidden,
             spans_lines=any(entry.spans_lines for entry in counted),
+            persons=tuple((question, _sum(counted, question)) for question in _asked(counted)),
+            tells_kinds=any(entry.tells_kinds for entry in counted),
         )
 
     @classmethod
@@ -109,6 +151,10 @@ class Guarantee:
             person_day=_largest(part.person_day for part in different),
             hidden=hidden,
             spans_lines=any(part.spans_lines for part in different),
+            persons=tuple(
+                (question, _largest(part.of_question(question) for part in different)) for question in _asked(different)
+            ),
+            tells_kinds=any(part.tells_kinds for part in different),
         )
 
     def __add__(self, other: Guarantee) -> Guarantee:
@@ -117,43 +163,52 @@ class Guarantee:
     @property
     def is_of_nothing(self) -> bool:
         """Whether no entry stands behind it."""
-        return self == Guarantee()
+        return replace(self, persons=()) == Guarantee() and all(cost == _NOTHING for _, cost in self.persons)
 
     @property
     def is_pure(self) -> bool:
         """Whether no part of it needs a delta."""
-        return all(cost is None or cost.is_pure for cost in (self.presence, self.replacement, self.person_day))
+        costs = (self.presence, self.replacement, self.person_day, *(cost for _, cost in self.persons))
+        return all(cost is None or cost.is_pure for cost in costs)
 
     @property
     def has_reports(self) -> bool:
         """Whether reports of the events exist, one by one."""
         return self.presence is None
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The questions that were asked about a person in more than a day."""
+        return tuple(question for question, _ in self.persons)
+
     def of_question(self, question: str) -> Cost | None:
-        """Return the cost for one question; ``None`` where nothing is promised."""
-        costs = {PRESENCE: self.presence, REPLACEMENT: self.replacement, PERSON_DAY: self.person_day}
-        return costs[question]
+        """Return the cost for one question; ``None`` where nothing is promised.
+
+        What nobody asked of a person is not known, and promised of events alone of which nothing was made.
+        """
+        if question in LONGER:
+            return dict(self.persons).get(question, _NOTHING if self.is_of_nothing else None)
+        return {PRESENCE: self.presence, REPLACEMENT: self.replacement, PERSON_DAY: self.person_day}[question]
 
     def strongest(self, unit: Unit | None) -> tuple[str, Cost | None]:
         """Return the strongest promise that still holds for a release of this unit, and its cost.
 
         The unit ``None`` stands for reports. Where no promise is left, there is no cost.
         """
-        if unit is not None and unit.name == "user-day" and self.person_day is not None:
-            return PERSON_DAY, self.person_day
-        if unit is not None and self.presence is not None:
-            return PRESENCE, self.presence
+        if unit is not None:
+            for question in (*self._of_persons(unit), PRESENCE):
+                cost = self.of_question(question)
+                if cost is not None:
+                    return question, cost
         return (NOTHING, None) if self.replacement is None else (REPLACEMENT, self.replacement)
 
-    def price_among(self, together: Guarantee) -> Cost:
-        """Return what a budget counts of this entry, given what it promises together with all others.
-
-        At least its own price, so that nothing which is added later makes an entry cheaper.
-        """
-        if together.person_day is not None:
-            return self.person_day or _NOTHING
-        of_one_event = self.replacement if together.has_reports else self.presence
-        return Cost.parallel(of_one_event or _NOTHING, self.person_day or _NOTHING)
+    def _of_persons(self, unit: Unit) -> tuple[str, ...]:
+        """The questions about persons that a unit answers, the longest first."""
+        if not unit.is_of_a_person:
+            return ()
+        ordered, own = (PERSON_DAY, *LONGER), person_in(unit.window)
+        shorter = ordered[: ordered.index(own)]
+        return (own, *(question for question in reversed(shorter) if question in (PERSON_DAY, *self.asked)))
 
     def sentences(self, delta: float = 0.0) -> tuple[str, ...]:
         """Return the promise in plain words, one sentence for each question, always in the same order.
@@ -164,7 +219,6 @@ class Guarantee:
         One event's place replaced by any other: epsilon 3. What its reports publish is not protected.
         All events of one person on one day added or removed: not protected. Reports protect single events.
         """
-        after = "Reports protect single events." if self.has_reports else "Some releases protect single events only."
         presence = (
             "not protected. Its reports are counted in public."
             if self.presence is None
@@ -174,45 +228,102 @@ class Guarantee:
             replaced = "One event replaced by any other: not protected. What some of its reports hide, others publish."
         elif self.has_reports:
             replaced = (
-                f"One event's {' and '.join(self.hidden)} replaced by any other: {in_words(self.replacement, delta)}. "
+                f"One event's {listed(self.hidden)} replaced by any other: {in_words(self.replacement, delta)}. "
                 "What its reports publish is not protected."
             )
         else:
             # an event of a day that is not covered may have cost more
             replaced = f"One event replaced by any other on the days covered: {in_words(self.replacement, delta)}."
-        person = f"not protected. {after}" if self.person_day is None else f"{in_words(self.person_day, delta)}."
+        persons = (
+            f"{whole_of(question)} added or removed: "
+            + (f"not protected. {self._why_no_person}" if cost is None else f"{in_words(cost, delta)}.")
+            for question, cost in ((PERSON_DAY, self.person_day), *self.persons)
+        )
         return (
             f"One event added or removed: {presence}",
             replaced,
-            f"All events of one person on one day added or removed: {person}",
+            *persons,
             *((_IF_QUOTES_CLOSE,) if self.spans_lines else ()),
         )
 
+    @property
+    def _why_no_person(self) -> str:
+        if self.has_reports:
+            return "Reports protect single events."
+        if self.person_day is None:
+            return "Some releases protect single events only."
+        return "A counter goes on for ever, and bounds what a person adds in shorter windows only."
+
     def to_dict(self) -> dict[str, Any]:
+        """Return plain values; what is about persons and kinds is left out where nothing of it was asked."""
         costs = {"presence": self.presence, "replacement": self.replacement, "person_day": self.person_day}
-        return {name: None if cost is None else cost.to_dict() for name, cost in costs.items()} | {
-            "hidden": list(self.hidden),
-            "spans_lines": self.spans_lines,
-        }
+        content = _costs_to_dict(costs) | {"hidden": list(self.hidden), "spans_lines": self.spans_lines}
+        if self.persons:
+            content["persons"] = _costs_to_dict(dict(self.persons))
+        return content | ({"tells_kinds": True} if self.tells_kinds else {})
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
         try:
-            hidden, spans_lines = tuple(content["hidden"]), content["spans_lines"]
-            presence, replacement, person_day = (
-                None if content[name] is None else Cost.from_dict(content[name]) for name in _COSTS
-            )
-            if set(content) != {*_COSTS, "hidden", "spans_lines"} or type(spans_lines) is not bool:
+            whole: dict[str, Any] = {"persons": {}, "tells_kinds": False} | dict(content)
+            hidden, flags = tuple(whole["hidden"]), (whole["spans_lines"], whole["tells_kinds"])
+            presence, replacement, person_day = (_cost_of(whole[name]) for name in _COSTS)
+            persons = {
+                question: _cost_of(whole["persons"][question]) for question in LONGER if question in whole["persons"]
+            }
+            if set(whole) != {*_COSTS, "hidden", "spans_lines", "persons", "tells_kinds"}:
                 raise SettingError("unknown parts")
-            if hidden not in _HIDDEN or (replacement is None) != (hidden == ()):
+            if len(persons) < len(whole["persons"]) or {*map(type, flags)} != {bool}:
+                raise SettingError("unknown parts")
+            if hidden not in _HIDDEN[flags[1]] or (replacement is None) != (hidden == ()):
                 raise SettingError("hidden")
-            return cls(presence, replacement, person_day, hidden, spans_lines)
+            spans_lines, tells_kinds = flags
+            return cls(presence, replacement, person_day, hidden, spans_lines, tuple(persons.items()), tells_kinds)
         except (KeyError, TypeError, SettingError):
             raise FormatError("what was promised about the events before is damaged. Restore the file.") from None
 
 
-_HIDDEN: Final = (COORDINATES, ("time",), ("place",), ())
+def _subsets(coordinates: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    sizes = range(len(coordinates) + 1)
+    return frozenset(names for size in sizes for names in combinations(coordinates, size))
+
+
+_HIDDEN: Final = {False: _subsets(COORDINATES[:2]), True: _subsets(COORDINATES)}
+"""What may be hidden, without kinds and with them."""
 _COSTS: Final = ("presence", "replacement", "person_day")
+
+
+def _costs_to_dict(costs: Mapping[str, Cost | None]) -> dict[str, Any]:
+    return {name: None if cost is None else cost.to_dict() for name, cost in costs.items()}
+
+
+def _cost_of(content: Any) -> Cost | None:
+    return None if content is None else Cost.from_dict(content)
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return names as they stand in a sentence.
+
+    >>> listed(("time", "place")), listed(("time", "place", "kind"))
+    ('time and place', 'time, place and kind')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def whole_of(question: str) -> str:
+    """Return what is added or removed by a question about a person.
+
+    >>> whole_of("person-month"), whole_of("person")
+    ('All events of one person in one month', 'All events of one person on any days')
+    """
+    when = {PERSON_DAY: "on one day", person_in(None): "on any days"}.get(question)
+    return f"All events of one person {when or f'in one {LONGER[question]}'}"
+
+
+def price(cost: Cost, question: str, unit: Unit, *, is_counter: bool, overlap: Overlap | None = WHOLE) -> Cost | None:
+    """Return what a release at a cost for each unit costs for a question; ``None`` where it bounds nothing."""
+    found = times(question, unit, is_counter=is_counter, overlap=overlap)
+    return None if found is None else _times(cost, *found)
 
 
 def in_words(cost: Cost, delta: float) -> str:
@@ -221,21 +332,6 @@ def in_words(cost: Cost, delta: float) -> str:
         return f"epsilon {epsilon_at_most(cost.epsilon)}"
     at = delta or USUAL_DELTA
     return f"epsilon {epsilon_at_most(cost.epsilon_at(at))} at delta {at:g}"
-
-
-@lru_cache(maxsize=1024)  # ledgers hold many entries of few prices
-def _of_release(cost: Cost, unit: Unit, is_counter: bool) -> Guarantee:
-    if unit.name == "event":
-        # Two changes of one count each. Laplace costs add. The squared distance of two columns of a strategy with
-        # weights of one sign is at most the sum of their squares, else at most twice that; a counter's may have both.
-        return Guarantee(cost, _times(cost, Fraction(2), Fraction(4 if is_counter else 2)), None)
-    # One event of a person more or less lets at most one other out or in: two counts of the day's ``most`` change.
-    one_event = Fraction(2, unit.most)
-    return Guarantee(
-        presence=_times(cost, one_event, one_event),
-        replacement=_times(cost, 2 * one_event, 4 * one_event),  # two such changes, whose distances add
-        person_day=cost,
-    )
 
 
 def _times(cost: Cost, epsilon: Fraction, rho: Fraction) -> Cost:
@@ -259,8 +355,17 @@ def _largest(costs: Iterable[Cost | None]) -> Cost | None:
 
 
 def _common(entries: Iterable[Guarantee]) -> tuple[str, ...]:
-    found = [set(entry.hidden) for entry in entries]
-    return tuple(name for name in COORDINATES if all(name in hidden for hidden in found))
+    """Return what all entries leave hidden; a plan without kinds publishes none."""
+    found = list(entries)
+    if not any(entry.tells_kinds for entry in found):
+        return tuple(name for name in COORDINATES[:2] if all(name in entry.hidden for entry in found))
+    hidden = [{*entry.hidden, *(() if entry.tells_kinds else ("kind",))} for entry in found]
+    return tuple(name for name in COORDINATES if all(name in names for names in hidden))
+
+
+def _asked(entries: Iterable[Guarantee]) -> list[str]:
+    asked = {question for entry in entries for question in entry.asked}
+    return [question for question in LONGER if question in asked]
 
 
 _NAME: Final = "ledger_heads"

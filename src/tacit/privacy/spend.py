@@ -10,6 +10,7 @@ from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+from tacit.privacy.windows import Span
 from tacit.randomness.source import Randomness, SeededRandomness
 
 _SEAL: Final = object()
@@ -37,7 +38,8 @@ class Spend:
     Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
     release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused. The
     cost is for adding or removing one ``unit``. ``prior`` is what all other entries about the same events promise;
-    ``is_forever`` says that it pays for a counter, ``spans_lines`` that fields of the source may span lines.
+    ``days`` are the first and the last that it covers; ``is_forever`` says that it pays for a counter,
+    ``spans_lines`` that fields of the source may span lines.
 
     >>> spend = Spend.simulation(Cost.pure(1.0), seed=7)
     >>> spend.is_simulation, spend.cost
@@ -52,6 +54,7 @@ class Spend:
     cost: Cost
     unit: Unit = field(default_factory=Unit)
     prior: Guarantee = field(default_factory=Guarantee)
+    days: Span | None = None
     is_forever: bool = False
     spans_lines: bool = False
     what_remains: str = ""
@@ -101,7 +104,12 @@ class Spend:
     def guarantee(self) -> Guarantee:
         """What this release and all other entries about the same events promise together."""
         return self.prior + Guarantee.of_release(
-            self.cost, self.unit, is_counter=self.is_forever, spans_lines=self.spans_lines
+            self.cost,
+            self.unit,
+            is_counter=self.is_forever,
+            spans_lines=self.spans_lines,
+            days=self.days,
+            asked=self.prior.asked,
         )
 
 

@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import FormatError, SettingError
+from tacit.privacy.windows import WINDOWS
 
 UNITS: Final = ("event", "user-day", "person")
-WINDOWS: Final = ("day", "week", "month", "year")
-"""Windows in which a person is protected: steps of whole days, because the ledger knows days. Without one a person is
-protected in all that is released."""
 _LARGEST_MOST: Final = 1_000_000  # events of one person on one day: one every 86 milliseconds
 
 

@@ -106,7 +106,7 @@ def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
     """All spends, oldest first."""
     rows = connection.execute(
         "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(DISTINCT day), "
-        "is_forever, finished_at IS NOT NULL, at, unit, most "
+        "is_forever, finished_at IS NOT NULL, at, unit, most, most_per_cell, window "
         "FROM spend LEFT JOIN spend_day ON spend = id GROUP BY id ORDER BY id"
     )
     return [
@@ -121,10 +121,15 @@ def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
             is_forever=bool(forever),
             is_finished=bool(finished),
             at=at,
-            unit=Unit(unit, most),
+            unit=unit_of(*unit),
         )
-        for identifier, data_set, release, epsilon, rho, first, last, n_days, forever, finished, at, unit, most in rows
+        for identifier, data_set, release, epsilon, rho, first, last, n_days, forever, finished, at, *unit in rows
     ]
+
+
+def unit_of(name: str, most: int, most_per_cell: int, window: str) -> Unit:
+    """Return the unit of a row; rows of earlier formats have no bound on cells, and no window has an empty name."""
+    return Unit(name, most, most_per_cell, window or None)
 
 
 def write_randomization(
@@ -139,7 +144,7 @@ def write_randomization(
     """Write an entry and return it with its number; keep a secret for its reports if it is not finished."""
     number = connection.execute(
         "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts, "
-        "spans_lines, zone) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "spans_lines, zone, tells_kinds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.at,
             entry.data_set,
@@ -151,6 +156,7 @@ def write_randomization(
             counts_digest,
             own.spans_lines,
             zone,
+            own.tells_kinds,
         ),
     ).lastrowid
     assert number is not None
@@ -207,8 +213,8 @@ def write_spend(
     number = connection.execute(
         # three sums that ledgers of format 3 kept are 0: they are computed from the entries now
         "INSERT INTO spend (identifier, at, data_set, release, epsilon, rho, prior_epsilon, prior_rho, "
-        "prior_local_epsilon, input, is_forever, unit, most, spans_lines, zone) "
-        "VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?, ?, ?)",
+        "prior_local_epsilon, input, is_forever, unit, most, most_per_cell, window, spans_lines, zone) "
+        "VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             spend.identifier,
             now(),
@@ -220,6 +226,8 @@ def write_spend(
             days is None,
             spend.unit.name,
             spend.unit.most,
+            spend.unit.most_per_cell,
+            spend.unit.window or "",
             spend.spans_lines,
             zone,
         ),

@@ -2,9 +2,10 @@
 
 A file of an earlier format is migrated in place. Every fault of a file becomes a sentence. Of the tables:
 
-* ``private`` is what a plan hides: ``place``, ``time`` or ``time and place``. ``release`` is a plan's fingerprint, or
-  names a counter. ``unit`` and ``most`` say what the price is for. ``zone`` is the time zone of the days, empty where
-  it is not known. ``day.digest`` is empty for a day of the run without a report.
+* ``private`` is what a plan hides, such as ``time and place``; ``tells_kinds`` whether it has kinds. ``release`` is a
+  plan's fingerprint, or names a counter. ``unit``, ``most``, ``most_per_cell`` (0 for as many as ``most``) and
+  ``window`` (empty without one) say what the price is for. ``zone`` is the time zone of the days, empty where it is not
+  known. ``day.digest`` is empty for a day of the run without a report.
 * Keyed digests: ``counts``, of the exact counts that reports were drawn from (empty before format 4); ``input``, of
   the exact counts when they were paid; ``drawn``, of those that noise was drawn for; ``spend_bin``, of what a counter
   has counted.
@@ -13,8 +14,8 @@ A file of an earlier format is migrated in place. Every fault of a file becomes 
 * Of the budgets of a data set the last one counts. ``declaration`` says which names are of the same events.
   ``prior_epsilon``, ``prior_rho`` and ``prior_local_epsilon`` of a spend are 0 since format 4.
 
-Formats 1 to 4 are read as they are and migrated with the next entry. Their unit is the event, and names that were
-linked by content become declared the same.
+Formats 1 to 5 are read as they are and migrated with the next entry. The unit of formats 1 and 2 is the event. Names
+that were linked by content before format 4 become declared the same.
 """
 
 from __future__ import annotations
@@ -438,7 +439,12 @@ _FIFTH_SCHEMA: Final = """
 ALTER TABLE randomization ADD COLUMN zone TEXT NOT NULL DEFAULT '';
 ALTER TABLE spend ADD COLUMN zone TEXT NOT NULL DEFAULT '';
 """
-SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA, _FIFTH_SCHEMA)
+_SIXTH_SCHEMA: Final = """
+ALTER TABLE randomization ADD COLUMN tells_kinds INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE spend ADD COLUMN most_per_cell INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE spend ADD COLUMN window TEXT NOT NULL DEFAULT '';
+"""
+SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA, _FIFTH_SCHEMA, _SIXTH_SCHEMA)
 FORMAT: Final = len(SCHEMAS)
 CHAINED_SINCE: Final = 4
 """The first format with a chain."""

@@ -19,6 +19,7 @@ from tacit.errors import AlreadyRandomized, AlreadyReleased, Remedy, SettingErro
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger.budgets import agreed_budgets, budgets, check_admitted, declare_budget, room_in
 from tacit.privacy.ledger.entries import (
     LedgerNoise,
     Randomization,
@@ -36,26 +37,14 @@ from tacit.privacy.ledger.entries import (
     spend_to_resume,
     spends,
     unfinished,
+    unit_of,
     wipe_secret,
     write_randomization,
     write_spend,
 )
 from tacit.privacy.ledger.file import LedgerFile
-from tacit.privacy.ledger.past import (
-    Past,
-    agreed_budgets,
-    budgets,
-    check_admitted,
-    check_declared,
-    check_hidden,
-    check_unit,
-    check_zone,
-    declare_budget,
-    declare_names,
-    others_than,
-    room_in,
-    touched,
-)
+from tacit.privacy.ledger.past import Past, Priced, check_may_follow, others_than
+from tacit.privacy.ledger.touched import NEW, check_declared, check_zone, declare_names
 from tacit.privacy.spend import SimulatedNoise, Spend, sealed
 from tacit.privacy.unit import Unit
 
@@ -124,9 +113,10 @@ class Ledger:
         ``release`` names everything that decides the numbers but the events (a plan's fingerprint). ``days`` holds a
         keyed digest of the events of every day the release covers, empty for a day without events; ``None`` is the
         whole data set for ever. Releases that touch the same day add up, those of other days do not; the day that cost
-        most counts. ``budget`` declares the budget of a data set that has none; without any the first release is all
-        there may be. ``unit`` is what the cost is for: a price for a person's day is refused on days that single events
-        were protected on before, which bounds nothing for it. ``input_digest`` stands for the exact counts: the noise
+        most counts. For persons those that touch the same window add up. ``budget`` declares the budget of a data set
+        that has none; without any the first release is all there may be. ``unit`` is what the cost is for: a price for
+        a person is refused in windows in which single events were protected before, which bounds nothing for it
+        (:mod:`tacit.privacy.following`). ``input_digest`` stands for the exact counts: the noise
         is drawn for these only, and resumed only with the same. ``spans_lines`` notes that fields of the source may
         span lines, a condition of every statement from now on. ``zone`` is the time zone that the days are those of: a
         data set has one. A dry run returns the same, writes nothing and draws no
@@ -141,22 +131,24 @@ class Ledger:
         with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             check_declared(connection, data_set, days)
             check_zone(connection, data_set, zone)
-            pasts, past_costs = touched(connection, data_set, days, zone), Past.of(connection)
-            check_unit(past_costs, pasts, unit)
-            own = Guarantee.of_release(cost, unit, is_counter=days is None, spans_lines=spans_lines)
+            own = Priced.of_release(data_set, cost, unit, is_counter=days is None, spans_lines=spans_lines)
+            past = Past.of(connection, own)
+            pasts = past.touched(connection, data_set, days, zone=zone)
+            check_may_follow(past, pasts)
             given = Budget.of(budget) if isinstance(budget, Cost) else budget
             binding = agreed_budgets(connection, data_set, pasts, cost, given)
-            check_admitted(connection, pasts, past_costs, binding, own, data_set=data_set, release=release)
+            check_admitted(connection, past, pasts, binding, data_set=data_set, release=release)
             spend = sealed(
                 identifier=identifier,
                 data_set=data_set,
                 release=release,
                 cost=cost,
                 unit=unit,
-                prior=past_costs.guarantee(pasts),
+                prior=past.guarantee(one.without(NEW) for one in pasts),
+                days=None if days is None else (min(days), max(days)),
                 is_forever=days is None,
                 spans_lines=spans_lines,
-                what_remains=str(room_in(pasts, past_costs, binding, [own])),
+                what_remains=str(room_in(past, pasts, binding)),
                 source=None if dry_run else LedgerNoise(self._file, identifier),
             )
             write_spend(connection, spend, days, self._keyed(input_digest), zone)
@@ -211,8 +203,9 @@ class Ledger:
             data_set=row["data_set"],
             release=row["release"],
             cost=found,
-            unit=Unit(row["unit"], row["most"]),
+            unit=unit_of(row["unit"], row["most"], row["most_per_cell"], row["window"]),
             prior=prior,
+            days=None if days is None else (min(days), max(days)),
             is_forever=bool(row["is_forever"]),
             spans_lines=bool(row["spans_lines"]),
             what_remains="",
@@ -227,15 +220,16 @@ class Ledger:
         """
         with self._file.transaction() as connection:
             row = connection.execute(
-                "SELECT id, data_set, release, is_forever, unit, most FROM spend WHERE identifier = ?", (identifier,)
+                "SELECT id, data_set, release, is_forever FROM spend WHERE identifier = ?", (identifier,)
             ).fetchone()
             if row is None or not row[3]:
                 raise SettingError(f"{self.path} holds no release for ever called {identifier}. Use its own ledger.")
-            number, data_set, release, _, *unit = row
+            number, data_set, release, _ = row
             check_declared(connection, data_set, days)
-            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
-            check_unit(past_costs, pasts, Unit(*unit))
-            check_admitted(connection, pasts, past_costs, budgets(connection), None, data_set=data_set, release=release)
+            past = Past.of(connection)
+            pasts = past.touched(connection, data_set, days)
+            check_may_follow(past, pasts, (True, number))
+            check_admitted(connection, past, pasts, budgets(connection), data_set=data_set, release=release)
             connection.executemany(
                 "INSERT INTO spend_day SELECT :spend, :day, :digest WHERE NOT EXISTS "
                 "(SELECT 1 FROM spend_day WHERE day = :day AND spend = :spend AND digest = :digest)",
@@ -280,17 +274,18 @@ class Ledger:
     def remaining(self, data_set: str, days: Mapping[str, bytes] | None = None) -> Remaining:
         """What is spent on these days (on any day, if none are given), and what would fit."""
         with self._file.snapshot() as connection:
-            pasts, past_costs = touched(connection, data_set, days), Past.of(connection)
+            past = Past.of(connection)
+            pasts = past.touched(connection, data_set, days)
             known = budgets(connection)
-        binding = {name: known[name] for past in pasts for name in sorted(past.names & known.keys())}
+        binding = {name: known[name] for one in pasts for name in sorted(one.names & known.keys())}
         own = known.get(data_set) or next(iter(binding.values()), (None, False))
         return Remaining(
             data_set,
             budget=own[0],
             is_declared=own[1],
-            spent=Cost.parallel(*(Cost.sum(past_costs.prices(past)) for past in pasts)),
-            guarantee=past_costs.guarantee(pasts),
-            room=room_in(pasts, past_costs, binding),
+            spent=Cost.parallel(*(Cost.sum(bill.prices) for bill in past.bills(pasts))),
+            guarantee=past.guarantee(pasts),
+            room=room_in(past, pasts, binding),
         )
 
     def holds(self, heads: Iterable[str]) -> bool:
@@ -364,6 +359,7 @@ class Ledger:
         again: bool = False,
         counts_digest: bytes = b"",
         spans_lines: bool = False,
+        tells_kinds: bool = False,
         zone: str = "",
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
@@ -376,6 +372,8 @@ class Ledger:
         A report's epsilon is for replacing an event, which is removing one and adding another: earlier releases of
         the counts enter the sum twice. Gaussian noise has no pure epsilon to add. A declared budget binds here too.
 
+        ``tells_kinds`` says that the plan has kinds, so that the kind is hidden or public; without kinds it is neither.
+
         ``silent`` are days on which the reports show in public that there was no event: nothing hides one there.
 
         ``counts_digest`` stands for the exact counts. With one, the ledger keeps a secret from which the reports of
@@ -385,15 +383,16 @@ class Ledger:
         with self._file.transaction() as connection:
             check_declared(connection, data_set, days)
             check_zone(connection, data_set, zone)
-            everything, past_costs = touched(connection, data_set, days, zone), Past.of(connection)
-            pasts = [past for past in everything if past.is_known]
-            check_hidden(past_costs, pasts, private)
-            before = past_costs.guarantee(pasts)
+            own = Guarantee.of_reports(epsilon, private, tells_kinds=tells_kinds, spans_lines=spans_lines)
+            past = Past.of(connection, Priced(data_set, own))
+            everything = past.touched(connection, data_set, days, zone=zone)
+            pasts = [one.without(NEW) for one in everything if one.is_of_days and one.is_known]
+            check_may_follow(past, pasts)
             # with reports that hide the same there is a price, and without reports too
-            replacement = before.replacement or Cost()
+            replacement = past.guarantee(pasts).replacement or Cost()
             prior = replacement.epsilon
             if pasts and not again:
-                done = "randomized or released" if any(past.is_released for past in pasts) else "randomized"
+                done = "randomized or released" if any(one.is_released for one in pasts) else "randomized"
                 is_open = any(
                     not entry.is_finished and (entry.data_set, entry.plan_id) == (data_set, plan_id)
                     for entry in randomizations(connection)
@@ -404,20 +403,13 @@ class Ledger:
                     else "Use the reports you have."
                 )
                 raise AlreadyRandomized(
-                    f"{sum(past.n_days for past in pasts)} of {len(days)} days of these events were {done} before, at "
+                    f"{sum(one.n_days for one in pasts)} of {len(days)} days of these events were {done} before, at "
                     f"epsilon {epsilon_at_most(prior)} in all. Doing it again would raise that to "
                     f"{epsilon_at_most(prior + epsilon)}. {use}",
                     remedy=Remedy.ACCEPT_AGAIN,
                 )
-            if not replacement.is_pure:
-                raise AlreadyRandomized(
-                    "counts of these events were released with Gaussian noise before. That has no epsilon without a "
-                    "delta, and reports can state none.",
-                    remedy=Remedy.KEEP_TO_NEW_DAYS,
-                )
             declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
-            own = Guarantee.of_reports(epsilon, private, spans_lines=spans_lines)
-            check_admitted(connection, everything, past_costs, declared, own, data_set=data_set, release=plan_id)
+            check_admitted(connection, past, everything, declared, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
             return write_randomization(connection, entry, own, days, silent, self._keyed(counts_digest), zone)
 

@@ -1,383 +1,271 @@
-"""What was done before to the same events, day by day: which entries, what they promise together, what budgets admit.
-
-A data set is known by its declared name, and by the other names that its owner declared to be of the same events.
-Public statements follow these names alone: whether two data sets have equal content is exact data. Equal content under
-another name is found too, by the digests of days. It is told to whoever spends, who has to say whether the two names
-are of the same events before anything is spent. A release of a whole data set for ever (a continual counter) has no
-days of its own and touches every day of its names.
-"""
+"""What each entry of the ledger promises, what several promise together, and what a budget counts of them."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Final
 
-from tacit._base.rounding import float_above
-from tacit.errors import AlreadyRandomized, BudgetExhausted, Remedy, SettingError, UndeclaredCopy
-from tacit.privacy.budget import Budget, Room
+from tacit.errors import AlreadyRandomized, Remedy, SettingError, TacitError
 from tacit.privacy.cost import Cost
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger.entries import NO_REPORT, Entry, days_of, now
+from tacit.privacy.following import Entered, Refusal, refusal
+from tacit.privacy.guarantee import COORDINATES, Guarantee, listed, price
+from tacit.privacy.ledger.entries import Entry, days_of, unit_of
+from tacit.privacy.ledger.touched import NEW, OTHER_CLOCKS, Bounds, Touched, declared_names, touched
+from tacit.privacy.questions import LONGER, PERSON_DAY, person_in
 from tacit.privacy.unit import Unit
+from tacit.privacy.windows import Overlap
 
-EVERY_DAY: Final = ""  # stands for the days to come in what a release for ever touches
-_OTHER_CLOCKS: Final[Entry] = (True, 0)
-"""Stands among entries whose days are those of several time zones: a person's day is then none of them."""
+_NOTHING: Final = Cost()
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
-    """What was done before to the events of one or more days: the entries, and the names they went by."""
+class Priced:
+    """One entry: a release at a cost for each unit, or reports, which have none.
 
-    entries: frozenset[Entry]
-    names: frozenset[str]
-    n_days: int
+    ``guarantee`` is what it promises about single events, and about a person's day where it has no unit.
+    """
+
+    data_set: str
+    guarantee: Guarantee
+    cost: Cost = _NOTHING
+    unit: Unit | None = None
+    is_counter: bool = False
+
+    @classmethod
+    def of_release(
+        cls, data_set: str, cost: Cost, unit: Unit, *, is_counter: bool, spans_lines: bool = False
+    ) -> Priced:
+        guarantee = Guarantee.of_release(cost, unit, is_counter=is_counter, spans_lines=spans_lines)
+        return cls(data_set, replace(guarantee, persons=()), cost, unit, is_counter)
 
     @property
-    def is_known(self) -> bool:
-        """Whether something was made of events of these days."""
-        return any(number > 0 for _, number in self.entries)
+    def bounds_a_person(self) -> bool:
+        """Whether it limits what one person adds."""
+        return self.unit is not None and self.unit.is_of_a_person
 
     @property
-    def is_released(self) -> bool:
-        """Whether a curator's release is among the entries."""
-        return any(is_spend for is_spend, _ in self.entries)
+    def entered(self) -> Entered:
+        """The entry as it is asked what may follow it."""
+        if self.unit is not None:
+            return Entered(self.unit, is_pure=self.cost.is_pure, is_counter=self.is_counter)
+        axes = COORDINATES if self.guarantee.tells_kinds else COORDINATES[:2]
+        hidden = self.guarantee.hidden
+        return Entered(hidden=hidden, published=tuple(axis for axis in axes if axis not in hidden))
+
+    def of_person(self, question: str, overlap: Overlap | None) -> Cost | None:
+        """Return what it costs for a question about a person; ``None`` where it bounds nothing."""
+        if self.unit is None:
+            return None
+        return price(self.cost, question, self.unit, is_counter=self.is_counter, overlap=overlap)
+
+    def on_a_day(self, overlap: Overlap | None) -> Guarantee:
+        """Return what it promises about the events of a day, and about a person on it."""
+        return replace(self.guarantee, person_day=self.of_person(PERSON_DAY, overlap))
+
+    def of_one_event(self, together: Guarantee) -> Cost:
+        """Return what a budget counts of it, given what all entries promise together about single events.
+
+        At least its own price, so that nothing which is added later makes an entry cheaper.
+        """
+        cost = self.guarantee.replacement if together.has_reports else self.guarantee.presence
+        return Cost.parallel(cost or _NOTHING, self.cost)
 
 
-def touched(
-    connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes] | None, zone: str = ""
-) -> list[Touched]:
-    """Return what was done before to these days under the declared names; days with the same past are given once.
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a budget counts together: prices for a person in one window, or for single events of the same days."""
 
-    ``None`` stands for every day that the data set has and will have. Days of several time zones overlap, so that then
-    all entries count on every day.
-    """
-    names = declared_names(connection, data_set)
-    if len({*zones_of(connection, names), zone} - {""}) > 1:
-        every = {entry for past in touched_alike(connection, names, None) for entry in past.entries}
-        return [Touched(frozenset(every | {_OTHER_CLOCKS}), names, 1 if days is None else len(days))]
-    return touched_alike(connection, names, days)
-
-
-def touched_alike(
-    connection: sqlite3.Connection, names: frozenset[str], days: Mapping[str, bytes] | None
-) -> list[Touched]:
-    """Return the same for entries whose days are those of one time zone."""
-    marks = ", ".join("?" * len(names))
-    forever = {
-        (True, number)
-        for (number,) in connection.execute(
-            f"SELECT id FROM spend WHERE is_forever AND data_set IN ({marks})", sorted(names)
-        )
-    }
-    rows: dict[str, set[Entry]] = defaultdict(set)
-    for day, is_spend, number, name, digest in _rows_on(connection, days):
-        if name in names:
-            rows[day].add((bool(is_spend), -number if digest == NO_REPORT else number))
-    found: dict[frozenset[Entry], int] = defaultdict(int)
-    for day in (*rows, EVERY_DAY) if days is None else days:
-        found[frozenset(rows.get(day, set()) | forever)] += 1
-    return [Touched(entries, names, n_days) for entries, n_days in found.items()]
-
-
-def zones_of(connection: sqlite3.Connection, names: Iterable[str]) -> set[str]:
-    """Return the time zones of all entries under these names; empty for entries that tell none."""
-    wanted = frozenset(names)
-    rows = connection.execute("SELECT data_set, zone FROM randomization UNION SELECT data_set, zone FROM spend")
-    return {zone for name, zone in rows if name in wanted}
-
-
-def check_zone(connection: sqlite3.Connection, data_set: str, zone: str) -> None:
-    """Refuse days of another time zone than before: an event near midnight would lie on two days that never add up."""
-    before = sorted(zones_of(connection, [data_set]) - {zone, ""})
-    if zone and before:
-        raise SettingError(
-            f"zone must be that of what was made of {data_set} before, {before[0]}; got zone={zone}. Days of two "
-            "zones overlap, and what was spent on them could not be added up. Nothing was spent. Plan with that zone."
-        )
-
-
-def declared_names(connection: sqlite3.Connection, data_set: str) -> frozenset[str]:
-    """Return all names that were declared to be of the same events as this one, itself included."""
-    pairs = [pair for pair, is_same in declarations(connection).items() if is_same]
-    names, n_known = {data_set}, 0
-    while n_known < len(names):
-        n_known = len(names)
-        for pair in pairs:
-            if pair & names:
-                names |= pair
-    return frozenset(names)
-
-
-def declare_names(connection: sqlite3.Connection, data_set: str, other: str, *, is_same: bool) -> None:
-    """Write down whether two names are of the same events; that they are cannot be taken back."""
-    if not is_same and other in declared_names(connection, data_set):
-        raise SettingError(
-            f"{data_set} and {other} were declared the same events, and releases have stated their sum. That "
-            "cannot be taken back."
-        )
-    connection.execute(
-        "INSERT INTO declaration (at, data_set, other, is_same) VALUES (?, ?, ?, ?)",
-        (now(), data_set, other, is_same),
-    )
-
-
-def declarations(connection: sqlite3.Connection) -> dict[frozenset[str], bool]:
-    """Return for each pair of names whether they were declared to be of the same events; the last word counts."""
-    rows = connection.execute("SELECT data_set, other, is_same FROM declaration ORDER BY id")
-    return {frozenset((first, second)): bool(is_same) for first, second, is_same in rows}
-
-
-def check_declared(connection: sqlite3.Connection, data_set: str, days: Mapping[str, bytes] | None) -> None:
-    """Refuse days whose very events are known under a name of which nobody said whether it is of the same events.
-
-    Whether there is such a name depends on exact data. Only whoever spends sees this refusal, before anything is spent.
-    """
-    names = declared_names(connection, data_set)
-    said = declarations(connection)
-    shared: dict[str, set[str]] = defaultdict(set)
-    for day, _, _, name, digest in _rows_on(connection, days) if days is not None else ():
-        is_said = name in names or any(frozenset((name, own)) in said for own in names)
-        if not is_said and digest and days is not None and digest == days[day]:
-            shared[name].add(day)
-    if shared:
-        name, found = max(shared.items(), key=lambda item: (len(item[1]), item[0]))
-        raise UndeclaredCopy(
-            f"on {len(found)} of {len(days or ())} days these are the very events that are known as {name}. Nothing "
-            "was spent.",
-            remedy=Remedy.DECLARE_COPY,
-            data_set=data_set,
-            other=name,
-        )
-
-
-_ON_DAYS: Final = """
-SELECT d.day, 0, r.id, r.data_set, d.digest FROM day AS d JOIN randomization AS r ON r.id = d.randomization {local}
-UNION ALL
-SELECT d.day, 1, s.id, s.data_set, d.digest FROM spend_day AS d JOIN spend AS s ON s.id = d.spend {central}
-"""
-_WANTED: Final = "JOIN wanted AS w ON w.day = d.day"
-
-
-def _rows_on(connection: sqlite3.Connection, days: Iterable[str] | None) -> list[tuple[str, int, int, str, bytes]]:
-    """Return day, whether it is a spend, number, name and digest of all entries on these days; ``None`` for all."""
-    if days is None:
-        return connection.execute(_ON_DAYS.format(local="", central="")).fetchall()
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (day TEXT PRIMARY KEY)")
-    connection.execute("DELETE FROM wanted")
-    connection.executemany("INSERT INTO wanted VALUES (?)", ((day,) for day in days))
-    return connection.execute(_ON_DAYS.format(local=_WANTED, central=_WANTED)).fetchall()
+    past: Touched
+    is_of_persons: bool
+    prices: tuple[Cost, ...]
+    has_reports: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What each entry of the ledger promises on its own."""
+    """All entries of the ledger, and possibly one that is about to be made."""
 
-    entries: dict[Entry, Guarantee]
+    entries: Mapping[Entry, Priced]
 
     @classmethod
-    def of(cls, connection: sqlite3.Connection) -> Past:
-        local = connection.execute("SELECT id, epsilon, private, spans_lines FROM randomization").fetchall()
-        central = connection.execute("SELECT id, epsilon, rho, unit, most, is_forever, spans_lines FROM spend")
-        return cls(
-            {
-                (False, number): Guarantee.of_reports(epsilon, tuple(private.split(" and ")), spans_lines=bool(spans))
-                for number, epsilon, private, spans in local
-            }
-            | {_OTHER_CLOCKS: Guarantee(Cost(), Cost(), None)}
+    def of(cls, connection: sqlite3.Connection, new: Priced | None = None) -> Past:
+        local = connection.execute(
+            "SELECT id, data_set, epsilon, private, spans_lines, tells_kinds FROM randomization"
+        ).fetchall()
+        central = connection.execute(
+            "SELECT id, data_set, epsilon, rho, is_forever, spans_lines, unit, most, most_per_cell, window FROM spend"
+        )
+        found = {OTHER_CLOCKS: Priced("", Guarantee(person_day=None))} | ({} if new is None else {NEW: new})
+        for number, data_set, epsilon, private, spans, tells in local:
+            hidden = tuple(private.split(" and "))
+            own = Guarantee.of_reports(epsilon, hidden, tells_kinds=bool(tells), spans_lines=bool(spans))
+            found[False, number] = Priced(data_set, own)
             # one event more on a day without reports would have been one report more; none there was replaced
-            | {
-                (False, -number): Guarantee(None, Cost(), None, tuple(private.split(" and ")))
-                for number, _, private, _ in local
-            }
-            | {
-                (True, number): Guarantee.of_release(
-                    Cost(epsilon, rho), Unit(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)
-                )
-                for number, epsilon, rho, *unit, is_forever, spans in central
-            }
+            found[False, -number] = Priced(data_set, replace(own, replacement=_NOTHING, spans_lines=False))
+        for number, data_set, epsilon, rho, is_forever, spans, *unit in central:
+            found[True, number] = Priced.of_release(
+                data_set, Cost(epsilon, rho), unit_of(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)
+            )
+        return cls(found)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether one entry is about to be made."""
+        return NEW in self.entries
+
+    def touched(
+        self,
+        connection: sqlite3.Connection,
+        data_set: str,
+        days: Mapping[str, bytes] | None,
+        *,
+        zone: str = "",
+    ) -> list[Touched]:
+        """Return which entries touched these days, and the windows of persons around them; the new one too."""
+        names = declared_names(connection, data_set)
+        new = list(days or ()) if self.has_new else []
+        return touched(connection, names, days, self._bounds(names, days is None), zone=zone, new=new)
+
+    def _bounds(self, names: frozenset[str], is_forever: bool) -> Bounds:
+        own = {entry: priced for entry, priced in self.entries.items() if priced.data_set in names}
+        units = {entry: priced.unit for entry, priced in own.items() if priced.unit is not None}
+        questions = {person_in(unit.window) for unit in units.values() if unit.is_of_a_person}
+        endless = {entry for entry, priced in own.items() if priced.is_counter and (entry != NEW or is_forever)}
+        return Bounds(
+            windows={entry: unit.window for entry, unit in units.items() if unit.is_of_a_person},
+            forever=frozenset(endless),
+            asked=tuple(question for question in LONGER if question in questions),
         )
 
-    def guarantees(self, past: Touched, *, without: Entry | None = None) -> list[Guarantee]:
-        """Return what each entry promises on its own."""
-        return [self.entries[entry] for entry in past.entries if entry != without]
+    def guarantee(self, pasts: Iterable[Touched]) -> Guarantee:
+        """Return what all entries promise together to every event of these days, and to persons around them."""
+        every = list(pasts)
+        events = Guarantee.parallel(self._on_a_day(past) for past in every if past.is_of_days)
+        asked = {past.question for past in every if not past.is_of_days}
+        persons = (
+            (question, _largest(self._of_person(past) for past in every if past.question == question))
+            for question in LONGER
+            if question in asked
+        )
+        return replace(events, persons=tuple(persons))
 
-    def guarantee(self, pasts: Iterable[Touched], *, without: Entry | None = None) -> Guarantee:
-        """Return what all entries promise together to every event of these days."""
-        return Guarantee.parallel(Guarantee.sum(self.guarantees(past, without=without)) for past in pasts)
+    def _on_a_day(self, past: Touched) -> Guarantee:
+        return Guarantee.sum(self.entries[entry].on_a_day(overlap) for entry, overlap in past.entries)
 
-    def prices(self, past: Touched, *more: Guarantee) -> list[Cost]:
-        """Return what a budget counts of each entry, and of those to come."""
-        entries = [*self.guarantees(past), *more]
-        together = Guarantee.sum(entries)
-        return [entry.price_among(together) for entry in entries]
+    def _of_person(self, past: Touched) -> Cost | None:
+        costs = [self.entries[entry].of_person(past.question, overlap) for entry, overlap in past.entries]
+        known = [cost for cost in costs if cost is not None]
+        return Cost.sum(known) if len(known) == len(costs) else None
+
+    def bills(self, pasts: Iterable[Touched]) -> Iterator[Bill]:
+        """Return what budgets count, over these days and around them.
+
+        Of entries that bound a person, what they cost in the longest window that is asked about. On days with other
+        entries all of them count for single events, each at no less than its own price.
+        """
+        every = list(pasts)
+        left = {day for past in every for day in past.days}
+        for question in reversed((PERSON_DAY, *LONGER)):
+            for past in (one for one in every if one.question == question and one.days & left):
+                prices = self._prices_of_persons(past)
+                if prices is not None:
+                    left -= past.days
+                    yield Bill(past, True, prices)
+        for past in every:
+            if past.is_of_days and not all(self.entries[entry].bounds_a_person for entry, _ in past.entries):
+                yield Bill(past, False, self._prices_of_events(past), self._on_a_day(past).has_reports)
+
+    def before(self, bill: Bill) -> tuple[Cost, ...]:
+        """Return what the same bill was before the new entry."""
+        past = bill.past.without(NEW)
+        return (self._prices_of_persons(past) or ()) if bill.is_of_persons else self._prices_of_events(past)
+
+    def _prices_of_persons(self, past: Touched) -> tuple[Cost, ...] | None:
+        """Return what entries that bound a person cost in a window; ``None`` where one of them has no end."""
+        entries = [(self.entries[entry], overlap) for entry, overlap in past.entries]
+        costs = [entry.of_person(past.question, overlap) for entry, overlap in entries if entry.bounds_a_person]
+        known = tuple(cost for cost in costs if cost is not None)
+        return known if len(known) == len(costs) else None
+
+    def _prices_of_events(self, past: Touched) -> tuple[Cost, ...]:
+        together = self._on_a_day(past)
+        return tuple(self.entries[entry].of_one_event(together) for entry, _ in past.entries)
+
+
+def _largest(costs: Iterable[Cost | None]) -> Cost | None:
+    found = list(costs)
+    known = [cost for cost in found if cost is not None]
+    return Cost.parallel(*known) if len(known) == len(found) else None
 
 
 def others_than(connection: sqlite3.Connection, entry: Entry) -> Guarantee:
-    """Return what all entries but this one promise about its events.
+    """Return what all entries but this one promise about its events, and about persons around them.
 
     Other reports of the same data set that had none on days of these add nothing to what these publish themselves.
     """
     is_spend, _ = entry
-    pasts = touched(connection, *days_of(connection, entry))
+    past = Past.of(connection)
+    pasts = [one.without(entry) for one in past.touched(connection, *days_of(connection, entry))]
     if not is_spend:
-        pasts = [replace(past, entries=frozenset(one for one in past.entries if one[1] > 0)) for past in pasts]
-    return Past.of(connection).guarantee(pasts, without=entry)
+        pasts = [replace(one, entries=frozenset(pair for pair in one.entries if pair[0][1] > 0)) for one in pasts]
+    return past.guarantee(pasts)
 
 
-def check_hidden(past_costs: Past, pasts: Iterable[Touched], private: tuple[str, ...]) -> None:
-    """Refuse to hide other coordinates of events that were randomized before."""
-    entries = [entry for past in pasts for entry in past_costs.guarantees(past) if entry.has_reports]
-    hidden, now_hidden = {" and ".join(entry.hidden) for entry in entries}, " and ".join(private)
-    if hidden - {now_hidden}:
-        raise AlreadyRandomized(
-            f"these events were randomized before with their {' or '.join(sorted(hidden))} hidden and all else "
-            f"public. Hiding their {now_hidden} now would make the two runs undo each other's protection.",
-            remedy=Remedy.HIDE_THE_SAME,
-        )
+def check_may_follow(past: Past, pasts: Iterable[Touched], entry: Entry = NEW) -> None:
+    """Refuse an entry that may not follow those that touch the same days, or the same window of a person.
 
-
-def check_unit(past_guarantees: Past, pasts: Iterable[Touched], unit: Unit) -> None:
-    """Refuse a price for a person's day where earlier entries protect single events only.
-
-    The other way round is possible: what bounds a person's day bounds an event of it, and the day is promised no more.
+    A counter that goes on is asked about its new days alone.
     """
-    if unit.name == "event":
-        return
-    n_days = sum(past.n_days for past in pasts if past_guarantees.guarantee([past]).person_day is None)
-    if n_days:
-        raise SettingError(
-            f"on {n_days} of these days releases before protected single events only. They bound nothing for all of a "
-            f"person's events on a day, so that no sum with this release is a promise for the {unit}. Nothing was "
-            "spent. Keep to the unit event, or use other days."
+    new, n_days, found = past.entries[entry], 0, []
+    is_longer = entry == NEW and new.unit is not None and new.unit.is_of_a_person
+    question = person_in(new.unit.window) if is_longer and new.unit is not None else PERSON_DAY
+    for one in (one for one in pasts if one.question == question):
+        # that clocks differ matters to persons alone
+        others = [
+            past.entries[other]
+            for other, _ in one.entries
+            if other != entry and (other != OTHER_CLOCKS or new.bounds_a_person)
+        ]
+        reason = refusal(new.entered, (other.entered for other in others))
+        if reason is not None:
+            n_days += one.n_days
+            found.append((reason, others))
+    if found:
+        raise _refused(new, *found[0], n_days)
+
+
+def _refused(new: Priced, reason: Refusal, others: Iterable[Priced], n_days: int) -> TacitError:
+    """Return the words of a refusal."""
+    if new.unit is None:
+        return _refused_reports(new, reason, others)
+    when = {"day": f"on {n_days} of these days", None: "before this"}.get(
+        new.unit.window, f"in the {new.unit.window}s of {n_days} of these days"
+    )
+    if reason == Refusal.HAS_NO_END:
+        return SettingError(
+            f"a counter of the same events bounds what a person adds in shorter windows, for ever: no sum is a promise "
+            f"for the {new.unit}. Nothing was spent. Protect persons in a window, or use another data set."
         )
-
-
-Budgets = dict[str, tuple[Budget, bool]]  # by data set: the budget, and whether it was declared
-
-
-def budgets(connection: sqlite3.Connection) -> Budgets:
-    """The budget of each data set and whether it was declared; the last word counts."""
-    return {
-        name: (Budget(epsilon, rho, delta), bool(is_declared))
-        for name, epsilon, rho, delta, is_declared in connection.execute(
-            "SELECT data_set, epsilon, rho, delta, is_declared FROM budget ORDER BY id"
-        )
-    }
-
-
-def declare_budget(connection: sqlite3.Connection, data_set: str, budget: Budget, *, is_declared: bool) -> None:
-    """Write a budget down; those before it stay on record."""
-    connection.execute(
-        "INSERT INTO budget (at, data_set, epsilon, rho, delta, is_declared) VALUES (?, ?, ?, ?, ?, ?)",
-        (now(), data_set, budget.epsilon, budget.rho, budget.delta, is_declared),
+    which = "on a day" if new.unit.window == "day" else f"in a {new.unit.window}" if new.unit.window else ""
+    return SettingError(
+        f"{when} releases {'' if new.unit.window is None else 'before '}protected single events only. They bound "
+        f"nothing for all of a person's events{f' {which}' if which else ''}, so that no sum with this release is a "
+        f"promise for the {new.unit}. Nothing was spent. Keep to the unit event, or use other days."
     )
 
 
-def agreed_budgets(
-    connection: sqlite3.Connection, data_set: str, pasts: Iterable[Touched], cost: Cost, given: Budget | None
-) -> Budgets:
-    """The budgets by name, the one that this release brings among them.
-
-    A budget given with a release is taken if none was declared before. If there is none at all the release itself is
-    the budget, so that a second one must be allowed in words.
-    """
-    known = budgets(connection)
-    own = known.get(data_set)
-    if given is not None:
-        if own is None or not own[1]:
-            declare_budget(connection, data_set, given, is_declared=True)
-            known[data_set] = given, True
-        elif own[0] != given:
-            raise SettingError(
-                f"the budget of {data_set} is {own[0]}, not {given}.",
-                remedy=Remedy.CHANGE_BUDGET,
-                data_set=data_set,
-            )
-    if not any(past.names & known.keys() for past in pasts):
-        declare_budget(connection, data_set, Budget.of(cost), is_declared=False)
-        known[data_set] = Budget.of(cost), False
-    return known
-
-
-def check_admitted(
-    connection: sqlite3.Connection,
-    pasts: Iterable[Touched],
-    past_costs: Past,
-    binding: Budgets,
-    more: Guarantee | None,
-    *,
-    data_set: str,
-    release: str,
-) -> None:
-    """Refuse a release that on some day exceeds the budget of some name its events go by; ``more`` is what it adds."""
-    added = () if more is None else (more,)
-    for past in pasts:
-        for name in sorted(past.names & binding.keys()):
-            if not binding[name][0].admits(past_costs.prices(past, *added)):
-                raise _exhausted(connection, name, binding[name], past_costs, past, added, data_set, release)
-
-
-def room_in(
-    pasts: Iterable[Touched], past_costs: Past, binding: Budgets, more: Iterable[Guarantee] = ()
-) -> Room | None:
-    """What fits into every budget on every day; nothing to say if no budget binds.
-
-    A release of single events counts twice where there are reports of the same events.
-    """
-    added, rooms = tuple(more), []
-    for past in pasts:
-        times = 2 if past_costs.guarantee([past]).has_reports else 1
-        for name in past.names & binding.keys():
-            room = binding[name][0].room(past_costs.prices(past, *added))
-            rooms.append(Room(room.epsilon / times, room.rho / times))
-    return Room(min(room.epsilon for room in rooms), min(room.rho for room in rooms)) if rooms else None
-
-
-def _exhausted(
-    connection: sqlite3.Connection,
-    name: str,
-    binding: tuple[Budget, bool],
-    past_costs: Past,
-    past: Touched,
-    added: tuple[Guarantee, ...],
-    data_set: str,
-    release: str,
-) -> BudgetExhausted:
-    before = past_costs.prices(past)
-    room = room_in([past], past_costs, {name: binding})
-    unfinished = connection.execute(
-        "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
-        (data_set, release),
-    ).fetchone()[0]
-    budget, is_declared = binding
-    called = f"{name}, as which these events are known too," if name != data_set else name
-    why = "" if is_declared else ", the price of a first release, because none was declared"
-    cost = _difference(past_costs.prices(past, *added), before)
-    more = f", and this would cost {cost} more" if added else ": they are paid under more than one name"
-    return BudgetExhausted(
-        f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
-        f"Nothing was spent now. What would fit: {room}."
-        + (
-            " This very release was paid before and never finished: resume it, at no cost."
-            if unfinished and added
-            else ""
-        ),
-        remedy=Remedy.ALLOW_MORE,
-        data_set=name,
-    )
-
-
-def _difference(after: list[Cost], before: list[Cost]) -> Cost:
-    """Return what a release adds to a budget; reports make the releases before them count twice."""
-    exact = {part: sum((Fraction(getattr(cost, part)) for cost in after), Fraction()) for part in ("epsilon", "rho")}
-    return Cost(
-        *(
-            float_above(total - sum((Fraction(getattr(cost, part)) for cost in before), Fraction()))
-            for part, total in exact.items()
+def _refused_reports(new: Priced, reason: Refusal, others: Iterable[Priced]) -> TacitError:
+    if reason == Refusal.STATES_NO_DELTA:
+        return AlreadyRandomized(
+            "counts of these events were released with Gaussian noise before. That has no epsilon without a delta, and "
+            "reports can state none.",
+            remedy=Remedy.KEEP_TO_NEW_DAYS,
         )
+    hidden = sorted({listed(other.guarantee.hidden) for other in others if other.unit is None})
+    return AlreadyRandomized(
+        f"these events were randomized before with their {' or '.join(hidden)} hidden and all else public. Hiding "
+        f"their {listed(new.guarantee.hidden)} now would make the two runs undo each other's protection.",
+        remedy=Remedy.HIDE_THE_SAME,
     )
