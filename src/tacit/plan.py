@@ -66,7 +66,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        axes = AXES if self.domain.kind is not None else AXES[:2]
+        axes = self.domain.axes
         if not self.private or tuple(axis for axis in axes if axis in self.private) != self.private:
             raise SettingError(
                 f"private must name one or more of {', '.join(axes)}, in this order; got private={self.private}. "
@@ -79,7 +79,9 @@ class Plan:
         object.__setattr__(self, "most_per_cell", unit.most_per_cell)
         object.__setattr__(self, "window", unit.window)
         if self.is_central and self.private != axes:
-            raise SettingError(f"a trusted curator hides {' and '.join(axes)} alike. Leave private out.")
+            raise SettingError(
+                f"a trusted curator hides {', '.join(axes[:-1])} and {axes[-1]} alike. Leave private out."
+            )
         if self.rho or self.delta:
             if not self.is_central:
                 raise SettingError("rho and delta belong to a trusted curator's noise. Give epsilon alone.")
@@ -104,6 +106,11 @@ class Plan:
         if self.domain.kind is not None:
             return 3
         return 2 if self.domain.place.has_elsewhere else 1
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The coordinates that everybody may see."""
+        return tuple(axis for axis in self.domain.axes if axis not in self.private)
 
     @property
     def protected_unit(self) -> Unit:

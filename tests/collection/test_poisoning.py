@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -27,6 +28,7 @@ from tacit.collection.wire import Batch, ReportFile, ReportWriter, encode_messag
 from tacit.counts.exact_intervals import binomial_tails
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
+from tacit.domain import KindAxis
 from tacit.errors import PlanMismatch, SettingError
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
@@ -200,6 +202,26 @@ def test_what_belongs_to_another_plan_is_not_watched():
 )
 def test_bins_and_cells_are_named_whatever_is_private(private, expected):
     plan = plan_for(days_and_places(3, 2), epsilon=1.0, private=private)
+    counts = np.full((1, plan.n_private), 60)
+    counts[0, 1] = 200
+    alarms = watch(Tally(Provenance(plan.fingerprint), counts, np.array([200])), plan)
+    assert any(str(alarm).startswith(expected) for alarm in alarms)
+
+
+@pytest.mark.parametrize(
+    ("private", "expected"),
+    [
+        (("place",), "2018-01-01, kind 0: 200 of 200 reports support place 1, more"),
+        (("kind",), "2018-01-01 in place 0: 200 of 200 reports support kind 1, more"),
+        (("place", "kind"), "2018-01-01: 200 of 200 reports support place 0, kind 1, more"),
+        (("time",), "place 0, kind 0: 200 of 200 reports support 2018-01-02, more"),
+        (("time", "place"), "kind 0: 200 of 200 reports support 2018-01-01 in place 1, more"),
+        (("time", "place", "kind"), "All reports: 200 of 200 reports support 2018-01-01 in place 0, kind 1, more"),
+    ],
+)
+def test_public_kinds_are_named_with_their_bins_and_private_ones_with_their_cells(private, expected):
+    domain = replace(days_and_places(3, 2), kind=KindAxis.of(["kind 0", "kind 1"]))
+    plan = plan_for(domain, epsilon=1.0, private=private, mechanism="unary")
     counts = np.full((1, plan.n_private), 60)
     counts[0, 1] = 200
     alarms = watch(Tally(Provenance(plan.fingerprint), counts, np.array([200])), plan)

@@ -20,7 +20,7 @@ from tacit.collection.wire import reports as report_files
 from tacit.collection.wire.cell_counts import CellCounts, drawing_key
 from tacit.collection.wire.reports import write_reports
 from tacit.counts.provenance import Provenance
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.registry import mechanism_of, plan_for
@@ -354,6 +354,18 @@ def test_the_ledger_covers_every_day_of_a_public_period_that_has_a_report(tmp_pa
     other = ledger.remaining("events", {"2018-01-15": b""})
     assert counted.guarantee.replacement.epsilon == pytest.approx(2.0)
     assert other.guarantee.replacement.epsilon == 0
+
+
+@pytest.mark.parametrize("private", [("place",), ("kind",), ("place", "kind")])
+def test_the_ledger_covers_the_days_of_reports_whatever_else_is_public(tmp_path, ledger, private):
+    """Public bins are time x kind, time x place or time: their numbers are not those of days."""
+    domain = replace(DOMAIN, kind=KindAxis.of(["fire", "flood"]))
+    table = pl.DataFrame({"day": ["2018-01-03"], "where": ["west"], "what": ["flood"]})
+    columns = replace(COLUMNS, kind="what")
+    plan = plan_for(domain, epsilon=2.0, private=private)
+    randomized(table, tmp_path / "a", ledger, plan=plan, columns=columns, only=slice(2, 3))
+    of_day = {day: ledger.remaining("events", {f"2018-01-{day:02d}": b""}).guarantee for day in range(1, 11)}
+    assert [day for day, promised in of_day.items() if not promised.is_of_nothing] == [3]
 
 
 @pytest.mark.parametrize(("day", "is_covered"), [("2018-01-05", True), ("2018-01-08", False)])

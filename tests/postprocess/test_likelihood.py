@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tacit.collection.tallying import estimate_tally, histogram_reports, likelih
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
+from tacit.domain import KindAxis
 from tacit.errors import NoInterval, SettingError
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.postprocess import likelihood_steps, project
@@ -51,11 +53,12 @@ def histogram_of(supports, counts, odds):
     return ReportHistogram(Provenance("any"), odds, supports, starts, which, counts.ravel())
 
 
-def written(path, mechanism, epsilon=1.5, counts=COUNTS, **settings):
-    n_days, n_places = counts.shape
-    plan = plan_for(days_and_places(n_days, n_places), epsilon=epsilon, mechanism=mechanism, **settings)
-    cells = np.repeat(np.tile(np.arange(n_places), n_days), counts.ravel())
-    bins = np.repeat(np.repeat(np.arange(n_days), n_places), counts.ravel())
+def written(path, mechanism, epsilon=1.5, counts=COUNTS, kind=None, **settings):
+    n_days, n_columns = counts.shape
+    domain = days_and_places(n_days, n_columns // (1 if kind is None else kind.n_cells))
+    plan = plan_for(replace(domain, kind=kind), epsilon=epsilon, mechanism=mechanism, **settings)
+    cells = np.repeat(np.tile(np.arange(n_columns), n_days), counts.ravel())
+    bins = np.repeat(np.repeat(np.arange(n_days), n_columns), counts.ravel())
     public, private = plan.split(bins, cells)
     reports = mechanism_of(plan).randomize(private, randomness=SeededRandomness(3))
     label = Provenance(plan.fingerprint, is_simulation=True)
@@ -217,6 +220,17 @@ def test_time_may_be_private(tmp_path, private):
     estimate = estimate_tally(tally_reports([path], plan), plan)
     likely = likelihood_of(histogram_reports([path], plan), plan).refine(estimate)
     assert likely.values.shape == (6, 4)
+    assert likely.values.sum() == pytest.approx(COUNTS[:6].sum())
+
+
+@pytest.mark.parametrize("private", [("place",), ("kind",), ("place", "kind"), ("time", "kind")])
+@pytest.mark.parametrize("kinds", [None, "all"])
+def test_kinds_may_be_public_or_private_and_added_up(tmp_path, private, kinds):
+    path = tmp_path / "a.reports"
+    plan = written(path, "subset", counts=COUNTS[:6], kind=KindAxis.of(["fire", "flood"]), private=private, epsilon=3)
+    estimate = estimate_tally(tally_reports([path], plan), plan).coarsen(kind=kinds)
+    likely = likelihood_of(histogram_reports([path], plan), plan).refine(estimate)
+    assert likely.domain == estimate.domain
     assert likely.values.sum() == pytest.approx(COUNTS[:6].sum())
 
 

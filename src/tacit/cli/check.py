@@ -65,8 +65,9 @@ def check(
     known = None if force or path is None or not path.is_file() else description_of(source)
     zone = domain.zone if agreed is None else agreed.domain.time.zone
     if known is None:
-        described = _described(source, zone)
-        settings = Settings(named_source(source), columns_of(source), described.options(options_of(source)))
+        with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
+        described = _described(source, zone, with_kinds=with_kinds)
+        settings = Settings(named_source(source), columns_of(source, described), described.options(options_of(source)))
     else:
         described, settings = known, settings_of(source, with_user=True)
         domain = replace(domain, zone=known.zone or zone)
@@ -79,7 +80,8 @@ def check(
     _say_counts(counts)
     if not counts.n_events:
         raise DataError(
-            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates."
+            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates"
+            + (", --kind and the kinds." if counted_over.kind is not None else ".")
         )
     console.say(f"How {source.file} is written:")
     for sentence in described.sentences():
@@ -90,9 +92,9 @@ def check(
         console.say(f"So says {description_path(source)}, which was confirmed before.")
 
 
-def _described(source: UserSourceOptions, zone: str) -> SourceDescription:
+def _described(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:
     """The proposed description; the order of dates is asked for, never proposed."""
-    proposal = proposed(source, zone=zone)
+    proposal = proposed(source, zone=zone, with_kinds=with_kinds)
     if proposal.description.date_format is not None or proposal.dates is None:
         return proposal.description
     _say_dates(proposal.dates)
@@ -143,7 +145,12 @@ def _say_counts(counts: EventCounts) -> None:
         periods = console.counted(time.n_bins, "period")
         console.say(
             f"{periods} of one {time.step}, {time.label(0)} to {time.label(time.n_bins - 1)}, "
-            f"and {console.counted(counts.domain.place.n_cells, 'place')}."
+            f"and {console.counted(counts.domain.place.n_cells, 'place')}"
+            + (
+                f" with {console.counted(counts.domain.n_kinds, 'kind')} each."
+                if counts.domain.kind is not None
+                else "."
+            )
         )
     say_beyond(counts.n_beyond, counts.n_rows_beyond)
     say_bad_rows(counts.bad_rows)

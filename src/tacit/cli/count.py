@@ -92,7 +92,7 @@ def count(
         check_one_of(OF_A_CURATOR, refine=refine)
     agreed_rules = rules.rules()
     agreed = agreed_plan(plan, places)
-    agreed.domain.place.check_table()
+    agreed.domain.check_tables()
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
     if seed is not None and (dry_run or budget is not None):
         raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")

@@ -17,6 +17,7 @@ from tacit.cli.options import (
     DomainOptions,
     FirstPeriod,
     Force,
+    KindNames,
     LastPeriod,
     Level,
     MostEpsilon,
@@ -167,7 +168,8 @@ def add(
     counts: Annotated[
         list[str] | None,
         typer.Option(
-            help="The counts of a period, one for each place: 12,5,0. Repeat for the next.", metavar="NUMBERS"
+            help="The counts of a period, one for each place (and kind): 12,5,0. Repeat for the next.",
+            metavar="NUMBERS",
         ),
     ] = None,
     user: Annotated[
@@ -225,7 +227,7 @@ def add(
     say_ledger(book)
     published = files.history()
     console.say(f"Published {periods(stream, asked.start, asked.start + n_bins)} in {files.history_path}.")
-    say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_places))), 0.95, "so far")
+    say_answer(published, Box(range(published.n_bins), tuple(range(stream.n_columns))), 0.95, "so far")
 
 
 def _show(found: EventCounts) -> None:
@@ -239,6 +241,7 @@ def answer(
     first: FirstPeriod = None,
     last: LastPeriod = None,
     place: PlaceNames = None,
+    kind: KindNames = None,
     level: Level = 0.95,
 ) -> None:
     """Answer how many events there were in any past range, with an interval for the true number.
@@ -248,7 +251,7 @@ def answer(
     Example: [bold]tacit counter answer visits.history.csv --from 2025-01 --to 2025-02 --place Centre[/bold]
     """
     asked = published_history(history)
-    say_answer(asked, asked.domain.box(first, last, place or None), level, "")
+    say_answer(asked, asked.domain.box(first, last, place or None, kind or None), level, "")
 
 
 @app.command(no_args_is_help=True)
@@ -297,7 +300,7 @@ def release(
     )
     made.write(out)
     say_protection(made)
-    console.say(f"Wrote {out}: {console.size(made.domain.shape)}.")
+    console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
     say_rules(made)
     if agreed_rules.suppress:
         console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
@@ -308,7 +311,7 @@ def release(
 
 @app.command(no_args_is_help=True)
 def show(history: HistoryFile, level: Level = 0.95, data_set: CounterDataSet = None, ledger: LedgerFile = None) -> None:
-    """Show what a counter promises, and the running total of every place.
+    """Show what a counter promises, and the running total of every place, or of every kind in every place.
 
     Example: [bold]tacit counter show visits.history.csv[/bold]
     """
@@ -329,13 +332,18 @@ def show(history: HistoryFile, level: Level = 0.95, data_set: CounterDataSet = N
         console.say("Nothing was counted yet.")
         return
     console.say(f"Counted: {periods(stream, 0, asked.n_bins)}.")
-    boxes = [Box(range(asked.n_bins), (place,)) for place in range(stream.n_places)]
+    boxes = [Box(range(asked.n_bins), (column,)) for column in range(stream.n_columns)]
     found = [asked.answer_box(box, level=level) for box in boxes]
     console.table(
-        ["Place", "Total", "Give or take", f"{percent(level)} interval"],
+        [
+            "Place" if stream.domain.kind is None else "Place and kind",
+            "Total",
+            "Give or take",
+            f"{percent(level)} interval",
+        ],
         [
             [name, whole(one.value), whole(one.standard_error), f"{whole(one.lower)} to {whole(one.upper)}"]
-            for name, one in zip(stream.domain.place.cells, found, strict=True)
+            for name, one in zip(stream.domain.columns, found, strict=True)
         ],
     )
 
@@ -367,9 +375,10 @@ def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
         raise SettingError(
             "--counts must be whole numbers of 0 or more with commas, such as 12,5,0. Nothing was counted."
         )
-    if any(len(row) != stream.n_places for row in rows):
+    if any(len(row) != stream.n_columns for row in rows):
+        noun = "place" if stream.domain.kind is None else "column"
         raise SettingError(
-            f"--counts must have a number for each of {console.counted(stream.n_places, 'place')}, in the order of the "
+            f"--counts must have a number for each of {console.counted(stream.n_columns, noun)}, in the order of the "
             "history's columns. Nothing was counted."
         )
     return rows
@@ -379,7 +388,7 @@ def _with_table(domain: Domain, places: str | None) -> Domain:
     """The domain with the table that knows the names of its places; refused where none is at hand."""
     if places is not None:
         domain = Domain.from_dict(domain.to_dict(), gazetteer=moved_table(places))
-    domain.place.check_table()
+    domain.check_tables()
     return domain
 
 
@@ -395,7 +404,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     if found.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
     console.say_estimate(found.value, found.standard_error, when and f" {when}")
-    console.say_interval(level, (found.lower, found.upper), (len(box.time), len(box.columns)))
+    console.say_interval(level, (found.lower, found.upper), box.grid(history.domain))
 
 
 def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> None:
@@ -416,7 +425,7 @@ def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> Non
 
 
 def say_noise_models(found: list[Candidate], horizon: int | None) -> None:
-    """How much the running total of one place errs, by the noise model that was picked and by the others."""
+    """How much a running total errs, by the noise model that was picked and by the others."""
     until = "the first 2,048 periods" if horizon is None else console.counted(horizon, "period")
     console.table(
         ["Mechanism", "Noise", "Error of a total, on average", "At most"],

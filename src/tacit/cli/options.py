@@ -147,7 +147,7 @@ def _under(title: str, annotation: Any) -> Any:
 class ReadingOptions:
     """How to read events, where there may be none to read."""
 
-    usual: ClassVar = ("file", "source", "time", "place", "count", "where", "user")
+    usual: ClassVar = ("file", "source", "time", "place", "kind", "count", "where", "user")
     others: ClassVar = "How to read the file"
 
     time: Annotated[
@@ -158,6 +158,10 @@ class ReadingOptions:
         ),
     ] = None
     place: Annotated[str | None, typer.Option(help="The column with the town or region.", metavar="COLUMN")] = None
+    kind: Annotated[
+        str | None,
+        typer.Option(help="The column with the kind of event, where kinds are counted.", metavar="COLUMN"),
+    ] = None
     count: Annotated[
         str | None,
         typer.Option(help="The column with the number of events in the row (default: one).", metavar="COLUMN"),
@@ -276,7 +280,7 @@ class UnitOptions:
 
 @dataclass(frozen=True)
 class DomainOptions:
-    """What is counted: periods and places."""
+    """What is counted: periods, places and, if wanted, kinds of events."""
 
     places: Annotated[
         str, typer.Option(help="The table of towns and regions: 'doubs', or a CSV of your own.", metavar="TABLE")
@@ -290,6 +294,23 @@ class DomainOptions:
         bool,
         typer.Option(
             "--elsewhere", help="Also count events without a place among these (unknown, outside, blank) as one place."
+        ),
+    ] = False
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            help="Also count by kind of event: 'doubs', a CSV of your own with kind, group and alias (other names), or "
+            "names with commas such as fire,flood (default: no kinds).",
+            metavar="TABLE",
+        ),
+    ] = None
+    kind_level: Annotated[
+        str | None, typer.Option(help="The kinds to count: kind or group, as the table of kinds has them.")
+    ] = None
+    other: Annotated[
+        bool,
+        typer.Option(
+            "--other", help="Also count events of none of these kinds (unknown, outside, blank) as one kind: other."
         ),
     ] = False
     first: Annotated[

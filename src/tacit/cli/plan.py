@@ -32,7 +32,7 @@ from tacit.mechanisms.planner import (
     least_epsilon,
     least_events,
 )
-from tacit.mechanisms.planner.words import choice_words, error_text, reached, verdict
+from tacit.mechanisms.planner.words import choice_words, error_text, listed, reached, verdict
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, n_values, plan_for
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
@@ -108,7 +108,10 @@ def plan(
         str, typer.Option(help="nobody (devices randomize) or curator (who counts exactly and adds noise).")
     ] = NOBODY,
     private: Annotated[
-        str | None, typer.Option(help="What a report hides: place, time or time,place (default: place).")
+        str | None,
+        typer.Option(
+            help="What a report hides: any of time, place and kind (default: place, and kind if there is one)."
+        ),
     ] = None,
     delta: Annotated[
         float | None,
@@ -147,7 +150,8 @@ def plan(
     if not asked.compare:
         console.check_new(out, force=force)
     check_one_of((NOBODY, CURATOR), trust=trust)
-    whom = _Whom(domain_of(domain), trust, _hidden(private, trust), delta, rho, whose.protected())
+    what = domain_of(domain)
+    whom = _Whom(what, trust, _hidden(private, trust, what), delta, rho, whose.protected())
     if asked.compare:
         _refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
         _say_comparison(whom, asked, epsilon)
@@ -191,6 +195,7 @@ class _Whom:
         return Situation(
             n_bins=self.n_bins,
             n_places=self.domain.place.n_cells,
+            n_kinds=self.domain.n_kinds,
             n_events=n_events,
             trust=self.trust,
             private=self.private,
@@ -201,12 +206,16 @@ class _Whom:
         )
 
 
-def _hidden(private: str | None, trust: str) -> tuple[str, ...]:
+def _hidden(private: str | None, trust: str, domain: Domain) -> tuple[str, ...]:
+    """What is private, in the order of the axes; left out, devices hide all that they may without an end of time."""
+    axes = domain.axes
     if trust == CURATOR:
-        _refuse(private=private, why="a trusted curator hides time and place alike")
-        return ("time", "place")
-    named = {part.strip() for part in (private or "place").split(",")}
-    return tuple(axis for axis in ("time", "place") if axis in named) if named <= {"time", "place"} else tuple(named)
+        _refuse(private=private, why=f"a trusted curator hides {listed(axes)} alike")
+        return axes
+    named = set(axes[1:]) if private is None else {part.strip() for part in private.split(",")}
+    if "kind" in named and domain.kind is None:
+        raise SettingError("--private names the kind, and no kinds are counted. Name them, too: --kinds fire,flood")
+    return tuple(axis for axis in axes if axis in named) if named <= set(axes) else tuple(sorted(named))
 
 
 def _refuse(*, why: str, **options: object) -> None:
@@ -294,6 +303,8 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
         console.say(f"Next: tacit count EVENTS --plan {out}")
         return
     console.say(f"A report has {console.counted(mechanism_of(made).report_bytes, 'byte')}, whatever it hides.")
+    if made.domain.kind is not None and made.public:
+        console.say(f"Not hidden: everybody may see the {listed(made.public)} of every report.")
     console.say(f"Next: tacit randomize EVENTS --plan {out}")
 
 
@@ -357,13 +368,15 @@ def _say_table(compared: Comparison) -> None:
         ["mechanism, fan-outs", *(question.heading for question in questions), *(["bytes"] if blank else [])],
         [["(the answer itself)", *answers, *blank], *(row(one) for one in compared.predictions)],
     )
-    console.say("Errors are root mean squares, in events, of answers about one place. * The least of a column.")
+    about = "one place" if situation.n_kinds == 1 else "one kind in one place"
+    console.say(f"Errors are root mean squares, in events, of answers about {about}. * The least of a column.")
     if any(one.contender.is_continual for one in compared.predictions):
         console.say("Counters publish after every period; all others publish once, at the end.")
 
 
 def _said(situation: Situation) -> str:
-    size = console.size((situation.n_bins, situation.n_places))
+    kinds = (situation.n_kinds,) if situation.n_kinds > 1 else ()
+    size = console.size((situation.n_bins, situation.n_places, *kinds))
     events = f"about {whole(situation.n_events)} events"
     if situation.rho is not None:
         spent = f"rho {epsilon_at_most(situation.rho)}"
@@ -373,4 +386,4 @@ def _said(situation: Situation) -> str:
     delta = f", delta {situation.delta:g}" if situation.delta is not None else ""
     if situation.is_central:
         return f"{size}, {events}; a trusted curator spends {spent}{delta} per {situation.unit}."
-    return f"{size}, {events}; devices that trust nobody hide the {' and '.join(situation.private)}, {spent} per event."
+    return f"{size}, {events}; devices that trust nobody hide the {listed(situation.private)}, {spent} per event."

@@ -63,7 +63,7 @@ def randomize(
     book = opened_ledger(ledger) if seed_or_none(seed) is None else None
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
     agreed = agreed_plan(plan, places)
-    agreed.domain.place.check_table()
+    agreed.domain.check_tables()
     events = open_source(source, agreed.domain)
     with console.progress("Randomizing events") as report:
         done = randomize_events(

@@ -12,7 +12,9 @@ from typing import Any, Final, NoReturn
 from tacit._base.reading import reading
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, ReadingOptions, SourceOptions
-from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
+from tacit.domain.gazetteer import BUILTIN
+from tacit.domain.table import KINDS
 from tacit.errors import AmbiguousDate, DataError, MissingColumn, NotDescribed, PlanError, Remedy, SettingError
 from tacit.events import (
     BadRowSummary,
@@ -50,6 +52,7 @@ class Settings:
 
 def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = False) -> Events:
     """Open a source as its description or the options say; refuses text of which neither says how it is written."""
+    check_kinds_are_counted(source, domain)
     try:
         return settings_of(source, with_user=with_user).open(domain)
     except NotDescribed:
@@ -58,6 +61,15 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
         f"{source.file} holds text, and nothing public says how it is written. Describe it first, once: "
         f"{_check_command(source)}"
     )
+
+
+def check_kinds_are_counted(source: SourceOptions, domain: Domain) -> None:
+    """Refuse a column of kinds that was named where none are counted: it would be left out without a word."""
+    if source.kind is not None and domain.kind is None:
+        raise SettingError(
+            f"--kind {source.kind} is for counts by kind, and no kinds are counted here. Leave it out, or name the "
+            "kinds when the plan or counter is made: --kinds fire,flood"
+        )
 
 
 def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
@@ -75,25 +87,30 @@ def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
     return Settings(named, columns, description.options(options_of(source)))
 
 
-def proposed(source: SourceOptions, *, zone: str) -> Proposal:
-    """A description proposed from how the source looks, for the curator's screen."""
+def proposed(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> Proposal:
+    """A description proposed from how the source looks, for the curator's screen; ``with_kinds`` finds their column."""
     if source.time is None:
         raise SettingError(f"the column with the dates of {source.file} must be named. Add: --time COLUMN")
     with console.progress("Looking at how the source is written") as report:
         return propose_source(
-            named_source(source), columns=columns_of(source), options=options_of(source), zone=zone, progress=report
+            named_source(source),
+            columns=columns_of(source),
+            options=options_of(source),
+            zone=zone,
+            with_kinds=with_kinds,
+            progress=report,
         )
 
 
-def looked_at(source: SourceOptions, *, zone: str) -> Settings:
+def looked_at(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> Settings:
     """The settings of a description, or as the source looks: for exact figures that only the curator sees."""
     if description_of(source) is not None:
         return settings_of(source)
-    proposal = proposed(source, zone=zone)
+    proposal = proposed(source, zone=zone, with_kinds=with_kinds)
     description = proposal.description
     if description.date_format is None and proposal.dates is not None:
         refuse_dates(source)
-    return Settings(named_source(source), columns_of(source), description.options(options_of(source)))
+    return Settings(named_source(source), columns_of(source, description), description.options(options_of(source)))
 
 
 def refuse_dates(source: SourceOptions) -> NoReturn:
@@ -193,6 +210,23 @@ def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
     return ours
 
 
+def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) -> KindAxis:
+    """The kinds that are named: those of a table of ours, of the user's own, or a list with commas."""
+    if Path(named).is_file() or named in BUILTIN[KINDS]:
+        table = Gazetteer.read(named, of=KINDS) if Path(named).is_file() else Gazetteer.builtin(named, KINDS)
+        axis = KindAxis.from_gazetteer(table, level or table.levels[0])
+    elif "," in named:
+        if level is not None:
+            raise SettingError("--kind-level is for a table of kinds, and a list has one level. Leave it out.")
+        axis = KindAxis.of([name.strip() for name in named.split(",") if name.strip()])
+    else:
+        raise SettingError(
+            f"kinds must be a table that is built in ({', '.join(BUILTIN[KINDS])}), a CSV file, or names with commas "
+            f"such as fire,flood; got kinds={named!r}, and there is no such file. Check the name and the folder."
+        )
+    return axis.with_elsewhere() if with_other else axis
+
+
 def moved_table(table: str | None) -> Gazetteer | Path | None:
     """Return the table of a plan that carries none: a file, which is read as the plan says, or one of ours."""
     if table is None:
@@ -243,7 +277,12 @@ def domain_of(options: DomainOptions, settings: Settings | None = None, *, level
     place = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
     if options.elsewhere:
         place = place.with_elsewhere()
-    return Domain(TimeAxis.between(first, last, step=options.step, zone=options.zone), place)
+    time = TimeAxis.between(first, last, step=options.step, zone=options.zone)
+    if options.kinds is None:
+        if options.kind_level is not None or options.other:
+            raise SettingError("--kind-level and --other are for counts by kind. Name the kinds: --kinds fire,flood")
+        return Domain(time, place)
+    return Domain(time, place, kinds_of(options.kinds, options.kind_level, with_other=options.other))
 
 
 def say_beyond(n_events: int, n_rows: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import domain_of, looked_at, say_bad_rows
+from tacit.cli.sources import check_kinds_are_counted, domain_of, looked_at, say_bad_rows
 from tacit.events import summarize
 
 
@@ -17,8 +17,10 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
 
     Example: [bold]tacit summary interventions.csv --time SDate --place Town[/bold]
     """
-    settings = looked_at(source, zone=domain.zone)
-    events = settings.open(domain_of(domain, settings, level="town"))
+    settings = looked_at(source, zone=domain.zone, with_kinds=domain.kinds is not None)
+    counted_over = domain_of(domain, settings, level="town")
+    check_kinds_are_counted(source, counted_over)
+    events = settings.open(counted_over)
     with console.progress("Reading events") as report:
         counts = events.count(progress=report)
     found = summarize(counts)
@@ -38,7 +40,14 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
         title="Events per day, exact: NOT FOR PUBLICATION",
     )
     console.say()
-    place = found.place_level
+    if found.kinds:
+        console.table(
+            ["Kind", "Total", "Average per day", "Max."],
+            [[k.kind, f"{k.total:,}", f"{k.mean:.1f}", f"{k.max:,}"] for k in found.kinds],
+            title="Events of each kind, exact: NOT FOR PUBLICATION",
+        )
+        console.say()
+    place = found.place_level if not found.kinds else f"{found.place_level} x kind"
     console.say(
         f"Cells with a single event: {found.n_single_weeks:,} of the {found.n_occupied_weeks:,} {place} x week cells "
         f"that hold any, and {found.n_single_months:,} of the {found.n_occupied_months:,} {place} x month cells."

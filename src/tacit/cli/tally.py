@@ -11,7 +11,6 @@ from tacit.cli import console
 from tacit.cli.options import Force, PlanFile
 from tacit.cli.sources import agreed_plan
 from tacit.collection.poisoning import tally_and_watch
-from tacit.domain import AXES
 
 _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 
@@ -31,8 +30,7 @@ def tally(
         agreed = agreed_plan(plan)
         total, alarms = tally_and_watch(reports, agreed, progress=report)
     total.write(out)
-    axes = AXES if agreed.domain.kind is not None else AXES[:2]
-    public = console.noun_of([axis for axis in axes if axis not in agreed.private], "public bin")
+    public = console.noun_of(agreed.public, "public bin")
     console.say(
         f"Wrote {out}: {console.counted(total.n_reports, 'report')} in {console.counted(len(total.reports), public)}."
     )

@@ -353,18 +353,26 @@ def _alarm(plan: Plan, what: str, log_chance: float, bin: int | None, cell: int 
 
 
 def _bin_name(plan: Plan, bin: int | None) -> str:
-    if bin is None or len(plan.private) == 2:
-        return "All reports"
-    return plan.domain.time.label(bin) if plan.private == ("place",) else plan.domain.place.cells[bin]
+    return "All reports" if bin is None or not plan.public else _named(plan, plan.public, bin)
 
 
 def _cell_name(plan: Plan, cell: int) -> str:
-    time, place = divmod(cell, plan.domain.place.n_cells)
-    if plan.private == ("place",):
-        return plan.domain.place.cells[cell]
-    if plan.private == ("time",):
-        return plan.domain.time.label(cell)
-    return f"{plan.domain.time.label(time)} in {plan.domain.place.cells[place]}"
+    return _named(plan, plan.private, cell)
+
+
+def _named(plan: Plan, axes: Sequence[str], number: int) -> str:
+    """The name of the public bin or private value of this number along these axes, the last of which runs fastest."""
+    names: list[str] = []
+    if "kind" in axes and plan.domain.kind is not None:
+        number, kind = divmod(number, plan.domain.n_kinds)
+        names = [plan.domain.kind.cells[kind]]
+    if "place" in axes:
+        number, place = divmod(number, plan.domain.place.n_cells)
+        names = [plan.domain.place.cells[place], *names]
+    if "time" not in axes:
+        return ", ".join(names)
+    when = plan.domain.time.label(number)
+    return f"{when} in {', '.join(names)}" if "place" in axes else ", ".join([when, *names])
 
 
 # Bounds on rare chances, as natural logarithms, for many questions at once. An alarm promises how often it is false, so

@@ -16,6 +16,7 @@ from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance, check_plan
 from tacit.counts.tally import Tally
+from tacit.domain import ALL
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -121,30 +122,29 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
 def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
     """The way from an estimate to the most likely counts, for estimates of these reports added up in any way.
 
-    Coarser public periods or places are maximized again; coarser private ones are sums of the most likely cells.
+    Coarser public periods, places or kinds are maximized again; coarser private ones are sums of the most likely cells.
     """
 
     def refine(estimate: Estimate) -> Estimate:
         fine = plan.bounded_domain(max(1, histogram.n_bins))
-        time, place = estimate.domain.time.step, estimate.domain.place.level
-        is_public = {"time": "time" not in plan.private, "place": "place" not in plan.private}
-        domain, grouping = fine.coarsen(
-            time=time if is_public["time"] else None, place=place if is_public["place"] else None
+        levels = {"time": estimate.domain.time.step, "place": estimate.domain.place.level}
+        if fine.kind is not None:
+            levels["kind"] = ALL if estimate.domain.kind is None else estimate.domain.kind.level
+        public, hidden = (
+            {axis: level for axis, level in levels.items() if axis in axes} for axes in (plan.public, plan.private)
         )
+        domain, grouping = fine.coarsen(public.get("time"), public.get("place"), public.get("kind"))
         layout = plan.layout(fine)
         groups, n_bins = layout.groups(grouping)[0], layout.coarsened(grouping).n_public
-        if n_bins == 1:  # where nothing is public there is one bin, whatever number of rows the histogram has
+        if not plan.public:  # there is one bin, whatever number of rows the histogram has
             groups = np.zeros(max(1, histogram.n_bins), np.int64)
         coarse = histogram.coarsen(groups, n_bins)
         totals = plan.totals(coarse.reports, domain)
         blank = Estimate(domain, np.zeros(domain.shape), estimate.noise, totals, estimate.steps, estimate.provenance)
-        if estimate.totals is None or not np.array_equal(totals, estimate.totals):
+        if estimate.totals is None or not np.array_equal(totals.ravel(), estimate.totals.ravel()):
             raise SettingError("the report files must hold the same reports as the tally. Name all of them.")
         likely = maximize_likelihood(blank, coarse)
-        return likely.coarsen(
-            time=None if is_public["time"] else time,
-            place=None if is_public["place"] else place,
-        )
+        return likely.coarsen(**hidden)
 
     return Refinement(FROM_REPORTS, "the most likely counts, given the reports themselves", refine)
 

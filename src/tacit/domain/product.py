@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._base.reading import MOST_CELLS
 from tacit.domain.gazetteer import Gazetteer
-from tacit.domain.layout import Grouping, Sizes
+from tacit.domain.layout import AXES, Grouping, Sizes
 from tacit.domain.place import ALL, KindAxis, NamedAxis, PlaceAxis
 from tacit.domain.step import When
 from tacit.domain.time import TimeAxis
@@ -39,6 +39,11 @@ class Domain:
     time: TimeAxis
     place: PlaceAxis
     kind: KindAxis | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the axes: time and place, and kind where there are kinds."""
+        return AXES if self.kind is not None else AXES[:2]
 
     @property
     def n_kinds(self) -> int:
@@ -80,6 +85,12 @@ class Domain:
     def n_cells(self) -> int:
         """The number of cells, bins times columns."""
         return prod(self.sizes)
+
+    def check_tables(self) -> None:
+        """Refuse axes that were made with a table which is not at hand: names could not be told from slips."""
+        for axis in (self.place, self.kind):
+            if axis is not None:
+                axis.check_table()
 
     def with_end(self, n_bins: int) -> Domain:
         """Return the same domain, its time axis ending after ``n_bins`` bins."""
@@ -152,8 +163,13 @@ class Domain:
         n_bins = domain.time.n_bins
         if (n_bins or 1) * domain.n_columns > MOST_CELLS:
             raise SettingError(
-                f"a file must have at most {MOST_CELLS:,} cells, periods times places; got n_bins={n_bins} and "
-                f"{domain.n_columns} places. Count by a longer step, or fewer places."
+                f"a file must have at most {MOST_CELLS:,} cells, periods times places"
+                + (
+                    f"; got n_bins={n_bins} and {domain.n_columns} places. "
+                    if kind is None
+                    else f" times kinds; got n_bins={n_bins}, {place.n_cells} places and {kind.n_cells} kinds. "
+                )
+                + "Count by a longer step, or fewer places."
             )
         return domain
 

@@ -146,7 +146,7 @@ def test_errors_for_people_have_three_digits():
         ({"delta": 1.0}, "delta"),
         ({"trust": "nobody", "delta": 1e-6}, "devices spend epsilon alone"),
         ({"trust": "nobody", "unit": Unit.user_day(most=2)}, "devices hide single events"),
-        ({"trust": "nobody", "private": ("place", "time")}, "private must be"),
+        ({"trust": "nobody", "private": ("place", "time")}, "private must name one or more of time, place, kind"),
     ],
 )
 def test_situations_that_make_no_sense_are_refused(changes, message):

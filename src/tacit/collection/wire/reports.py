@@ -272,9 +272,9 @@ class RandomizingWriter:
         self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
         self._counter = CellCounter(plan.n_private)
 
-    def add(self, time_bins: NDArray[np.int64], places: NDArray[np.integer]) -> None:
+    def add(self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]) -> None:
         """Count events, given as cells of the plan's domain."""
-        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), places))
+        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), columns))
 
     def __enter__(self) -> RandomizingWriter:
         return self

@@ -13,7 +13,7 @@ from typing import Final
 
 from tacit._base.validation import check_at_least
 from tacit.counts.tally import ExactTally
-from tacit.domain import AXES, Domain, Hierarchy
+from tacit.domain import Domain, Hierarchy
 from tacit.errors import DataError, PlanError, Remedy, SettingError
 from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares
 from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
@@ -248,7 +248,7 @@ def central_plan_for(
         entry.name,
         epsilon if epsilon is not None else cost.epsilon_at(delta or 0.0),
         tuple(sorted(integers.items())),
-        private=AXES if domain.kind is not None else AXES[:2],
+        private=domain.axes,
         **protected.settings,
         neighbors=CENTRAL,
         name=name,

@@ -52,8 +52,6 @@ class Stream:
                 f"the noise model must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
                 "Make it with the unit's sensitivity."
             )
-        if self.domain.kind is not None:
-            raise SettingError("a counter cannot count kinds of events yet. Give it a domain without kinds.")
         if self.unit.name == "person":
             raise SettingError("a counter cannot protect persons yet. Protect user-days or events.")
         if self.unit.name == "user-day" and "hour" in self.domain.time.step:
@@ -68,8 +66,9 @@ class Stream:
         return self.prior + Guarantee.of_release(self.noise_model.cost, self.unit, is_counter=True)
 
     @property
-    def n_places(self) -> int:
-        return self.domain.place.n_cells
+    def n_columns(self) -> int:
+        """The number of running totals: one for each place, or for each kind in each place."""
+        return self.domain.n_columns
 
     @property
     def n_bins(self) -> int:
@@ -123,7 +122,7 @@ Counts = int | Sequence[int] | NDArray[Any]
 Rows = Sequence[Sequence[int]] | NDArray[Any]
 
 LARGEST_COUNT: Final = 1_000_000_000
-"""What a bin of one place counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
+"""What a bin of one column counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
 on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
 _LARGEST_TOTAL: Final = 1 << 61  # in units of the grid: two bits below the sign
 _BINS_AT_ONCE: Final = 4096  # bounds the memory of a batch, whatever its length: doubled, twice the memory
@@ -141,7 +140,7 @@ class CounterState:
 
 
 class Counter:
-    """Publishes the running total of every place after every bin.
+    """Publishes the running total of every column, a place or a kind in a place, after every bin.
 
     ``step`` and ``steps`` are functions: they take a state and give a new one, and nothing is drawn twice or changed
     behind the back. Noise follows from the key and the number of a node, so that the same counts after the same state
@@ -161,7 +160,7 @@ class Counter:
             raise PlanMismatch("the key is that of another counter. Use the state that belongs to this history.")
         self.stream: Final = stream
         self._key: Final = key
-        self._engine: Final[Engine] = engine_of(stream.noise_model, NodeDraws(key, stream.n_places))
+        self._engine: Final[Engine] = engine_of(stream.noise_model, NodeDraws(key, stream.n_columns))
 
     @classmethod
     def start(
@@ -206,7 +205,9 @@ class Counter:
 
     def __repr__(self) -> str:
         label = ", simulation" if self.stream.is_simulation else ""
-        return f"Counter({self.stream.identity}, {self.stream.n_places} places, {self.stream.noise_model.kind}{label})"
+        return (
+            f"Counter({self.stream.identity}, {self.stream.n_columns} columns, {self.stream.noise_model.kind}{label})"
+        )
 
     @property
     def key(self) -> bytes:
@@ -234,9 +235,9 @@ class Counter:
         return CounterState(self.stream.identity, position, memory)
 
     def step(self, state: CounterState, counts: Counts) -> tuple[CounterState, IntArray]:
-        """Count one bin: a count for each place, or a number where there is but one.
+        """Count one bin: a count for each column, or a number where there is but one.
 
-        Returns the state after it and the published totals of the places, in units of 1/``noise_model.grid``.
+        Returns the state after it and the published totals of the columns, in units of 1/``noise_model.grid``.
         """
         row = np.asarray(counts)
         state, totals = self.steps(state, row.reshape(1, -1) if row.ndim < 2 else row[None])
@@ -255,7 +256,7 @@ class Counter:
                 raise DataError("the counts add up to more than 64-bit numbers hold. Nothing was counted.")
             published.append(totals)
         if not published:
-            return state, np.empty((0, self.stream.n_places), np.int64)
+            return state, np.empty((0, self.stream.n_columns), np.int64)
         return CounterState(state.identity, state.position + len(checked), memory), np.concatenate(published)
 
     def check(self, state: CounterState, counts: Rows) -> IntArray:
@@ -266,9 +267,9 @@ class Counter:
             rows = np.asarray(counts)
         except ValueError:  # rows of different lengths
             rows = np.empty(0)
-        if rows.ndim != 2 or rows.shape[1] != self.stream.n_places:
+        if rows.ndim != 2 or rows.shape[1] != self.stream.n_columns:
             raise DataError(
-                f"every bin must have a count for each of {self.stream.n_places} places; got shape={rows.shape}. "
+                f"every bin must have a count for each of {self.stream.n_columns} columns; got shape={rows.shape}. "
                 "Nothing was counted."
             )
         if state.position + len(rows) > self.stream.n_bins:
@@ -297,10 +298,10 @@ def _whole(rows: NDArray[Any], position: int) -> IntArray:
     with np.errstate(invalid="ignore"):
         bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))  # written so that NaN fails too
     if bad.any():
-        bins, places = np.nonzero(bad)
+        bins, columns = np.nonzero(bad)
         raise DataError(
             f"counts must be whole numbers of 0 or more; {bad.sum()} of {bad.size} are not, the first in bin "
-            f"{position + bins[0]}, place {places[0]}. Nothing was counted."
+            f"{position + bins[0]}, column {columns[0]}. Nothing was counted."
         )
     counts: IntArray = np.minimum(rows, LARGEST_COUNT).astype(np.int64)
     return counts

@@ -93,7 +93,7 @@ class SavedState:
         counter = Counter(stream, bytes.fromhex(content["key"]))
         memory = {name: whole_numbers(content["memory"], name, least=_LEAST) for name in content["memory"]}
         state = counter.restored(whole(content, "position"), memory)
-        latest = whole_numbers(content, "latest", least=_LEAST).reshape(-1, stream.n_places)
+        latest = whole_numbers(content, "latest", least=_LEAST).reshape(-1, stream.n_columns)
         return cls(counter, state, latest, text(content, "spend"), heads_from_dict(content))
 
     def write(self, path: Path) -> None:
@@ -314,7 +314,7 @@ def default_history(state: Path) -> Path:
 
 
 def _nothing(stream: Stream) -> IntArray:
-    return np.empty((0, stream.n_places), np.int64)
+    return np.empty((0, stream.n_columns), np.int64)
 
 
 def _check_turn(stream: Stream, first: int, position: int) -> None:
@@ -470,9 +470,13 @@ def record(
 
 
 def days_of_counts(key: bytes, stream: Stream, first: int, rows: IntArray) -> dict[str, bytes]:
-    """Digests of dates, places and numbers, for counts whose events nobody showed; a day of zeros has none."""
+    """Digests of dates, places and numbers, for counts whose events nobody showed; a day of zeros has none.
+
+    Kinds are added up, as digests of events leave them out.
+    """
     cells = stream.domain.place.cells
     bins = range(first, first + len(rows))
+    rows = rows.reshape(len(rows), len(cells), stream.domain.n_kinds).sum(axis=2)
     texts: dict[str, list[str]] = defaultdict(list)
     for bin, days, row in zip(bins, days_of_bins(stream.domain.time, bins), rows.tolist(), strict=True):
         if any(row):

@@ -52,13 +52,13 @@ class History:
     totals: IntArray
 
     def __post_init__(self) -> None:
-        if self.totals.ndim != 2 or self.totals.shape[1] != self.stream.n_places:
-            raise SettingError(f"totals must have {self.stream.n_places} places; got shape={self.totals.shape}.")
+        if self.totals.ndim != 2 or self.totals.shape[1] != self.stream.n_columns:
+            raise SettingError(f"totals must have {self.stream.n_columns} columns; got shape={self.totals.shape}.")
         self.totals.flags.writeable = False
 
     @classmethod
     def empty(cls, stream: Stream) -> History:
-        return cls(stream, np.empty((0, stream.n_places), np.int64))
+        return cls(stream, np.empty((0, stream.n_columns), np.int64))
 
     @classmethod
     def read(cls, path: str | Path) -> History:
@@ -69,11 +69,11 @@ class History:
 
     def extended(self, published: IntArray) -> History:
         """With the totals of more bins."""
-        return History(self.stream, np.concatenate([self.totals, published.reshape(-1, self.stream.n_places)]))
+        return History(self.stream, np.concatenate([self.totals, published.reshape(-1, self.stream.n_columns)]))
 
     def __repr__(self) -> str:
         label = ", simulation" if self.stream.is_simulation else ""
-        return f"History({self.n_bins} bins x {self.stream.n_places} places, {self.stream.noise_model.cost}{label})"
+        return f"History({self.n_bins} bins x {self.stream.n_columns} columns, {self.stream.noise_model.cost}{label})"
 
     @property
     def n_bins(self) -> int:
@@ -87,11 +87,11 @@ class History:
         return self.stream.domain.with_end(self.n_bins)
 
     def counts(self, first: IntArray, stop: IntArray) -> FloatArray:
-        """The published counts of bins ``first`` .. ``stop`` - 1, for many ranges at once; a column for each place."""
+        """The published counts of bins ``first`` .. ``stop`` - 1, for many ranges at once, column by column."""
         first, stop = np.broadcast_arrays(np.atleast_1d(first), np.atleast_1d(stop))
         if not ((first >= 0) & (first <= stop) & (stop <= self.n_bins)).all():
             raise SettingError(f"every range must run forward within the {self.n_bins} bins so far. Swap or cut it.")
-        totals = np.concatenate([np.zeros((1, self.stream.n_places), np.int64), self.totals])
+        totals = np.concatenate([np.zeros((1, self.stream.n_columns), np.int64), self.totals])
         counts: FloatArray = (totals[stop] - totals[first]) / self.stream.noise_model.grid
         return counts
 
@@ -101,10 +101,14 @@ class History:
         last: str | None = None,
         places: list[str] | None = None,
         *,
+        kinds: list[str] | None = None,
         level: float = 0.95,
     ) -> Answer:
-        """How many events there were from ``first`` to ``last``, both included, in these places; all if left out."""
-        return self.answer_box(self.domain.box(first, last, places), level=level)
+        """How many events there were from ``first`` to ``last``, both included, in these places and of these kinds.
+
+        What is left out is not restricted.
+        """
+        return self.answer_box(self.domain.box(first, last, places, kinds), level=level)
 
     def answer_box(self, box: Box, *, level: float = 0.95) -> Answer:
         """How many events there were in a box."""
@@ -139,7 +143,7 @@ class History:
             mechanism="counter",
             epsilon=cost.epsilon_at(delta) if cost.rho else cost.epsilon,
             thresholds=(),
-            private=("time", "place"),
+            private=self.domain.axes,
             unit=stream.unit.name,
             neighbors=CENTRAL,
             most=stream.unit.most,
@@ -204,9 +208,7 @@ def head_of(stream: Stream) -> bytes:
     unit = "events" if grid == 1 else f"1/{grid} of an event"
     about = {"format": FORMAT, "kind": "counter history", "stream": stream.to_dict()}
     columns = io.StringIO()
-    csv.writer(columns, lineterminator="\n").writerow(
-        ["bin", "period", *map(harmless, stream.domain.place.cells), "check"]
-    )
+    csv.writer(columns, lineterminator="\n").writerow(["bin", "period", *map(harmless, stream.domain.columns), "check"])
     promise = "SIMULATION: protects nobody." if stream.is_simulation else " ".join(stream.guarantee.sentences())
     words = [
         "A Tacit counter. It may be published: these are running totals with noise, after every period.",
@@ -283,7 +285,7 @@ def _head(content: bytes) -> tuple[Stream, bytes]:
     stream = Stream.from_dict(about["stream"])
     stop = content.index(b"\n", end) + 1
     columns = next(csv.reader([content[end:stop].decode()]))
-    names = stream.domain.place.cells
+    names = stream.domain.columns
     # earlier versions wrote names as they are
     if columns not in [["bin", "period", *some, "check"] for some in (map(harmless, names), names)]:
         raise ValueError("columns")
@@ -300,13 +302,13 @@ def _records(stream: Stream, content: bytes, start: int, check: int) -> HistoryT
         body = line[:-8]
         after = zlib.crc32(body, check)
         parts = body.split(b",")
-        is_whole = line[-8:] == b"%08x" % after and len(parts) == stream.n_places + 3 and parts[0] == b"%d" % len(rows)
+        is_whole = line[-8:] == b"%08x" % after and len(parts) == stream.n_columns + 3 and parts[0] == b"%d" % len(rows)
         if not is_whole:
             is_damaged = 0 <= newline < len(content) - 1
             break
         rows.append([int(part) for part in parts[2:-1]])
         end, check = newline + 1, after
-    totals = np.array(rows, np.int64).reshape(-1, stream.n_places)
+    totals = np.array(rows, np.int64).reshape(-1, stream.n_columns)
     return HistoryText(History(stream, totals), end, check, is_torn=end < len(content), is_damaged=is_damaged)
 
 

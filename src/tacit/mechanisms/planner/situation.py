@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least, check_one_of, check_positive
+from tacit.domain import AXES
 from tacit.errors import SettingError
 from tacit.privacy.cost import check_delta, check_rho
 from tacit.privacy.epsilon import check_epsilon, largest_rho
@@ -144,12 +145,13 @@ def _listed_ranges(n_bins: int) -> tuple[IntArray, IntArray]:
 
 NOBODY: Final = "nobody"
 CURATOR: Final = "curator"
-_PRIVATE: Final = (("place",), ("time",), ("time", "place"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """Counts of ``n_bins`` periods in each of ``n_places`` places, of about ``n_events`` events in all.
+
+    Where events have kinds, each place has ``n_kinds`` counts, and questions are about one kind in one place.
 
     Whoever trusts ``nobody`` has devices randomize, and says what their reports hide (``private``); a trusted
     ``curator`` hides time and place alike and may spend ``rho``, or epsilon with a ``delta``, on Gaussian noise.
@@ -165,9 +167,10 @@ class Situation:
     delta: float | None = None
     rho: float | None = None
     unit: Unit = field(default_factory=Unit)
+    n_kinds: int = 1
 
     def __post_init__(self) -> None:
-        check_at_least(1, n_bins=self.n_bins, n_places=self.n_places)
+        check_at_least(1, n_bins=self.n_bins, n_places=self.n_places, n_kinds=self.n_kinds)
         check_positive(n_events=self.n_events)
         check_one_of((NOBODY, CURATOR), trust=self.trust)
         if self.epsilon is not None:
@@ -186,9 +189,9 @@ class Situation:
             raise SettingError(
                 f"devices hide single events; got unit={self.unit}. Only a curator can bound a person's."
             )
-        if self.private not in _PRIVATE:
+        if not self.private or self.private != tuple(axis for axis in AXES if axis in self.private):
             raise SettingError(
-                f"private must be ('place',), ('time',) or ('time', 'place'); got private={self.private}."
+                f"private must name one or more of {', '.join(AXES)}, in this order; got private={self.private}."
             )
 
     def _check_budget(self) -> None:
@@ -213,17 +216,22 @@ class Situation:
     @property
     def n_hidden(self) -> int:
         """How many values a report may stand for."""
-        sizes = {"time": self.n_bins, "place": self.n_places}
+        sizes = dict(zip(AXES, (self.n_bins, self.n_places, self.n_kinds), strict=True))
         return math.prod(sizes[axis] for axis in self.private)
 
     @property
+    def n_cells(self) -> int:
+        """How many counts there are in all."""
+        return self.n_bins * self.n_places * self.n_kinds
+
+    @property
     def reports_together(self) -> float:
-        """How many reports are estimated together: those of a public bin, of a public place, or all."""
-        return self.n_events * self.n_hidden / (self.n_bins * self.n_places)
+        """How many reports are estimated together: those of a public bin, of a public place or kind, or all."""
+        return self.n_events * self.n_hidden / self.n_cells
 
     def expected(self, question: Question) -> float:
         """The true answer to expect, on average over the questions of a kind."""
-        return self.n_events / (self.n_bins * self.n_places) * question.mean_length(self.n_bins)
+        return self.n_events / self.n_cells * question.mean_length(self.n_bins)
 
     def with_epsilon(self, epsilon: float) -> Situation:
         return replace(self, epsilon=epsilon)

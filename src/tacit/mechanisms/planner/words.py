@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tacit._base.rounding import epsilon_at_most, whole
@@ -68,7 +69,7 @@ def choice_words(compared: Comparison) -> str:
     return f"For {kinds}, {best.contender} errs least of {among} that were compared{errors}."
 
 
-def listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
     """Words with commas, and an "and" before the last.
 
     >>> listed(["points"]), listed(["points", "totals"]), listed(["1", "2", "3"])
