@@ -1,4 +1,4 @@
-"""Totals dealt out to places."""
+"""Totals disaggregated to places."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def upper_limit(hits: ArrayLike, trials: ArrayLike, *, error: float) -> FloatArr
 
 
 def epsilon_of_guesses(n_correct: ArrayLike, n_guesses: ArrayLike, *, error: float) -> FloatArray:
-    r"""What epsilon must at least be where so many guesses of fair secret coins were right; 0 at least.
+    r"""Return the lower bound of epsilon given so many right guesses of fair secret coins; 0 at least.
 
     .. math:: \epsilon \ge \ln\frac{c}{1 - c}, \qquad c = \text{the lower limit of the share of right guesses}
 
@@ -99,7 +99,7 @@ class TradeOff:
         return cls(low, high, _increasing_ratios(table[0], table[1]))
 
     def epsilon(self, *, delta: float = 0.0) -> float:
-        r"""What epsilon must at least be at this delta: the largest over all thresholds and both directions.
+        r"""Return the lower bound of epsilon at this delta: the largest over all thresholds and both directions.
 
         >>> seen = TradeOff.of([[7500, 2500], [2500, 7500]], error=0.01)
         >>> 1.0 < seen.epsilon() < 1.0986, seen.epsilon(delta=0.9)
@@ -112,7 +112,7 @@ class TradeOff:
         return bound
 
     def rho(self) -> float:
-        r"""What rho of zCDP must at least be.
+        r"""Return the lower bound of rho, of zCDP.
 
         Under rho-zCDP the Renyi divergence of every order is at most :math:`\alpha\rho`, and for every bounded f
 
@@ -135,8 +135,10 @@ class TradeOff:
         return max(0.0, *divergences)
 
     def _sides(self) -> tuple[tuple[FloatArray, FloatArray, FloatArray], ...]:
-        """For P the second input and Q the first, and the other way round with the score turned round: lower limits of
-        P, upper limits of Q, and the logarithm of P over Q, all increasing with the score."""
+        """Return lower limits of P, upper limits of Q and the logarithm of P over Q, all increasing with the score.
+
+        Once for P the second input and Q the first, then for the reverse with the score turned round.
+        """
         low, high = (np.append(1 - limit[:, 1:], np.ones((2, 1)), axis=1) for limit in (self.at_most, self.at_least))
         return (
             (self.at_least[1], self.at_most[0], self.log_ratios),

@@ -339,7 +339,7 @@ def _is_hashed(hashing: LocalHashing, reports: Reports, cell: int) -> BoolArray:
 
 
 def _is_counted(randomizer: LocalRandomizer, reports: Reports, cell: int) -> BoolArray:
-    """As the randomizer itself counts, a report at a time: for any oracle whose statistics are supports."""
+    """Return whether each report supports a cell, as the randomizer counts it; its statistics must be supports."""
     n_at_once = max(1, _REPORTS_AT_ONCE // randomizer.n_statistics)
     parts = [reports[first : first + n_at_once] for first in range(0, len(reports), n_at_once)]
     counted = [randomizer.statistics(part, np.ones(len(part), np.int64))[:, cell] > 0 for part in parts]

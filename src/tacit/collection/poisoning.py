@@ -253,8 +253,8 @@ def _log_total_beyond(distribution: SupportDistribution, totals: IntArray, repor
     variance = float(distribution.variances(np.ones(k)).max()) * float(distribution.p - distribution.q) ** 2
     if variance < _NO_VARIANCE and mean.denominator == 1:
         return np.where(totals == reports * int(mean), 0.0, -np.inf)
-    reach = max(float(mean), k - float(mean))
-    return log_sum_beyond(totals - reports * float(mean), reports, variance, reach)
+    bound = max(float(mean), k - float(mean))
+    return log_sum_beyond(totals - reports * float(mean), reports, variance, bound)
 
 
 def _equality_alarms(parts: Sequence[Part], seen: Sequence[Run], share: float, plan: Plan) -> list[Alarm]:
@@ -290,7 +290,7 @@ def _log_sum_of(distribution: SupportDistribution, m: int) -> float:
 
 
 def _kinds_of_reports(distribution: SupportDistribution) -> list[tuple[float, float]]:
-    """For any true cell: ln of how many reports there are of each kind, and the chance that one of them is sent."""
+    """Return, for any true cell, ln of the number of reports of each kind, and the chance that one of them is sent."""
     k, p = distribution.n_cells, float(distribution.p)
     if isinstance(distribution, ResponseDistribution):
         return [(0.0, p), (math.log(k - 1), 1 - p)]
@@ -436,15 +436,15 @@ def log_two_coins_beyond(heads: IntArray, first: IntArray, second: IntArray, p: 
     return np.where(impossible, -np.inf, np.minimum(bound, 0.0))
 
 
-def log_sum_beyond(distance: FloatArray, n: IntArray, variance: float, reach: float) -> FloatArray:
+def log_sum_beyond(distance: FloatArray, n: IntArray, variance: float, bound: float) -> FloatArray:
     r"""A bound on ln P(the sum of n independent terms is ``distance`` or more beyond its mean, on one side).
 
-    Bernstein's, for terms of this variance that stay within ``reach`` of their means:
+    Bernstein's, for terms of this variance that stay within ``bound`` of their means:
 
-    .. math:: \ln P \le -\frac{d^2}{2 (n \sigma^2 + r d / 3)}
+    .. math:: \ln P \le -\frac{d^2}{2 (n \sigma^2 + b d / 3)}
 
     >>> float(log_sum_beyond(np.array([30.0]), np.array([100]), 1.0, 1.0)[0]) < math.log(0.02)
     True
     """
-    spread = 2 * (n * variance + reach * np.abs(distance) / 3)
+    spread = 2 * (n * variance + bound * np.abs(distance) / 3)
     return -np.divide(distance**2, spread, out=np.zeros(np.shape(distance)), where=spread > 0)

@@ -63,7 +63,7 @@ class SupportDistribution(Protocol):
         """A sum of ``n_summed`` cells as coin flips, where it is exactly that."""
 
     def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
-        """How many of ``n_summed`` cells a report supports, if its true cell is one of them and if it is not.
+        """Return the distributions of how many of ``n_summed`` cells a report supports: true cell among them, and not.
 
         None where that depends on more than this, or is not known.
         """

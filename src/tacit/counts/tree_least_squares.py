@@ -224,7 +224,7 @@ def mean_over_ranges(passes: Passes) -> float:
 
 
 def mean_over_ranges_of_fan_outs(fan_outs: Sequence[int], n_leaves: int, level_variances: Sequence[float]) -> float:
-    """Of the tree of these fan-outs, root first, cut short at ``n_leaves``; O(height).
+    """Return the mean variance over all ranges of the tree of these fan-outs, root first, cut short; O(height).
 
     >>> round(mean_over_ranges_of_fan_outs([4], 4, [float("inf"), 1.0]), 12)  # mean length 2
     2.0

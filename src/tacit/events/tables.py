@@ -169,7 +169,7 @@ class SqlSource:
             self._close(connection)
 
     def kind(self, position: int) -> Any | None:
-        """Nothing: a database may give values of any kind, each its own."""
+        """Return None: a database may give values of any kind, each its own."""
         return None
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:

@@ -64,7 +64,7 @@ class WeekdayMean(ResidualForecaster):
         return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
     def _means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
-        """What the bins before each of ``untils`` say."""
+        """Return the means of slots over the bins before each of ``untils``."""
         firsts = np.zeros(len(untils), np.int64)
         if self.years is not None:
             firsts = np.maximum(untils - self.years * season_length(history.time.step, "year"), 0)
@@ -202,7 +202,7 @@ def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntAr
 
 
 def _of_slots(learned: _SlotMeans, slot: IntArray) -> Expected:
-    """What the means of slots say of bins (origins x horizon) that fall in them."""
+    """Return the expected counts of bins (origins x horizon), the means of their slots."""
     counts = np.stack([np.bincount(row, minlength=learned.means.shape[1]) for row in slot])
     repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
     row = np.arange(len(slot))[:, None] if len(learned.means) > 1 else np.zeros((1, 1), np.int64)

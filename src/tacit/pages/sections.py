@@ -263,7 +263,7 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
 
 
 def _table_head(counts: Counts) -> tuple[str, ...]:
-    """Its columns; those about rules only where there is something to say."""
+    """The columns of the table; those about rules only where there is something to say."""
     status = ("status",) if counts.has_rules else ()
     return (*_TABLE, *status, *(("days_missing",) if any(counts.days_missing) else ()))
 

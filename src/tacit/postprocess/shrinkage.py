@@ -14,7 +14,7 @@ Bayes does:
 
 .. math:: \begin{cases} t^2 + 2 (k - t (k-1)/|d|) - k & |d| > t \\ |d|^2 - k & |d| \le t \end{cases}
 
-  good where a few nodes differ much: bursts stand, and silence becomes silent.
+  good where a few nodes differ much: these keep their counts, and the others become even.
 
 The few nodes near the root say little about how much nodes of their level differ, so levels are pooled from the root
 down until they have ``LEAST_FREEDOM`` degrees of freedom together.

@@ -102,7 +102,7 @@ protection, large error) to 4 (weak protection, small error) is usual.
 
     @classmethod
     def parallel(cls, *costs: Cost) -> Cost:
-        """Each of them on events that the others do not touch: the larger part of each kind.
+        """Return the cost of all, each on events that the others do not touch: the larger part of each kind.
 
         >>> Cost.parallel(Cost.pure(1.0), Cost.pure(0.5), Cost.zcdp(0.1))
         Cost(epsilon=1.0, rho=0.1)

@@ -63,7 +63,7 @@ class DeviceLoss:
 
     @property
     def epsilon_infinity(self) -> float:
-        """What all reports about one value may tell, however many: what its permanent row tells."""
+        """The epsilon of any number of reports about one value: that of its permanent row."""
         true, other = self.permanent
         if other == 0 or (true == 1 and not self.is_hashed):
             return math.inf
@@ -72,7 +72,7 @@ class DeviceLoss:
         return log_of_ratio((true * (1 - other) / (other * (1 - true))) ** self.n_differing)
 
     def epsilon_after(self, n_reports: int) -> float:
-        """What ``n_reports`` reports about one value may tell, with the same permanent row; it nears epsilon_infinity.
+        """Return the epsilon of ``n_reports`` reports about one value and permanent row; it nears epsilon_infinity.
 
         The most telling reports all support the one value, and of bits never the other.
         """
@@ -93,7 +93,7 @@ class DeviceLoss:
         return log_of_ratio((always_one / always_zero) ** self.n_differing)
 
     def epsilon_of_values(self, n_values: int | None = None) -> float:
-        """What all reports may tell of which values they are about, for so many different ones; None: for all."""
+        """Return the epsilon of which values all reports are about, for so many different ones; None: for all."""
         if n_values is not None:
             check_at_least(1, n_values=n_values)
         epsilon = self.epsilon_infinity

@@ -299,7 +299,7 @@ class Release:
         )
 
     def statuses(self) -> NDArray[np.object_]:
-        """What the rules say of every cell's recommended count: shown, greyed, suppressed or missing."""
+        """Return the status of every cell's recommended count: shown, greyed, suppressed or missing."""
         if self.rules.are_none:
             return np.full(self.domain.shape, SHOWN, object)
         shown = self.recommended

@@ -66,7 +66,7 @@ class Rule:
         return f"{self.measure} {_MEASURES[self.measure]} {self.limit:g}"
 
     def holds(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
-        """Where the rule applies. A count of zero without error has no relative error; with one it is infinite."""
+        """Return where the rule applies. Zero without an error has no relative error; with one it is infinite."""
         if self.measure == "count":
             return counts < self.limit
         is_large: NDArray[np.bool_] = errors > self.limit * np.maximum(counts, 0.0)
@@ -148,7 +148,7 @@ class Rules:
         return found
 
     def judged(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.object_]:
-        """What the rules say of counts wherever they stand: shown, greyed or suppressed."""
+        """Return the status of counts, wherever they stand: shown, greyed or suppressed."""
         found = np.full(counts.shape, SHOWN, object)
         for rule in self.grey:
             found[rule.holds(counts, errors)] = GREYED

@@ -37,7 +37,7 @@ _WARNING: Final = (
     "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per {cells} are those of a private "
     "release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
-FILLED: Final = "what is left of the public numbers dealt out evenly to suppressed counts"
+FILLED: Final = "what is left of the public numbers shared evenly among suppressed counts"
 _UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits; half loses one
 _SLACK: Final = 1e-6  # of an event: what rounding in floats may leave; a millionth of it would refuse right sums
 
@@ -190,7 +190,7 @@ def _ready(release: Release) -> Estimate:
 
 
 def _without_gaps(estimate: Estimate) -> Estimate:
-    """Suppressed counts filled in: what the others leave of each public number, dealt out evenly."""
+    """Suppressed counts filled in: what the others leave of each public number, shared evenly."""
     if not np.isnan(estimate.values).any():
         return estimate
     if estimate.totals is None:

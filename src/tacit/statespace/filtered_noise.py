@@ -56,7 +56,7 @@ class FilteredNoise(PosteriorNoise):
 
     @cached_property
     def weights(self) -> tuple[FloatArray, FloatArray]:
-        """How what is missing of each total was disaggregated: for shares, and for counts around them."""
+        """The weights by which the rest of each total was disaggregated: for shares, and for counts around them."""
         if not self.is_shared:
             return np.zeros(self.shape), np.zeros(self.shape)
         of_shares, of_counts = _parts_of_one(self.share_variance), _parts_of_one(self.count_variance)
@@ -91,7 +91,7 @@ class FilteredNoise(PosteriorNoise):
         return _moments(np.square(sums[0]), sums[1], sums[2])
 
     def _of_times(self, asked: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For every time: the variance by way of shares, of counts around them, and the latter's third cumulant."""
+        """The variance of every time by way of shares, that of counts around them, and their third cumulant."""
         k, m = self.weights
         of_shares = asked - (asked * k).sum(axis=1, keepdims=True)
         of_counts = asked - (asked * m).sum(axis=1, keepdims=True)

@@ -294,7 +294,7 @@ class FusedNoise(SmoothedNoise):
 
 
 def _evened_places(parts: FloatArray, is_gone: BoolArray) -> FloatArray:
-    """What is known of each place, with the mean of those of which every count is removed in their stead."""
+    """Return the parts of places, with the mean of all places whose every count is removed in place of each of them."""
     if not is_gone.any():
         return parts
     found = parts.copy()

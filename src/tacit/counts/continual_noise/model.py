@@ -38,11 +38,11 @@ class ContinualNoise(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What the whole stream costs."""
+        """The cost of the whole stream."""
 
     @property
     def grid(self) -> int:
-        """How many units a count has in what is published."""
+        """The number of units that a count has in what is published."""
 
     @property
     def excess_kurtosis(self) -> float:
@@ -95,7 +95,7 @@ class OneNodeNoise:
 
     @property
     def levels(self) -> int:
-        """In how many nodes a count stands, at most."""
+        """The largest number of nodes that a count stands in."""
         raise NotImplementedError
 
     @cached_property

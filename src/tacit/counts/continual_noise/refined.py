@@ -61,7 +61,7 @@ class _MeasuredTree(OneNodeNoise):
 
     @property
     def _units(self) -> int:
-        """In how small parts of a count whole numbers are computed with."""
+        """The number of units in a count, in which whole numbers are computed."""
         return self.grid << SHARE_BITS
 
     @cached_property
@@ -193,7 +193,7 @@ class FusedTree(_MeasuredTree):
 
     @cached_property
     def denominator(self) -> int:
-        """What every weight of a noise in a total is a whole multiple of the inverse of."""
+        """The common denominator of the weights that noises have in totals."""
         return math.prod(self.sums) * self.sizes[-1]
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
@@ -271,7 +271,7 @@ class Epochs:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Where each epoch starts, and where the last one ends."""
+        """The first bin of each epoch, and the end of the last one."""
         return tuple(self.first * ((1 << epoch) - 1) for epoch in range(len(self.fan_outs) + 1))
 
     @cached_property

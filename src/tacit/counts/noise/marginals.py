@@ -179,7 +179,7 @@ class MarginalNoise(VarianceGammaNoise):
 
     @property
     def _errs_by_whole_numbers(self) -> bool:
-        """Where nothing but the joint table was measured."""
+        """Whether nothing but the joint table was measured."""
         return all(one is None for one in self.distributions[:-1])
 
     @property

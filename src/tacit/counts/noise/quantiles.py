@@ -98,7 +98,7 @@ def _shortest(skewness: FloatArray, level: float) -> tuple[FloatArray, FloatArra
 
 @cache
 def _shortest_ends(level: float) -> tuple[FloatArray, FloatArray]:
-    """Of distributions as skew as ``_SKEWS``: what is left out below grows less as skewness grows, down to nothing."""
+    """Return the ends for every skewness of ``_SKEWS``. The more skewed, the less of what is left out is below."""
     ends = []
     for skewness in _SKEWS.tolist():
         tried = [(_of_gamma(left, skewness), _of_gamma(left + level, skewness)) for left in _LEFT_OUT * (1 - level)]
@@ -188,7 +188,7 @@ def _poisson(means: FloatArray) -> list[FloatArray]:
 
 
 def _quantile(below: FloatArray, share: float) -> FloatArray:
-    """Where columns of chances added up, each spread over the unit around its row, reach a share."""
+    """Return the quantile of columns of cumulative chances, each row spread over the unit around it."""
     row = np.argmax(below >= share, axis=0)
     columns = np.arange(len(row))
     reached = below[row, columns]

@@ -68,7 +68,7 @@ class History:
         return text.history
 
     def extended(self, published: IntArray) -> History:
-        """With the totals of more bins."""
+        """Return the history with the totals of more bins."""
         return History(self.stream, np.concatenate([self.totals, published.reshape(-1, self.stream.n_columns)]))
 
     def __repr__(self) -> str:

@@ -266,7 +266,7 @@ def _tuned(horizon: int) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, 
 
 
 def _start(n_bins: int, n_buffers: int) -> FloatArray:
-    """Where tuned exponentials of some horizons were found to lie: even, but for the slowest and the fastest.
+    """Return where tuned exponentials were found to lie for some horizons: even, but for the slowest and the fastest.
 
     The numbers are fitted to those, and only begin the search: from logarithms a tenth larger it ends within 0.02 %.
     """

@@ -97,7 +97,7 @@ class HadamardResponse:
 
     @property
     def distribution(self) -> HadamardDistribution:
-        """How the cells that one column supports are correlated."""
+        """The joint distribution of the cells that one column supports."""
         return HadamardDistribution(self.n_cells, self.keep)
 
     @property

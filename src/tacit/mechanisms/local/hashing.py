@@ -124,7 +124,7 @@ class LocalHashing:
 
     @property
     def distribution(self) -> HashingDistribution:
-        """How the cells that one report supports are correlated."""
+        """The joint distribution of the cells that one report supports."""
         return HashingDistribution(self.n_cells, self.bits, self.keep)
 
     @property

@@ -318,14 +318,14 @@ class LongitudinalRappor(Remembering):
 
     @property
     def distribution(self) -> LongitudinalDistribution:
-        """How the bits of a one-hot report are correlated."""
+        """The joint distribution of the bits of a one-hot report."""
         if self.n_bits is not None:
             raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
         return self._coins
 
     @property
     def loss(self) -> DeviceLoss:
-        """What reports of one device tell, and the chances of both rounds."""
+        """The privacy loss of reports of one device, with the chances of both rounds."""
         return DeviceLoss.of(self.thresholds(), self.n_cells, n_differing=self.n_differing)
 
     def channel(self) -> list[list[Fraction]]:
@@ -338,14 +338,14 @@ class LongitudinalRappor(Remembering):
 
     @property
     def permanent_distribution(self) -> UnaryDistribution:
-        """How the permanent bits of a one-hot value are correlated."""
+        """The joint distribution of the permanent bits of a one-hot value."""
         if self.n_bits is not None:
             raise SettingError("bits of a Bloom filter are not cells. Ask estimate_cells, which solves for the cells.")
         return UnaryDistribution(self.n_cells, self._kept, self.permanent)
 
     @property
     def n_slots(self) -> int:
-        """How many rows of permanent bits a device may come to remember: one for every value."""
+        """The largest number of rows of permanent bits that a device remembers: one for every value."""
         return self.n_cells
 
     @property

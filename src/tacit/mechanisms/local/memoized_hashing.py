@@ -159,12 +159,12 @@ class LongitudinalHashing(Remembering):
 
     @property
     def distribution(self) -> HashingDistribution:
-        """How the cells that one report supports are correlated."""
+        """The joint distribution of the cells that one report supports."""
         return HashingDistribution(self.n_cells, self.bits, self.keep, self.permanent_keep)
 
     @property
     def loss(self) -> DeviceLoss:
-        """What reports of one device tell, and the chances of both rounds."""
+        """The privacy loss of reports of one device, with the chances of both rounds."""
         return DeviceLoss.of(self.thresholds(), self.n_cells)
 
     def channel(self) -> list[list[Fraction]]:
@@ -177,12 +177,12 @@ class LongitudinalHashing(Remembering):
 
     @property
     def permanent_distribution(self) -> HashingDistribution:
-        """How the cells that a permanent value supports are correlated."""
+        """The joint distribution of the cells that a permanent value supports."""
         return self.permanent.distribution
 
     @property
     def n_slots(self) -> int:
-        """How many permanent values a device may come to remember: one for every hash value that cells have."""
+        """The largest number of permanent values that a device remembers: one for every hash value that cells have."""
         return self.loss.n_slots
 
     @property

@@ -89,7 +89,7 @@ class RandomizedResponse:
 
     @property
     def distribution(self) -> ResponseDistribution:
-        """How the cells that a report supports are correlated: it supports one."""
+        """The joint distribution of the cells that a report supports: it supports one."""
         return ResponseDistribution(self.n_cells, self.keep)
 
     @property

@@ -65,7 +65,7 @@ class FrequencyOracle(LocalRandomizer, Protocol):
 
     @property
     def distribution(self) -> SupportDistribution:
-        """How the cells that one report supports are correlated."""
+        """The joint distribution of the cells that one report supports."""
 
 
 def checked_cells(cells: NDArray[np.integer], n_cells: int) -> NDArray[np.int32]:

@@ -40,32 +40,32 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
 
     @property
     def epsilon_1(self) -> float:
-        """What one report may tell."""
+        """The epsilon of one report."""
 
     @property
     def epsilon_infinity(self) -> float:
-        """What all reports about one value may tell, however many."""
+        """The epsilon of any number of reports about one value."""
 
     def epsilon_after(self, n_reports: int) -> float:
-        """What ``n_reports`` reports about one value may tell."""
+        """Return the epsilon of ``n_reports`` reports about one value."""
 
     def epsilon_of_values(self, n_values: int | None = None) -> float:
-        """What all reports may tell of which values they are about, for so many different values; None: for all."""
+        """Return the epsilon of which values all reports are about, for so many different values; None: for all."""
 
     def __hash__(self) -> int:
         """Equal mechanisms have equal hashes, so that what is known of one is known of all."""
 
     @property
     def loss(self) -> DeviceLoss:
-        """What reports of one device tell, and the chances of both rounds."""
+        """The privacy loss of reports of one device, with the chances of both rounds."""
 
     @property
     def permanent_distribution(self) -> SupportDistribution:
-        """How the cells that a permanent row supports are correlated: what of the error does not average out."""
+        """The joint distribution of the cells that a permanent row supports: what of the error does not average out."""
 
     @property
     def n_slots(self) -> int:
-        """How many permanent rows a device may come to remember."""
+        """The largest number of permanent rows that a device remembers."""
 
     @property
     def slot_limit(self) -> int:
@@ -73,7 +73,7 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
 
     @property
     def n_functions(self) -> int:
-        """From how many functions a device draws its own; 1 where there is nothing to draw."""
+        """The number of functions that a device draws its own from; 1 where there is nothing to draw."""
 
     def functions(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:
         """Draw the functions of so many new devices."""
@@ -97,30 +97,30 @@ class Remembering:
 
     @property
     def loss(self) -> DeviceLoss:
-        """What reports of one device tell, and the chances of both rounds."""
+        """The privacy loss of reports of one device, with the chances of both rounds."""
         raise NotImplementedError
 
     @property
     def epsilon(self) -> float:
-        """What one report may tell: as for any randomizer."""
+        """The epsilon of one report, as for any randomizer."""
         return self.epsilon_1
 
     @property
     def epsilon_1(self) -> float:
-        """What one report may tell."""
+        """The epsilon of one report."""
         return self.epsilon_after(1)
 
     @property
     def epsilon_infinity(self) -> float:
-        """What all reports about one value may tell, however many: what its permanent row tells."""
+        """The epsilon of any number of reports about one value: that of its permanent row."""
         return self.loss.epsilon_infinity
 
     def epsilon_after(self, n_reports: int) -> float:
-        """What ``n_reports`` reports about one value may tell, with the same permanent row."""
+        """Return the epsilon of ``n_reports`` reports about one value, with the same permanent row."""
         return self.loss.epsilon_after(n_reports)
 
     def epsilon_of_values(self, n_values: int | None = None) -> float:
-        """What all reports may tell of which slots they are about, for so many different ones; None: for all."""
+        """Return the epsilon of which slots all reports are about, for so many different ones; None: for all."""
         return self.loss.epsilon_of_values(n_values)
 
 

@@ -131,7 +131,7 @@ class SubsetSelection:
 
     @property
     def distribution(self) -> SubsetDistribution:
-        """How the cells that a report supports are correlated: there are ``size`` of them."""
+        """The joint distribution of the cells that a report supports, ``size`` of them."""
         return SubsetDistribution(self.n_cells, self.size, self.include)
 
     @property

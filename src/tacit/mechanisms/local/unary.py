@@ -172,7 +172,7 @@ class UnaryEncoding:
 
     @property
     def distribution(self) -> UnaryDistribution:
-        """How the bits of a report are correlated."""
+        """The joint distribution of the bits of a report."""
         return UnaryDistribution(self.n_cells, self.ones, self.zeros)
 
     @property
