@@ -123,7 +123,7 @@ def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> No
 
 
 def _compared(former: Release, estimate: Estimate) -> tuple[int, int]:
-    """Return in how many public bins of the former release there are fewer reports now, and in how many others."""
+    """Return the numbers of public bins of the former release with fewer reports now, and with as many other ones."""
     axes, before = former.domain, former.unbiased
     kind = None if estimate.domain.kind is None else (ALL if axes.kind is None else axes.kind.level)
     try:
