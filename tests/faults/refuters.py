@@ -571,6 +571,24 @@ def _check_promises(setting: Setting) -> None:
 promises = checked("promises against distances of listed counts", _check_promises)
 
 
+def _check_persons(setting: Setting) -> None:
+    """Days, a week and a month that do not begin together, in one ledger: at 1 each, and all of them add up."""
+    ledger = _ledger(setting)
+    ledger.set_budget("fires", epsilon=20.0)
+    days = dict.fromkeys(("2025-05-31", "2025-06-01", "2025-06-02"), b"")
+    month = Unit.person(most=1, window="month")
+    _spend(ledger, release="days", unit=Unit.user_day(most=1), days=days)
+    _spend(ledger, release="week", unit=Unit.person(most=1, window="week"), days=days)
+    _spend(ledger, release="first of June", unit=month, days={"2025-06-01": b""})
+    _spend(ledger, release="second of June", unit=month, days={"2025-06-02": b""})
+    promised = dict(ledger.remaining("fires").guarantee.persons)
+    # June has two days, a week within and a part of one, and both of the others
+    assert promised.get("person-month") == Cost.pure(2 + 3 + 2), "prices for a person do not add up over a month"
+
+
+window_prices = checked("prices for persons over windows", _check_persons)
+
+
 # ---- statements, releases and files
 
 

@@ -21,7 +21,6 @@ from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.mechanisms.central.tree import node_noise
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.subset import SubsetSelection
-from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
@@ -384,13 +383,11 @@ def _unsorted(right: Any) -> Any:
 
 
 def _one_event_for_less(right: Any) -> Any:
-    def of_release(cost, unit, is_counter):
-        made = right(cost, unit, is_counter)
-        if unit.name == "event":
-            return made
-        return replace(made, presence=Cost(made.presence.epsilon / 2, made.presence.rho / 2))
+    def of_one_event(question, unit, is_counter):
+        pure, rho = right(question, unit, is_counter)
+        return (pure / 2, rho / 2) if unit.is_of_a_person else (pure, rho)
 
-    return of_release
+    return of_one_event
 
 
 def _promising_parts_alone(right: Any) -> Any:
@@ -846,21 +843,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "events are not known again",
-        "tacit.privacy.ledger.ledger.touched",
-        lambda right: lambda *settings: [],
+        "tacit.privacy.ledger.past.touched",
+        lambda right: lambda *settings, **more: [],
         by.randomized_once,
         "tests/privacy/test_ledger.py",
     ),
     Fault(
         "two runs hide each other's coordinates",
-        "tacit.privacy.ledger.ledger.check_hidden",
+        "tacit.privacy.following._undo_each_other",
         nothing,
         by.randomized_once,
         "tests/privacy/test_ledger.py",
     ),
     Fault(
         "a person's day is promised after releases for events",
-        "tacit.privacy.ledger.ledger.check_unit",
+        "tacit.privacy.ledger.ledger.check_may_follow",
         nothing,
         by.units,
         "tests/privacy/test_spending.py",
@@ -909,7 +906,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "days of two time zones never add up",
-        "tacit.privacy.ledger.past.zones_of",
+        "tacit.privacy.ledger.touched.zones_of",
         result_of(lambda zones: set()),
         by.zones,
         "tests/privacy/test_spending.py",
@@ -938,28 +935,31 @@ FAULTS: tuple[Fault, ...] = (
     # what is promised after several entries
     Fault(
         "a release counts once where an event is replaced",
-        "tacit.privacy.guarantee._of_release",
+        "tacit.privacy.guarantee.Guarantee.of_release",
         result_of(lambda made: replace(made, replacement=made.presence)),
         by.promises,
         "tests/privacy/test_guarantee.py",
     ),
     Fault(
         "one event costs half of its part of a person's day",
-        "tacit.privacy.guarantee._of_release",
+        "tacit.privacy.questions._of_one_event",
         _one_event_for_less,
         by.promises,
         "tests/privacy/test_guarantee.py",
+        ("tacit.privacy.questions.times",),
     ),
     Fault(
         "the negative weights of a counter are forgotten",
-        "tacit.privacy.guarantee._of_release",
-        lambda right: lambda cost, unit, is_counter: right(cost, unit, False),
+        "tacit.privacy.guarantee.times",
+        lambda right: (
+            lambda question, unit, *, is_counter, overlap: right(question, unit, is_counter=False, overlap=overlap)
+        ),
         by.promises,
         "tests/privacy/test_guarantee.py",
     ),
     Fault(
         "a release of single events promises a person's day",
-        "tacit.privacy.guarantee._of_release",
+        "tacit.privacy.guarantee.Guarantee.of_release",
         result_of(lambda made: replace(made, person_day=made.person_day or made.presence)),
         by.promises,
         "tests/privacy/test_guarantee.py",
@@ -977,6 +977,29 @@ FAULTS: tuple[Fault, ...] = (
         _promising_parts_alone,
         by.promises,
         "tests/privacy/test_guarantee.py",
+    ),
+    Fault(
+        "a part of a person's window costs one price",
+        "tacit.privacy.windows.Overlap",
+        lambda right: lambda within, partly: right(within + partly, 0),
+        by.window_prices,
+        "tests/privacy/test_persons_in_small_worlds.py",
+        ("tacit.privacy.windows.overlaps_of",),
+    ),
+    Fault(
+        "the days of a longer window count once",
+        "tacit.privacy.windows.Overlap",
+        lambda right: lambda within, partly: right(min(within, 1), min(partly, 1)),
+        by.window_prices,
+        "tests/privacy/test_persons_in_small_worlds.py",
+        ("tacit.privacy.windows.overlaps_of",),
+    ),
+    Fault(
+        "releases of other days of a person's window are left out",
+        "tacit.privacy.ledger.past.Past._bounds",
+        result_of(lambda bounds: replace(bounds, asked=())),
+        by.window_prices,
+        "tests/privacy/test_following.py",
     ),
     # statements, releases and files
     Fault(

@@ -26,9 +26,10 @@ from tacit.privacy.questions import (
     REPLACEMENT,
     person_in,
     times,
+    window_asked,
 )
 from tacit.privacy.unit import Unit
-from tacit.privacy.windows import WHOLE, Overlap, Span, largest_overlap
+from tacit.privacy.windows import WHOLE, Overlap, Span, overlaps_of
 
 COORDINATES: Final = ("time", "place", "kind")
 USUAL_DELTA: Final = 1e-6
@@ -92,26 +93,18 @@ class Guarantee:
         ``days`` that it covers; without any it is taken to go on for ever.
         """
         own = (person_in(unit.window),) if unit.is_of_a_person else ()
-        overlap = largest_overlap(days, unit.window, "day") if own else WHOLE
+
+        def of_person(question: str) -> Cost | None:
+            found = overlaps_of(days, unit.window, window_asked(question)) if own else None
+            costs = (price(cost, question, unit, is_counter=is_counter, overlap=one) for one in found or (None,))
+            return _largest(costs)
+
         return cls(
             presence=price(cost, PRESENCE, unit, is_counter=is_counter),
             replacement=price(cost, REPLACEMENT, unit, is_counter=is_counter),
-            person_day=price(cost, PERSON_DAY, unit, is_counter=is_counter, overlap=overlap),
+            person_day=of_person(PERSON_DAY),
             spans_lines=spans_lines,
-            persons=tuple(
-                (
-                    question,
-                    price(
-                        cost,
-                        question,
-                        unit,
-                        is_counter=is_counter,
-                        overlap=largest_overlap(days, unit.window, window) if own else WHOLE,
-                    ),
-                )
-                for question, window in LONGER.items()
-                if question in {*asked, *own}
-            ),
+            persons=tuple((question, of_person(question)) for question in LONGER if question in {*asked, *own}),
         )
 
     @classmethod

@@ -67,21 +67,30 @@ _EVERY_CALENDAR: Final = ("2001-01-01", "2028-12-31")
 
 
 @lru_cache(maxsize=1024)
-def largest_overlap(span: Span | None, own: Window, asked: Window) -> Overlap | None:
-    """Return an overlap that no window asked about exceeds, for an entry of all days of a span.
+def overlaps_of(span: Span | None, own: Window, asked: Window) -> tuple[Overlap, ...] | None:
+    """Return how the windows of an entry of all days of a span may lie to a window that is asked about.
 
     The span ``None`` stands for an entry that goes on for ever. Then there is no largest number of windows in all days.
 
-    >>> largest_overlap(("2025-01-01", "2025-12-31"), "day", "month"), largest_overlap(None, "week", "month")
-    (Overlap(n_within=31, n_partly=0), Overlap(n_within=4, n_partly=2))
-    >>> largest_overlap(None, "day", None)
+    >>> overlaps_of(("2025-01-01", "2025-12-31"), "day", "month")
+    (Overlap(n_within=28, n_partly=0), Overlap(n_within=30, n_partly=0), Overlap(n_within=31, n_partly=0))
+    >>> overlaps_of(None, "day", None)
     """
     if own == asked:
-        return WHOLE
+        return (WHOLE,)
     if span is None and asked is None:
         return None
-    found = overlaps(days_between(*(span or _EVERY_CALENDAR)), own, asked).values()
-    return Overlap(max(one.n_within for one in found), max(one.n_partly for one in found))
+    return tuple(sorted(set(overlaps(days_between(*(span or _EVERY_CALENDAR)), own, asked).values())))
+
+
+def largest_overlap(own: Window, asked: Window) -> Overlap | None:
+    """Return an overlap that no window asked about exceeds, for an entry that goes on for ever.
+
+    >>> largest_overlap("week", "month")
+    Overlap(n_within=4, n_partly=2)
+    """
+    found = overlaps_of(None, own, asked)
+    return None if found is None else Overlap(*(max(one[part] for one in found) for part in (0, 1)))
 
 
 def days_between(first: str, last: str) -> list[str]:

@@ -110,7 +110,7 @@ def _in_windows(
     for day in wanted:
         asked[window_of(day, window)].add(day)
     others = {entry: own for entry, own in bounds.windows.items() if own != window}
-    endless = {entry: largest_overlap(None, others[entry], window) for entry in bounds.forever & others.keys()}
+    endless = {entry: largest_overlap(others[entry], window) for entry in bounds.forever & others.keys()}
     lie = _overlaps(rows, {entry: own for entry, own in others.items() if entry not in endless}, window)
     found: dict[str, set[Entry]] = defaultdict(set)
     for day, entries in rows.items():
