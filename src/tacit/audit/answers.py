@@ -78,7 +78,7 @@ BuildMany = Callable[[IntArray], FloatArray]
 
 DEFAULT_RUNS: Final = 20_000  # four times as many halve the distance of a bound
 DEFAULT_COUNT: Final = 20
-"""What every bin holds before a unit is added: more than a few, lest answers cut off at 0 hide it."""
+"""What every bin holds before a unit is added: more than a few, so that answers cut off at 0 do not hide it."""
 _CELLS_AT_ONCE: Final = 1 << 23  # 64 MiB of counts
 
 

@@ -146,7 +146,7 @@ def _scoring(
     reduce = view.fit(*learned)
     outcomes, number = np.unique(reduce(learned[0]), return_inverse=True)
     heads, tails = (np.bincount(number[side], minlength=outcomes.size) for side in (learned[1], ~learned[1]))
-    # a standard error nearer to even odds, lest what came once or twice is put at an end
+    # a standard error nearer to even odds, so that what came once or twice is not put at an end
     odds = np.log((heads + 0.5) / (tails + 0.5))
     odds = np.sign(odds) * np.maximum(np.abs(odds) - np.sqrt(1 / (heads + 0.5) + 1 / (tails + 0.5)), 0)
     order = np.lexsort((outcomes, odds))

@@ -240,7 +240,7 @@ def _rolled(
 
 
 def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
-    """What forecasts of places, and of all places together, are held against: origins x horizon (x places)."""
+    """Return what forecasts of places, and of all together, are held against: origins x horizon (x places)."""
     ahead = at[:, None] + np.arange(horizon)
     in_places, counted = series.observed[ahead][..., :-1], series.observed[ahead][..., -1]
     if truth is None:

@@ -76,7 +76,7 @@ class BoostingForecaster(Learner):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What the trees are told."""
+        """The names of the features that the trees are told."""
         self._fitted()
         return self._names
 

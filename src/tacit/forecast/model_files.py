@@ -64,7 +64,7 @@ class SavedModel:
     def of(
         cls, forecaster: Forecaster, series: Series, *, plan: str = "", about: Mapping[str, Any] | None = None
     ) -> SavedModel:
-        """What is to be saved of a forecaster that was fitted on a series."""
+        """Return what is to be saved of a forecaster that was fitted on a series."""
         return cls(forecaster, plan, series.origin, series.domain.time, series.places, dict(about or {}))
 
     def n_newer(self, series: Series, *, plan: str = "") -> int:

@@ -47,7 +47,7 @@ def climbed(
     value: FloatArray,
     number: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """One round: shares that are at least as likely, their factors and their log-likelihoods."""
+    """Return shares that are at least as likely after one round, their factors and their log-likelihoods."""
     if here.shape[1] > MOST_CELLS or number % _LEAP_EVERY == _LEAP_EVERY - 1:
         return _extrapolated(histogram, bins, here, factors, value)
     there = np.empty_like(here)
@@ -71,7 +71,7 @@ def climbed(
 
 
 def _newton(histogram: ReportHistogram, bins: IntArray, here: FloatArray, factors: FloatArray) -> FloatArray:
-    """The shares that are best where the log-likelihood bends as it does here."""
+    """Return the shares that maximize the quadratic that the log-likelihood is here."""
     k = here.shape[1]
     bend = np.empty((len(bins), k, k))
     n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
@@ -103,7 +103,7 @@ def _newton(histogram: ReportHistogram, bins: IntArray, here: FloatArray, factor
 
 
 def _solved(bend: FloatArray, gradient: FloatArray, here: FloatArray, is_free: NDArray[np.bool_]) -> FloatArray:
-    """The best shares of sum 1 where only free cells may differ from zero, be they negative."""
+    """Return the best shares of sum 1 where only free cells may differ from zero, even if some are negative."""
     n_bins, k = here.shape
     fixed = np.where(is_free, 0.0, -here)
     system = np.zeros((n_bins, k + 1, k + 1))

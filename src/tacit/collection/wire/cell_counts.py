@@ -187,8 +187,8 @@ def _by_sorting(cells: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
 
 BLOCK_REPORTS: Final = 1 << 16
 """Reports of a block. Halved, the fastest mechanisms draw at two thirds to three quarters of the rate, because of keys
-and calls; doubled, an engine that cuts between public bins draws more in vain at every cut. Sorting, not drawing, takes
-the time at this size. It is part of what a key gives: it stays."""
+and calls; doubled, an engine that cuts between public bins draws more for nothing at every cut. Sorting, not drawing,
+takes the time at this size. It is part of what a key gives: it stays."""
 
 _DRAWING: Final = b"tacit reports 1"
 _BLOCK: Final = b"tacit block 1"

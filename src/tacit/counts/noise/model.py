@@ -79,7 +79,7 @@ class Noise(Protocol):
         return None
 
     def forget(self, cells: BoolArray) -> Noise:
-        """The same noise without what the model knows of the counts of these cells: means over them in their stead."""
+        """Return the same noise with the counts of these cells replaced by means over them."""
         return self
 
     def scaled(self, budget: Fraction) -> Noise | None:

@@ -139,7 +139,7 @@ def places_chart(
 ) -> altair.LayerChart:
     """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale.
 
-    A place without a number has a word in its stead.
+    A place without a number has a word instead.
     """
     alt = require("altair", extra="pages")
     order = np.argsort(-counts.values[period], kind="stable")[:most]
