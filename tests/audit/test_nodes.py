@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,21 +13,24 @@ from small_worlds import days_and_places
 from tacit.audit import audit_nodes, audit_plan
 from tacit.audit.claims import Claim, Verdict
 from tacit.audit.curators import MeasuredNodes, nodes_of_counter, nodes_of_plan, separate_bins
-from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree
+from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.central.tree import EVENT
 from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual.picker import tune
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
+from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 
 SURE = 1 - 1e-9
 
 
-def stream(cost, noise_model=None):
+def stream(cost, noise_model=None, unit=EVENT):
     domain = Domain(TimeAxis.between("2025-01-01", None), PlaceAxis.of(["north"]))
-    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32, noise_model=noise_model).stream
+    return Counter.start(Spend.simulation(cost, seed=1), domain, horizon=32, noise_model=noise_model, unit=unit).stream
 
 
 def subjects(seed):
@@ -153,6 +157,28 @@ def test_bins_that_are_guessed_together_share_no_node(seed):
             held = (moved > 0) & (nodes.precisions > 0)
             assert held.sum(axis=0).max() == 1
             assert np.allclose(nodes.telling(moved), nodes.claim.value)  # all of epsilon
+
+
+@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("cost", [Cost.pure(1.0), Cost.zcdp(0.5)], ids=["pure", "zcdp"])
+def test_no_person_tells_more_in_any_bins_of_a_counter_than_it_costs(cost, most):
+    """All ways to spread a person over the bins of every kind of counter, listed; all in one bin tells all of it."""
+    noise_models = [
+        *(KaryTree(8, cost, most, fan_outs) for fan_outs in ((), (2, 2), (4,))),
+        SmoothTree(5, cost, most, zeros=2, ones=2),
+        RefinedTree(8, cost, (2,), most),
+        FusedTree(8, cost, (4,), most),
+        Epochs(4, cost, ((2,), (4,)), most),
+        *([tune(8, cost, most)] if cost.rho else []),
+    ]
+    for noise_model in noise_models:
+        made = stream(cost, noise_model, Unit.person(most=most))
+        nodes = nodes_of_counter(made)
+        spread = np.array([x for x in product(range(most + 1), repeat=nodes.n_bins) if sum(x) <= most])
+        telling = nodes.telling(nodes.exactly(spread))
+        assert telling.max() <= nodes.claim.value * (1 + 1e-9), noise_model
+        # the rounding of a buffered root is paid for and not told
+        assert telling.max() >= nodes.claim.value * (0.999 if noise_model.kind == "buffered root" else 1 - 1e-9)
 
 
 def test_nodes_are_those_that_a_release_is_fused_from():

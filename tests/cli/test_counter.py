@@ -129,6 +129,20 @@ def test_users_days_are_bounded(tacit, branches, visits):
     assert ran.code == 0, ran.err
 
 
+def test_persons_are_bounded_over_the_life_of_a_counter(tacit, branches, visits, tmp_path):
+    ran = started(tacit, branches, "--epsilon", "1", "--unit", "person", "--most", "2", "--most-per-cell", "1")
+    assert ran.code == 0, ran.err
+    assert "person of at most 2 events, 1 in one cell" in " ".join(ran.out.split())
+    assert (
+        "bounded by person" in tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "1,2").err
+    )
+    for day in ("2025-01-01", "2025-01-02"):
+        ran = tacit("counter", "add", "visits.counter", visits, "--date", day, *COLUMNS, "--user", "Card")
+        assert ran.code == 0, ran.err
+    assert "lay beyond the bound on a person" in " ".join(ran.out.split())
+    assert [path.name for path in tmp_path.glob("*.persons-*")] == ["visits.counter.persons-2"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -34,6 +34,7 @@ from tacit.events.places import Polygons
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.model_files import _checksum as model_checksum
+from tacit.mechanisms.continual.contributions import Contributions, path_of
 from tacit.mechanisms.continual.files import SavedState
 from tacit.mechanisms.continual.history import History, first_check
 from tacit.mechanisms.local.memo import DeviceMemo
@@ -42,6 +43,7 @@ from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.postprocess import smooth
+from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
 from tacit.release import Release
 
@@ -115,6 +117,24 @@ def other_state(content: bytes, rng: np.random.Generator) -> bytes:
 def use_state(path: Path) -> None:
     saved = SavedState.read(path)
     saved.counter.step(saved.state, [1] * saved.counter.stream.n_places)
+
+
+PERSONS = Unit.person(most=3)
+
+
+def persons_bytes(folder: Path) -> bytes:
+    made = counter_worlds.files(folder, counter_worlds.counter(unit=PERSONS))
+    noted = made.contributions()
+    noted.add(np.array([[7, 1], [5, 2]], np.uint64), np.array([2, 3]))
+    made.add(counter_worlds.counts(1), first=0, contributions=noted)
+    return path_of(made.state_path, 1).read_bytes()
+
+
+def use_persons(path: Path) -> None:
+    counter = counter_worlds.counter(unit=PERSONS)
+    state = path.with_name("state")
+    path_of(state, 1).write_bytes(path.read_bytes())
+    Contributions.read(state, counter.key, counter.stream.identity, 1).before(np.array([[5, 2]], np.uint64))
 
 
 def history_bytes(folder: Path) -> bytes:
@@ -349,6 +369,7 @@ class Kind:
 KINDS = {
     "tally": Kind(270, tally_bytes, half(other_tally), use_tally),
     "counter state": Kind(600, state_bytes, half(other_state), use_state),
+    "counter persons": Kind(150, persons_bytes, flipped, use_persons),
     "counter history": Kind(300, history_bytes, half(other_history), use_history),
     "model weekday-mean": Kind(300, lambda f: model_bytes(f, "weekday mean"), half(other_model), use_model),
     "model share": Kind(180, lambda f: model_bytes(f, "total x share"), half(other_model), use_model),

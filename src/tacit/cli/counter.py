@@ -41,7 +41,7 @@ from tacit.errors import SettingError
 from tacit.events import EventCounts
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_statable
-from tacit.mechanisms.continual.files import release_name
+from tacit.mechanisms.continual.starting import release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.budget import Budget

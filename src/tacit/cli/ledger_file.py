@@ -12,7 +12,8 @@ from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
-from tacit.mechanisms.continual.files import default_history, release_name
+from tacit.mechanisms.continual.files import default_history
+from tacit.mechanisms.continual.starting import release_name
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, SpendEntry
 from tacit.release import Release

@@ -216,7 +216,9 @@ def add_events(
     events = open_over(stream.domain.with_end(asked.stop))
     is_by_user = stream.unit.is_of_a_person
     if is_by_user and events.columns.user is None:
-        raise SettingError("a counter of user-days needs the column of users.", remedy=Remedy.NAME_USERS)
+        raise SettingError(
+            f"a counter that protects the {stream.unit.name} needs the column of users.", remedy=Remedy.NAME_USERS
+        )
     if not is_by_user and events.columns.user is not None:
         raise SettingError("this counter protects single events.", remedy=Remedy.LEAVE_OUT_USERS)
     if events.options.fields_span_lines:
@@ -225,11 +227,14 @@ def add_events(
             "Export the events without line ends in fields, and describe the source again. Nothing was counted."
         )
     digest = DayDigest(digest_key(files.ledger), events.domain)
-    bound = bound_of(stream.unit, digest_key(files.ledger), stream.identity)
-    counts = events.count(progress=progress, digest=digest, bound=bound)
+    bound, contributions = bound_of(stream.unit, files.bounding_key, ""), files.contributions()
+    counts = events.count(
+        progress=progress, digest=digest, bound=bound, contributed=contributions, first_bin=asked.start
+    )
     if look is not None:
         look(counts)
-    files.add(counts.counts[asked.start : asked.stop], first=asked.start, days=digest.digests())
+    rows = counts.counts[asked.start : asked.stop]
+    files.add(rows, first=asked.start, days=digest.digests(), contributions=contributions)
     return counts
 
 

@@ -156,15 +156,22 @@ class Contributed(Protocol):
 
 
 class BoundedCount:
-    """Takes batches, then counts what a bound allows.
+    """Takes batches, then counts what a bound allows, from a first time bin on.
 
     To be used with ``contextlib.closing``: its files are gone when it is left, however it is left.
     """
 
-    def __init__(self, bound: ContributionBound, keeper: CountKeeper, contributed: Contributed | None = None) -> None:
-        self._bound = bound
+    def __init__(
+        self,
+        bound: ContributionBound,
+        keeper: CountKeeper,
+        contributed: Contributed | None = None,
+        first_bin: int = 0,
+    ) -> None:
+        self.bound = bound
         self._keeper = keeper
         self._contributed = contributed
+        self._first_bin = first_bin
         self._spill = Spill()
         self._n_events = self._n_within = 0
         self.n_rows_beyond = 0
@@ -180,6 +187,8 @@ class BoundedCount:
 
     def add(self, batch: EventBatch) -> None:
         """Set the rows of a batch down."""
+        if self._first_bin:
+            batch = batch.take(np.flatnonzero(batch.time_bin >= self._first_bin))
         assert batch.person is not None
         cells = self._keeper.take_in(batch).astype(np.uint64)
         if batch.count is None:
@@ -187,7 +196,7 @@ class BoundedCount:
             self._n_events += len(batch)
         else:
             # one more than the bound, so that a row cut by it is still seen to be
-            units = np.minimum(batch.count, self._bound.cell_bound + 1).astype(np.uint64)
+            units = np.minimum(batch.count, self.bound.cell_bound + 1).astype(np.uint64)
             self._n_events += int(batch.count.sum())
         rows = np.column_stack([batch.person, cells << _UNITS_BITS | units])
         if batch.count is not None:
@@ -226,10 +235,10 @@ class BoundedCount:
         starts = np.flatnonzero(_begins(rows))
         sizes = np.diff(np.append(starts, len(rows)))
         _, units = _cells_and_units(rows)
-        most = np.full(len(starts), self._bound.most)
+        most = np.full(len(starts), self.bound.most)
         if self._contributed is not None:
             most = np.maximum(most - self._contributed.before(rows[starts, :2]), 0)
-        is_over = np.add.reduceat(units, starts) > np.minimum(most, self._bound.cell_bound)
+        is_over = np.add.reduceat(units, starts) > np.minimum(most, self.bound.cell_bound)
         if not is_over.any():
             return rows, units
         # only groups that may exceed a bound need their cells in order
@@ -248,7 +257,7 @@ class BoundedCount:
         group_starts = np.flatnonzero(np.diff(group, prepend=-1))
         is_cell = np.diff(cells, prepend=-1) != 0
         is_cell[group_starts] = True
-        in_cell = np.clip(self._bound.cell_bound - _before(units, np.flatnonzero(is_cell)), 0, units)
+        in_cell = np.clip(self.bound.cell_bound - _before(units, np.flatnonzero(is_cell)), 0, units)
         within: IntArray = np.clip(most[group] - _before(in_cell, group_starts), 0, in_cell)
         return within
 

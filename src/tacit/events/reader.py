@@ -193,16 +193,18 @@ class Events:
         digest: DayDigest | None = None,
         bound: ContributionBound | None = None,
         contributed: Contributed | None = None,
+        first_bin: int = 0,
     ) -> EventCounts:
         """Count the events of every cell exactly, in one pass; ``digest`` is fed along the way.
 
         With a ``bound`` only so many events of each person in each of its windows are counted
-        (:mod:`tacit.events.contribution_bound`), less what was ``contributed`` before. The digest takes in all events,
-        those without a user or a kind too: it is that of the same events read without columns of users and kinds.
+        (:mod:`tacit.events.contribution_bound`), less what was ``contributed`` before, and none before ``first_bin``.
+        The digest takes in all events, those without a user or a kind too: it is that of the same events read without
+        columns of users and kinds.
         """
         keeper = CountKeeper(self.domain, self.name)
         if bound is not None:
-            return self._count_bounded(bound, contributed, keeper, digest, progress)
+            return self._count_bounded(BoundedCount(bound, keeper, contributed, first_bin), keeper, digest, progress)
         watcher = (
             TableWatcher(with_kinds=self.domain.kind is not None)
             if self.columns.count is not None and self.columns.user is None
@@ -219,20 +221,15 @@ class Events:
         return counts if watcher is None else replace(counts, table=watcher.notes(counts.domain.time))
 
     def _count_bounded(
-        self,
-        bound: ContributionBound,
-        contributed: Contributed | None,
-        keeper: CountKeeper,
-        digest: DayDigest | None,
-        progress: Progress | None,
+        self, bounded: BoundedCount, keeper: CountKeeper, digest: DayDigest | None, progress: Progress | None
     ) -> EventCounts:
         if self.columns.user is None:
             raise SettingError(
                 "user must be the name of a column where the events of a person are bounded; got user=None. "
                 "Name the column that tells persons apart, or count events without a bound."
             )
-        with closing(BoundedCount(bound, keeper, contributed)) as bounded:
-            self._feed(bounded.add, digest, progress, bound)
+        with closing(bounded):
+            self._feed(bounded.add, digest, progress, bounded.bound)
             bounded.count()
         return replace(self._finished(keeper), n_beyond=bounded.n_beyond, n_rows_beyond=bounded.n_rows_beyond)
 

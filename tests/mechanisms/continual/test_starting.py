@@ -14,8 +14,9 @@ from tacit.collection.range_counting import central_flat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
 from tacit.mechanisms.continual import Counter, CounterFiles, pick, start_counter
-from tacit.mechanisms.continual.files import days_of_bins, days_of_counts, place_of
+from tacit.mechanisms.continual.files import days_of_bins, days_of_counts
 from tacit.mechanisms.continual.history import History
+from tacit.mechanisms.continual.starting import place_of
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit

@@ -6,9 +6,10 @@ A :class:`Counter` turns counts into published totals, a :class:`History` holds 
 """
 
 from tacit.mechanisms.continual.counter import Counter, CounterState, Stream
-from tacit.mechanisms.continual.files import CounterFiles, start_counter
+from tacit.mechanisms.continual.files import CounterFiles
 from tacit.mechanisms.continual.history import History
 from tacit.mechanisms.continual.picker import Candidate, compare, pick
+from tacit.mechanisms.continual.starting import start_counter
 
 __all__ = [
     "Candidate",

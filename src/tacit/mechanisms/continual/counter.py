@@ -52,8 +52,6 @@ class Stream:
                 f"the noise model must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
                 "Make it with the unit's sensitivity."
             )
-        if self.unit.name == "person":
-            raise SettingError("a counter cannot protect persons yet. Protect user-days or events.")
         if self.unit.name == "user-day" and "hour" in self.domain.time.step:
             raise SettingError(
                 f"step must be a day or longer where user-days are protected; got step={self.domain.time.step}. "
@@ -179,7 +177,7 @@ class Counter:
         ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The noise model
         of least predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to
         what is published, which allows noise that is drawn ahead. ``place`` is the spend's ``input_digest``: the
-        counter's file, where the spend is bound to one (:func:`tacit.mechanisms.continual.files.place_of`).
+        counter's file, where the spend is bound to one (:func:`tacit.mechanisms.continual.starting.place_of`).
         """
         horizon = domain.time.n_bins if horizon is None else horizon
         if noise_model is None:

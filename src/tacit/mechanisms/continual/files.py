@@ -11,13 +11,8 @@ Noise is never drawn for two different counts of a bin. A state older than its h
 the counter was paid from notes the counts of every bin before they are counted, so that two counters which go on from
 one state, in copies of both files, cannot count differently.
 
-To start a counter is to pay, draw its key, write it, and wipe the key from the ledger. A spend is bound to the file of
-the one counter it pays for. An interrupted start therefore leaves one of three things:
-
-* nothing but the spend: the same start in the same file takes it up with the same key, at no further cost; one in
-  another file pays again;
-* the state, and a key in the ledger that is not wiped: the state is the counter, and the key is wiped now;
-* the state, without a whole history: its head is written now.
+A counter that protects persons has a third file, which is private too: what was counted of each of them
+(:mod:`tacit.mechanisms.continual.contributions`). It is written before the state, under a name of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ import hmac
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -38,19 +33,18 @@ from tacit._base.arrays import IntArray
 from tacit._base.fields import pack_array, text, whole, whole_numbers
 from tacit._base.files import check_writable, write_new, write_whole
 from tacit._base.reading import parse_json, read_document, reading
-from tacit.counts.continual_noise import ContinualNoise
-from tacit.domain import Domain, TimeAxis
+from tacit.domain import TimeAxis
 from tacit.errors import DataError, FormatError, PlanMismatch, Remedy, SettingError
-from tacit.mechanisms.continual.counter import Counter, CounterState, Rows, Stream, check_statable
+from tacit.mechanisms.continual.contributions import Contributions, bounding_key, remove_others
+from tacit.mechanisms.continual.counter import Counter, CounterState, Rows, Stream
 from tacit.mechanisms.continual.history import History, Labels, append, head_of, lines_of, read_text
-from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import heads_from_dict, heads_to_dict
-from tacit.privacy.ledger import Ledger, Spend, SpendEntry
-from tacit.privacy.unit import Unit
+from tacit.privacy.ledger import Ledger, Spend
 
 FORMAT: Final = 1
 _LEAST: Final = -(1 << 61)  # sums and totals stay within 61 bits, whatever their sign
 _DIGEST_BYTES: Final = 16  # 128 bits: nobody finds other counts of the same digest
+_LONGEST_WINDOWS: Final = {"week": 7, "month": 31, "year": 366}  # in days
 _BINS_A_RECORD: Final = 4096  # written to both files at once; as many as the counter counts at once
 
 
@@ -199,19 +193,41 @@ class CounterFiles:
         with self._opened() as (saved, _, _):
             _check_turn(saved.counter.stream, first, saved.state.position)
 
-    def add(self, counts: Rows, *, first: int | None = None, days: Mapping[str, bytes] | None = None) -> IntArray:
+    @property
+    def bounding_key(self) -> bytes:
+        """The key by which persons are told apart."""
+        return bounding_key(SavedState.read(self.state_path).counter.key)
+
+    def contributions(self) -> Contributions | None:
+        """What was counted so far of each person, to be bounded and given to :meth:`add`; none for other units."""
+        with self._opened() as (saved, _, _):
+            stream = saved.counter.stream
+            if stream.unit.name != "person":
+                return None
+            return Contributions.read(self.state_path, saved.counter.key, stream.identity, saved.state.position)
+
+    def add(
+        self,
+        counts: Rows,
+        *,
+        first: int | None = None,
+        days: Mapping[str, bytes] | None = None,
+        contributions: Contributions | None = None,
+    ) -> IntArray:
         """Count the next bins, a row each, and publish: returns their totals, which are on the disk by then.
 
         ``first`` is the number of the first of these bins. Give it where the same counts might be given twice: bins
         that are counted already are refused, and so are gaps. ``days`` are digests of the events under the ledger's
         key (:class:`tacit.events.DayDigest`), by which it knows them under any name; without, the numbers stand for
-        them.
+        them. Where persons are protected, ``contributions`` are those of :meth:`contributions`, with what these counts
+        hold of each person noted in them.
         """
         with self._opened() as (saved, n_bytes, check):
             counter, state = saved.counter, saved.state
             if first is not None:
                 _check_turn(counter.stream, first, state.position)
             rows = counter.check(state, counts)
+            _check_persons(counter.stream, state.position, len(rows), contributions)
             ledger = self._check_ledger(counter.stream, saved.ledger_heads)
             published = [_nothing(counter.stream)]
             for start in range(0, len(rows), _BINS_A_RECORD):
@@ -222,8 +238,13 @@ class CounterFiles:
                 lines, check = lines_of(self._labels_of(counter.stream), position, totals, check)
                 saved = SavedState(counter, state, totals, saved.spend, () if ledger is None else (ledger.head,))
                 self._seen = None  # until both files are known to be written
+                if contributions is not None:
+                    forget = _forgotten(counter.stream, state.position)
+                    contributions.advanced(state.position, forget=forget).write(self.state_path, counter.key)
                 saved.write(self.state_path)
                 append(self.history_path, lines, at=n_bytes)
+                if contributions is not None:
+                    remove_others(self.state_path, state.position)
                 n_bytes += len(lines)
                 published.append(totals)
             self._seen = (saved, n_bytes, check)
@@ -330,6 +351,31 @@ def _check_turn(stream: Stream, first: int, position: int) -> None:
         )
 
 
+def _check_persons(stream: Stream, position: int, n_bins: int, contributions: Contributions | None) -> None:
+    """Refuse counts of which nobody knows whose they are, where persons are protected."""
+    if stream.unit.name != "person":
+        return
+    if contributions is None or (contributions.identity, contributions.position) != (stream.identity, position):
+        raise SettingError(
+            "a counter of persons needs to know what each of them adds to these bins. Add events with their persons, "
+            "by add_events; nothing was counted."
+        )
+    if n_bins > _BINS_A_RECORD:
+        raise SettingError(
+            f"at most {_BINS_A_RECORD:,} periods must be added at once where persons are protected; got {n_bins:,}. "
+            "Add them in parts; nothing was counted."
+        )
+
+
+def _forgotten(stream: Stream, position: int) -> int:
+    """The bin up to which all windows of persons are over, with a day to spare for clocks that are set back."""
+    if stream.unit.window is None:
+        return 0
+    edges = stream.domain.time.without_end().starts(position + 1)
+    over = edges[-1] - np.timedelta64(_LONGEST_WINDOWS[stream.unit.window] + 1, "D")
+    return max(0, int(np.searchsorted(edges, over, "right")) - 1)
+
+
 def _next(stream: Stream, position: int) -> str:
     return "none: the counter has ended" if position >= stream.n_bins else stream.domain.time.label(position)
 
@@ -348,100 +394,6 @@ def _alone(path: Path) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def start_counter(
-    files: CounterFiles,
-    noise_model: ContinualNoise,
-    domain: Domain,
-    *,
-    data_set: str,
-    unit: Unit,
-    budget: Budget | None = None,
-    seed: int | None = None,
-) -> tuple[Stream, Spend | None]:
-    """Start a counter in its files, or complete what an interrupted start left there.
-
-    Without a ledger it is a simulation with a ``seed``. Returns what everyone may know of it, and the spend unless that
-    was finished before.
-    """
-    if (files.ledger is None) == (seed is None):
-        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    release = release_name(noise_model, domain, unit)
-    if files.state_path.exists():
-        if not _is_interrupted(files, data_set, release):
-            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
-        return files.complete(), None
-    if files.history_path.exists():
-        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
-    place = place_of(files.state_path)
-    if files.ledger is None:
-        spend = Spend.simulation(noise_model.cost, seed=seed or 0)
-    else:
-        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget, domain.time.zone)
-    made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
-    files.create(made, spend=spend)
-    return made.stream, spend
-
-
-def _paid(
-    ledger: Ledger,
-    noise_model: ContinualNoise,
-    unit: Unit,
-    data_set: str,
-    release: str,
-    place: bytes,
-    budget: Budget | None,
-    zone: str,
-) -> Spend:
-    """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
-    if any(
-        (entry.data_set, entry.release, entry.is_finished) == (data_set, release, False) for entry in _spends(ledger)
-    ):
-        # what is unfinished may be a counter in another file: this one is then paid again
-        with suppress(DataError):
-            return ledger.resume(
-                data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
-            )
-    check_statable(noise_model.cost)
-    return ledger.spend(
-        data_set=data_set,
-        release=release,
-        cost=noise_model.cost,
-        days=None,
-        budget=budget,
-        unit=unit,
-        input_digest=place,
-        zone=zone,
-    )
-
-
-def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
-    """Whether the state is what a start of this very counter left: its key is not wiped, or its history not whole."""
-    if files.stream().is_simulation:
-        return files.ledger is None and not files.has_history
-    entries = (
-        [] if files.ledger is None else [entry for entry in _spends(files.ledger) if entry.identifier == files.spend]
-    )
-    return any(
-        (entry.data_set, entry.release) == (data_set, release) and not (entry.is_finished and files.has_history)
-        for entry in entries
-    )
-
-
-def _spends(ledger: Ledger) -> list[SpendEntry]:
-    return [entry for entry in ledger.history() if isinstance(entry, SpendEntry)]
-
-
-def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:
-    """What the ledger knows a counter by: all that decides its numbers but the events."""
-    content = json.dumps([noise_model.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
-    return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
-
-
-def place_of(state: Path) -> bytes:
-    """What a spend is bound to: the file in which the one counter stands that it pays for."""
-    return hashlib.sha256(str(state.resolve()).encode()).digest()
 
 
 def record(

@@ -144,9 +144,8 @@ class History:
             epsilon=cost.epsilon_at(delta) if cost.rho else cost.epsilon,
             thresholds=(),
             private=self.domain.axes,
-            unit=stream.unit.name,
+            **stream.unit.settings,
             neighbors=CENTRAL,
-            most=stream.unit.most,
             rho=cost.rho,
             delta=delta if cost.rho else 0.0,
         )

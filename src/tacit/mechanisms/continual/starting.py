@@ -1,0 +1,120 @@
+"""Starting a counter: it is paid for, its key drawn and written, and what an interruption left is completed.
+
+To start a counter is to pay, draw its key, write it, and wipe the key from the ledger. A spend is bound to the file of
+the one counter it pays for. An interrupted start therefore leaves one of three things:
+
+* nothing but the spend: the same start in the same file takes it up with the same key, at no further cost; one in
+  another file pays again;
+* the state, and a key in the ledger that is not wiped: the state is the counter, and the key is wiped now;
+* the state, without a whole history: its head is written now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from tacit.counts.continual_noise import ContinualNoise
+from tacit.domain import Domain
+from tacit.errors import DataError, Remedy, SettingError
+from tacit.mechanisms.continual.counter import Counter, Stream, check_statable
+from tacit.mechanisms.continual.files import CounterFiles
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+from tacit.privacy.unit import Unit
+
+
+def start_counter(
+    files: CounterFiles,
+    noise_model: ContinualNoise,
+    domain: Domain,
+    *,
+    data_set: str,
+    unit: Unit,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> tuple[Stream, Spend | None]:
+    """Start a counter in its files, or complete what an interrupted start left there.
+
+    Without a ledger it is a simulation with a ``seed``. Returns what everyone may know of it, and the spend unless that
+    was finished before.
+    """
+    if (files.ledger is None) == (seed is None):
+        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    release = release_name(noise_model, domain, unit)
+    if files.state_path.exists():
+        if not _is_interrupted(files, data_set, release):
+            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
+        return files.complete(), None
+    if files.history_path.exists():
+        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
+    place = place_of(files.state_path)
+    if files.ledger is None:
+        spend = Spend.simulation(noise_model.cost, seed=seed or 0)
+    else:
+        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget, domain.time.zone)
+    made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
+    files.create(made, spend=spend)
+    return made.stream, spend
+
+
+def _paid(
+    ledger: Ledger,
+    noise_model: ContinualNoise,
+    unit: Unit,
+    data_set: str,
+    release: str,
+    place: bytes,
+    budget: Budget | None,
+    zone: str,
+) -> Spend:
+    """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
+    if any(
+        (entry.data_set, entry.release, entry.is_finished) == (data_set, release, False) for entry in _spends(ledger)
+    ):
+        # what is unfinished may be a counter in another file: this one is then paid again
+        with suppress(DataError):
+            return ledger.resume(
+                data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
+            )
+    check_statable(noise_model.cost)
+    return ledger.spend(
+        data_set=data_set,
+        release=release,
+        cost=noise_model.cost,
+        days=None,
+        budget=budget,
+        unit=unit,
+        input_digest=place,
+        zone=zone,
+    )
+
+
+def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
+    """Whether the state is what a start of this very counter left: its key is not wiped, or its history not whole."""
+    if files.stream().is_simulation:
+        return files.ledger is None and not files.has_history
+    entries = (
+        [] if files.ledger is None else [entry for entry in _spends(files.ledger) if entry.identifier == files.spend]
+    )
+    return any(
+        (entry.data_set, entry.release) == (data_set, release) and not (entry.is_finished and files.has_history)
+        for entry in entries
+    )
+
+
+def _spends(ledger: Ledger) -> list[SpendEntry]:
+    return [entry for entry in ledger.history() if isinstance(entry, SpendEntry)]
+
+
+def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:
+    """What the ledger knows a counter by: all that decides its numbers but the events."""
+    content = json.dumps([noise_model.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
+    return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+
+def place_of(state: Path) -> bytes:
+    """What a spend is bound to: the file in which the one counter stands that it pays for."""
+    return hashlib.sha256(str(state.resolve()).encode()).digest()
