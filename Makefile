@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(wildcard requirements/*.txt)
 
+# tests start Python hundreds of times: what it compiles is kept, whatever the environment says
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test quick check bench reproduce setup browser constraints clean
 .DEFAULT_GOAL := demo
 

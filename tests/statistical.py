@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 FALSE_FAILURE = 1e-8
 """The false-failure probability of one assertion. Ten thousand of them fail together once in ten thousand runs."""
+
+Statistics: TypeAlias = Mapping[str, float]
+"""What one run with a seed of its own comes to, by name."""
+Recorded: TypeAlias = Mapping[str, tuple[float, float]]
+"""The mean and the standard deviation of each statistic over ``RECORDED_RUNS`` runs, noted beside a test."""
+RECORDED_RUNS = 40
+SDS = 6
+"""Standard errors that the mean of a test's runs may be off; Student's t of 39 degrees of freedom is once in 2e6."""
+
+
+def record(statistics: Callable[[int], Statistics], n_runs: int = RECORDED_RUNS) -> dict[str, tuple[float, float]]:
+    """Return the means and standard deviations to note beside a test; their seeds are those from 1 on.
+
+    >>> record(lambda seed: {"seed": seed}, n_runs=3)
+    {'seed': (2.0, 1.0)}
+    """
+    runs = [statistics(seed) for seed in range(1, n_runs + 1)]
+    columns = {name: np.array([run[name] for run in runs], np.float64) for name in runs[0]}
+    return {name: (float(f"{one.mean():.4g}"), float(f"{one.std(ddof=1):.2g}")) for name, one in columns.items()}
+
+
+def assert_as_recorded(statistics: Callable[[int], Statistics], recorded: Recorded, seed: int, n_runs: int = 1) -> None:
+    """Assert that the means of fresh runs are within six standard errors of the recorded ones.
+
+    >>> assert_as_recorded(lambda seed: {"seed": seed}, {"seed": (2.0, 1.0)}, seed=5)
+    >>> assert_as_recorded(lambda seed: {"seed": seed}, {"seed": (2.0, 1.0)}, seed=9)
+    Traceback (most recent call last):
+    ...
+    AssertionError: seed is 9 in 1 run, recorded as 2 with a standard deviation of 1
+    """
+    runs = [statistics((seed + k) % 2**32) for k in range(n_runs)]
+    assert runs[0].keys() == recorded.keys()
+    for name, (mean, sd) in recorded.items():
+        found = float(np.mean([run[name] for run in runs]))
+        if not abs(found - mean) <= SDS * sd * np.sqrt(1 / n_runs + 1 / RECORDED_RUNS):
+            raise AssertionError(
+                f"{name} is {found:.4g} in {n_runs} run{'s' * (n_runs > 1)}, recorded as {mean:g} "
+                f"with a standard deviation of {sd:g}"
+            )
 
 
 def assert_share(

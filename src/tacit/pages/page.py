@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit._base.extras import require
 from tacit._base.files import write_whole
@@ -30,6 +31,9 @@ from tacit.pages.words import (
     step_noun,
 )
 from tacit.release import Release
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def make_page(
@@ -119,8 +123,17 @@ def common_parts(
 
 def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     """Fill a template, every value escaped, and let the file appear whole or not at all."""
+    page = _templates().get_template(template).render(context)
+    path = Path(path)
+    write_whole(path, page.encode())
+    return path
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each read and compiled once."""
     jinja2 = require("jinja2", extra="pages")
-    environment = jinja2.Environment(
+    environment: Environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tacit.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -142,7 +155,4 @@ def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> P
         "decimals": decimals,
     }
     environment.globals["counted"] = counted
-    page = environment.get_template(template).render(context)
-    path = Path(path)
-    write_whole(path, page.encode())
-    return path
+    return environment
