@@ -19,7 +19,7 @@ import numpy as np
 from measure import print_machine, print_table
 from numpy.typing import NDArray
 
-from tacit.counts.noise.sampled_tree import level_variances
+from tacit.counts.noise.sampled import level_variances
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis

@@ -12,12 +12,14 @@ from tacit.mechanisms.local.hashing import LocalHashing
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.sampled_levels import SampledLevels
 from tacit.mechanisms.local.subset import MOST_RANKED_CELLS, SubsetSelection, coins_and_lanes
+from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.registry import MECHANISMS
 
 EPSILON = 1.3
 """No threshold of it ends in zeros, and both sides of every coin are likely: no continuation goes unseen."""
-SMALL = {"longitudinal": 2, "optimized longitudinal": 2, "longitudinal hashing": 2, "hierarchical": 4}
+SMALL = {"longitudinal": 2, "optimized longitudinal": 2, "longitudinal hashing": 2, "hierarchical": 4, "tables": 4}
 CELLS = dict.fromkeys(MECHANISMS, 3) | SMALL
 LANE_BITS = 16
 """A narrow integer is drawn from so many bits, the lowest first."""
@@ -30,6 +32,8 @@ HASH_COIN = Field(48, 16)
 def made(name: str, n_cells: int | None = None, epsilon: float = EPSILON) -> LocalRandomizer:
     if name == "hierarchical":  # two levels, of which the default tree over so few leaves has one
         return HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=n_cells or CELLS[name], fan_out=2)
+    if name == "tables" and not n_cells:  # three tables, of which the default over so few cells has one
+        return SampledTables.from_epsilon(epsilon=epsilon, sizes=(2, 2), asked={(0,): 1.0, (1,): 1.0})
     return MECHANISMS[name].from_epsilon(epsilon, n_cells or CELLS[name])
 
 
@@ -41,7 +45,7 @@ def layout_of(randomizer: LocalRandomizer) -> Layout:
     """How the words of one report are laid out that are not compared with a threshold as they are."""
     if isinstance(randomizer, SubsetSelection):
         return {0: RANK_AND_COIN} if randomizer.n_cells <= MOST_RANKED_CELLS else layout_of_repairs(randomizer)
-    if isinstance(randomizer, HierarchicalHistogram):
+    if isinstance(randomizer, SampledLevels):
         assert all(isinstance(oracle, SubsetSelection) and oracle.size == 1 for oracle in randomizer.oracles)
         return {1: RANK_AND_COIN}
     if isinstance(randomizer, HadamardResponse):

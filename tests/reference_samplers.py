@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.mechanisms.local.sampled_levels import SampledLevels
 from tacit.mechanisms.local.subset import SubsetSelection, coins_and_lanes
+from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, FEW, ROUNDS
@@ -238,7 +241,7 @@ def _longitudinal_hashing(hashing: LongitudinalHashing, cells: Sequence[int], so
     return [function + (value << m) for function, value in zip(functions, values, strict=True)]
 
 
-def _hierarchical(histogram: HierarchicalHistogram, cells: Sequence[int], source: Randomness) -> list[int]:
+def _sampled(histogram: SampledLevels[Any], cells: Sequence[int], source: Randomness) -> list[int]:
     edges = list(accumulate(histogram.chances))
     levels = [1 + sum(word >= edge for edge in edges[:-1]) for word in source.words(len(cells)).tolist()]
     reports = [0] * len(cells)
@@ -262,5 +265,6 @@ _MAKERS = {
     LocalHashing: _hashing,
     LongitudinalRappor: _longitudinal,
     LongitudinalHashing: _longitudinal_hashing,
-    HierarchicalHistogram: _hierarchical,
+    HierarchicalHistogram: _sampled,
+    SampledTables: _sampled,
 }

@@ -123,6 +123,11 @@ class Plan:
         return self._own_layout.n_private
 
     @property
+    def private_sizes(self) -> tuple[int, ...]:
+        """The sizes of the private coordinates."""
+        return self._own_layout.private_sizes
+
+    @property
     def n_public(self) -> int | None:
         """The number of public bins a report may stand in; None if the time axis has no end."""
         return None if self.domain.time.n_bins is None else self._own_layout.n_public

@@ -312,7 +312,7 @@ def test_the_noise_models_and_their_fields_are_listed():
         for model in (
             estimate.noise,
             coarser,
-            noise.SampledTreeNoise(
+            noise.SampledNoise(
                 tree,
                 distributions,
                 histogram.chances,

@@ -3,7 +3,7 @@
 Our own reports, looked at by what they support: all that a report says of two cells is whether it supports each.
 
 For every oracle of the field the likelihood ratio of a report between two cells depends on that alone, so the best
-event is "supports the one and not the other". In a tree of oracles the level is part of the outcome.
+event is "supports the one and not the other". In a tree or tables of oracles the level is part of the outcome.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.games import View
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
-from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.memoized import LongitudinalRappor, bloom_positions
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.repeated import RepeatedRandomizer
+from tacit.mechanisms.local.sampled_levels import SampledLevels
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.local.unary import UnaryEncoding
 
@@ -257,7 +257,7 @@ _LARGEST_TABLE: Final = 1 << 16  # hash functions whose values are tabled: 512 K
 
 @dataclass(frozen=True, slots=True)
 class Supports:
-    """Whether a report supports each of two cells: four outcomes, for each level of a tree."""
+    """Whether a report supports each of two cells: four outcomes, for each level of a tree or table."""
 
     randomizer: LocalRandomizer
     first: int
@@ -273,7 +273,7 @@ class Supports:
 
 def has_supports(randomizer: LocalRandomizer) -> bool:
     """Whether a randomizer's reports support cells, as a plug-in's need not."""
-    return isinstance(randomizer, HierarchicalHistogram) or hasattr(type(randomizer), "distribution")
+    return isinstance(randomizer, SampledLevels) or hasattr(type(randomizer), "distribution")
 
 
 def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: int) -> IntArray:
@@ -285,7 +285,7 @@ def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: 
     >>> reports[:, 0].tolist(), outcomes(response, reports, 3, 4).tolist()
     ([0, 1, 3, 4, 3], [0, 0, 2, 1, 2])
     """
-    if isinstance(randomizer, HierarchicalHistogram):
+    if isinstance(randomizer, SampledLevels):
         return _level_outcomes(randomizer, reports, first, second)
     if isinstance(randomizer, LongitudinalRappor):
         own, others = telling_bits(randomizer, first, second)
@@ -378,7 +378,7 @@ def n_set(reports: Reports, bits: Sequence[int]) -> IntArray:
     return total
 
 
-def _level_outcomes(histogram: HierarchicalHistogram, reports: Reports, first: int, second: int) -> IntArray:
+def _level_outcomes(histogram: SampledLevels[Any], reports: Reports, first: int, second: int) -> IntArray:
     levels = reports[:, 0].astype(np.int64)
     code = 4 * levels
     for level, oracle in enumerate(histogram.oracles, 1):

@@ -12,7 +12,7 @@ truth:
   :math:`\kappa_m = \sum_y P(y|u)^m` (by Hölder's inequality, for every population), so m of N are with at most
   :math:`\binom{N}{m} \kappa_m`.
 
-In a tree of oracles every level is watched as an oracle of its own, and one thing more:
+In a tree of oracles, or tables of them, every level is watched as an oracle of its own, and one thing more:
 
 * **reports of a level.** Levels are picked by coins, whatever the truth is.
 
@@ -48,8 +48,10 @@ from tacit.counts.oracle_distributions import (
 )
 from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
-from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.domain.hierarchy import Hierarchy
+from tacit.domain.marginals import Marginals
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
+from tacit.mechanisms.local.sampled_levels import SampledLevels
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN
@@ -77,16 +79,16 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An oracle among those a report may answer through: all reports do, or those of one level of a tree.
+    """An oracle among those a report may answer through: all reports do, or those of one level of a tree or table.
 
-    ``columns`` are its statistics, ``edges`` its nodes' boundaries among the cells; the number of its reports stands in
-    the column before its own where it is one of several.
+    ``columns`` are its statistics; the number of its reports stands in the column before its own where it is one of
+    several.
     """
 
     distribution: SupportDistribution
     chance: float
     columns: slice
-    edges: IntArray
+    levels: Hierarchy | Marginals | None = None
     level: int | None = None
 
     def reports(self, statistics: IntArray, reports: IntArray) -> IntArray:
@@ -95,20 +97,23 @@ class Part:
         return own
 
     def name(self, plan: Plan, node: int) -> str:
-        first, last = int(self.edges[node]), int(self.edges[node + 1]) - 1
-        if first == last:
-            return _cell_name(plan, first)
-        return f"{_cell_name(plan, first)} to {_cell_name(plan, last)}"
+        if self.levels is None or self.level is None:
+            return _named(plan, plan.private, node)
+        if isinstance(self.levels, Marginals):
+            return _named(plan, [plan.private[axis] for axis in self.levels.levels[self.level]], node)
+        first, stop = self.levels.boundaries[self.level][node : node + 2].tolist()
+        names = [_named(plan, plan.private, cell) for cell in (first, stop - 1)]
+        return names[0] if stop - first == 1 else " to ".join(names)
 
 
 def parts_of(mechanism: LocalRandomizer) -> list[Part]:
-    """The oracles of a mechanism: itself, or those of the levels of a tree."""
-    if not isinstance(mechanism, HierarchicalHistogram):
+    """The oracles of a mechanism: itself, or those of the levels of a tree or of tables."""
+    if not isinstance(mechanism, SampledLevels):
         distribution = cast(FrequencyOracle, mechanism).distribution
-        return [Part(distribution, 1.0, slice(0, distribution.n_cells), np.arange(distribution.n_cells + 1))]
+        return [Part(distribution, 1.0, slice(0, distribution.n_cells))]
     ends = np.cumsum([0, *(1 + oracle.n_statistics for oracle in mechanism.oracles)]).tolist()
     return [
-        Part(oracle.distribution, chance / COIN, slice(first + 1, stop), mechanism.hierarchy.boundaries[level], level)
+        Part(oracle.distribution, chance / COIN, slice(first + 1, stop), mechanism.hierarchy, level)
         for level, (oracle, chance, (first, stop)) in enumerate(
             zip(mechanism.oracles, mechanism.chances, pairwise(ends), strict=True), 1
         )
@@ -354,10 +359,6 @@ def _alarm(plan: Plan, what: str, log_chance: float, bin: int | None, cell: int 
 
 def _bin_name(plan: Plan, bin: int | None) -> str:
     return "All reports" if bin is None or not plan.public else _named(plan, plan.public, bin)
-
-
-def _cell_name(plan: Plan, cell: int) -> str:
-    return _named(plan, plan.private, cell)
 
 
 def _named(plan: Plan, axes: Sequence[str], number: int) -> str:

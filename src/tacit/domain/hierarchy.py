@@ -195,6 +195,14 @@ class Hierarchy:
         first = sum(self.level_sizes[:level])
         return slice(first, first + self.level_sizes[level])
 
+    def leaf_counts(self, level: int) -> IntArray:
+        """The number of leaves in every node of a level."""
+        return np.diff(self.boundaries[level])
+
+    def spread(self, level: int, values: NDArray[Any]) -> NDArray[Any]:
+        """For every leaf the value of the node of a level that it is in."""
+        return np.repeat(values, self.leaf_counts(level))
+
     def number(self, level: int, index: int) -> int:
         """The number of a node among all nodes, counted from the root down.
 

@@ -65,7 +65,12 @@ class Layout:
     @property
     def n_private(self) -> int:
         """The number of values that a report may stand for."""
-        return prod(self.sizes[axis] for axis in self._axes[1])
+        return prod(self.private_sizes)
+
+    @property
+    def private_sizes(self) -> tuple[int, ...]:
+        """The sizes of the private axes."""
+        return tuple(self.sizes[axis] for axis in self._axes[1])
 
     def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
         """An array over the domain as (public bins, private values)."""

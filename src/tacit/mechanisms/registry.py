@@ -8,6 +8,7 @@ from typing import Final, TypeVar, cast
 
 from tacit.counts.oracle_distributions import mean_variance
 from tacit.domain import Domain
+from tacit.domain.marginals import Axes, subsets
 from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
@@ -17,6 +18,7 @@ from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
+from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon
@@ -33,7 +35,8 @@ class Mechanism:
 
     Several entries may share a kind: what differs is how thresholds are made from epsilon. One that ``is_repeated`` is
     made for devices that report again and again, and errs more than it must where each event is reported once. One that
-    ``is_tree`` answers for nodes of a tree over the values, so that ranges err less and single values more.
+    ``is_sampled`` answers for one level of a tree, or one table, in each report: sums err less, and single values more.
+    ``over_axes`` makes one that must know the sizes of the private coordinates, and weights of what is asked.
     """
 
     name: str
@@ -42,7 +45,8 @@ class Mechanism:
     from_epsilon: Callable[[float, int], LocalRandomizer]
     from_thresholds: Callable[[Mapping[str, int], int], LocalRandomizer]
     is_repeated: bool = False
-    is_tree: bool = False
+    is_sampled: bool = False
+    over_axes: Callable[[float, tuple[int, ...], Mapping[Axes, float] | None], LocalRandomizer] | None = None
 
 
 def _unary_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> LocalRandomizer:
@@ -132,7 +136,7 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         kind=HierarchicalHistogram,
         from_epsilon=lambda epsilon, k: HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=k),
         from_thresholds=HierarchicalHistogram.from_thresholds,
-        is_tree=True,
+        is_sampled=True,
     ),
     "optimized longitudinal": Mechanism(
         name="optimized longitudinal",
@@ -157,6 +161,15 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         from_epsilon=lambda epsilon, k: LongitudinalHashing.from_epsilon(epsilon=epsilon, n_cells=k, binary=True),
         from_thresholds=LongitudinalHashing.from_thresholds,
         is_repeated=True,
+    ),
+    "tables": Mechanism(
+        name="tables",
+        aliases=("smp", "sampled tables", "random sampling"),
+        kind=SampledTables,
+        from_epsilon=lambda epsilon, k: SampledTables.of_cells(epsilon=epsilon, n_cells=k),
+        from_thresholds=SampledTables.from_thresholds,
+        is_sampled=True,
+        over_axes=lambda epsilon, sizes, asked: SampledTables.from_epsilon(epsilon=epsilon, sizes=sizes, asked=asked),
     ),
 }
 
@@ -209,7 +222,7 @@ def oracles_by_error(
     made = [
         (entry.name, cast(FrequencyOracle, entry.from_epsilon(epsilon, n_cells)))
         for entry in MECHANISMS.values()
-        if not entry.is_repeated and not entry.is_tree
+        if not entry.is_repeated and not entry.is_sampled
     ]
     measured = [
         (mean_variance(one.distribution), name, one)
@@ -250,12 +263,14 @@ def plan_for(
     f: float | None = None,
     mechanism: str | None = None,
     private: tuple[str, ...] = ("place",),
+    asked: Mapping[str, float] | None = None,
     name: str = "counts",
 ) -> Plan:
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
     Left out, the mechanism is the one that errs least (:func:`oracles_by_error`); with f it is
-    RAPPOR, ``unary``.
+    RAPPOR, ``unary``. ``asked`` weighs the tables that the mechanism ``tables`` will be asked about: "joint", or the
+    names of private coordinates, as "place" or "time place".
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
@@ -274,13 +289,19 @@ def plan_for(
     if named is None:
         named = MECHANISMS["unary" if epsilon is None else oracles_by_error(n_cells, epsilon)[0][0]]
     entry = named
+    if asked is not None and entry.over_axes is None:
+        raise SettingError(f"asked belongs to the mechanism tables; got mechanism={mechanism}.")
     if f is not None:
         if entry.name != "unary":
             raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")
         randomizer: LocalRandomizer = UnaryEncoding.rappor(f=f, n_cells=n_cells)
     else:
         assert epsilon is not None
-        randomizer = entry.from_epsilon(epsilon, n_cells)
+        if entry.over_axes is not None:
+            sizes = Plan(domain, "any", 1.0, (), private=private).private_sizes
+            randomizer = entry.over_axes(epsilon, sizes, None if asked is None else _axes_asked(asked, private))
+        else:
+            randomizer = entry.from_epsilon(epsilon, n_cells)
     stated = randomizer.epsilon if epsilon is None else float(epsilon)
     thresholds = tuple(sorted(randomizer.thresholds().items()))
     plan = Plan(domain, entry.name, stated, thresholds, private=private, name=name)
@@ -292,3 +313,12 @@ def plan_for(
             "Choose one between 0.001 and 20, or another mechanism."
         ) from None
     return plan
+
+
+def _axes_asked(asked: Mapping[str, float], private: tuple[str, ...]) -> dict[Axes, float]:
+    """What is asked, by the numbers of private coordinates."""
+    names = {"joint": tuple(range(len(private)))}
+    names |= {" ".join(private[axis] for axis in axes): axes for axes in subsets(len(private))[1:]}
+    if not asked.keys() <= names.keys():
+        raise SettingError(f"asked must name some of {', '.join(names)}; got asked={', '.join(asked)}.")
+    return {names[name]: weight for name, weight in asked.items()}

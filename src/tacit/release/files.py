@@ -32,7 +32,7 @@ from tacit.counts.noise import (
     Noise,
     NoStatedNoise,
     OracleNoise,
-    SampledTreeNoise,
+    SampledNoise,
     TreeNoise,
 )
 from tacit.counts.provenance import Provenance
@@ -435,7 +435,8 @@ NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "oracle": OracleNoise.from_dict,
     "linear image": _linear_map_from_dict,
     "marginals": MarginalNoise.from_dict,
-    "sampled tree": SampledTreeNoise.from_dict,
+    "sampled tables": SampledNoise.from_dict,
+    "sampled tree": SampledNoise.from_dict,
     "state space": _states_from_dict,
     "tree": TreeNoise.from_dict,
     "unstated": NoStatedNoise.from_dict,

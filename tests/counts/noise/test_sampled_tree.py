@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tacit.counts.estimate import LEAST_SQUARES
-from tacit.counts.noise import LinearMap, SampledTreeNoise, errors_of_questions, intervals_of_questions
-from tacit.counts.noise.sampled_tree import FEW_REPORTS, MOST_LISTED
+from tacit.counts.noise import LinearMap, SampledNoise, errors_of_questions, intervals_of_questions
+from tacit.counts.noise.sampled import FEW_REPORTS, MOST_LISTED
 from tacit.counts.provenance import Provenance
 from tacit.counts.query import answer
 from tacit.counts.tally import Tally
@@ -133,7 +133,7 @@ def test_errors_of_leaves_months_and_places_are_those_of_their_questions():
     counts = np.random.default_rng(3).poisson(12, (70, 2))
     _, estimate = simulated(counts, 5)
     noise = estimate.noise
-    assert isinstance(noise, SampledTreeNoise)
+    assert isinstance(noise, SampledNoise)
     for cell in ((0, 0), (13, 1), (69, 1)):
         weights = np.zeros((70, 2))
         weights[cell] = 1
@@ -151,7 +151,7 @@ def test_errors_of_leaves_months_and_places_are_those_of_their_questions():
     ):
         np.testing.assert_allclose(ours, theirs)
     both = noise.coarsen(Grouping.of_columns(np.arange(70), np.array([0, 0]), (70, 1)))
-    assert isinstance(both, SampledTreeNoise)
+    assert isinstance(both, SampledNoise)
     weights = (np.arange(70) < 20)[:, None].astype(float)
     assert both.variance(weights) == pytest.approx(noise.variance(np.repeat(weights, 2, axis=1)))
 

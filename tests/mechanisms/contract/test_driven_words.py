@@ -24,8 +24,16 @@ from tacit.mechanisms.registry import MECHANISMS
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
-COUNTS = ("size", "bits", "fan-out", "hashes", "n_bits")
+COUNTS = ("size", "bits", "fan-out", "hashes", "n_bits", "axes", "axis 1", "axis 2")
 """What stands among thresholds and is none."""
+
+
+LAST = {
+    "level 1 chance": "level 2 chance",
+    "table 1 chance": "table 3 chance",
+    "table 2 chance": "table 3 chance",
+}
+"""The chances of the last levels, which are what the others leave."""
 
 
 @contextmanager
@@ -38,12 +46,12 @@ def kernels(compiled: bool) -> Iterator[None]:
 
 
 def moved(name: str, threshold: str, by: int) -> LocalRandomizer:
-    """The mechanism with one threshold moved; what a level's chance gains another one loses."""
+    """The mechanism with one threshold moved; what a level's chance gains the last one loses."""
     right = made(name)
     thresholds = right.thresholds()
     other = {**thresholds, threshold: thresholds[threshold] + by}
-    if threshold == "level 1 chance":
-        other["level 2 chance"] -= by
+    if threshold in LAST:
+        other[LAST[threshold]] -= by
     return MECHANISMS[name].from_thresholds(other, right.n_cells)
 
 
@@ -51,7 +59,7 @@ COINS = [
     (name, threshold)
     for name in MECHANISMS
     for threshold in made(name).thresholds()
-    if not threshold.endswith(COUNTS) and threshold != "level 2 chance"
+    if not threshold.endswith(COUNTS) and threshold not in LAST.values()
 ]
 
 

@@ -68,7 +68,7 @@ def test_a_plan_carries_all_that_a_device_must_know(name, epsilon):
     assert mechanism_of(plan) == MECHANISMS[name].from_epsilon(epsilon, 17)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if not entry.is_tree])
+@pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if not entry.is_sampled])
 def test_the_distribution_has_the_stated_odds(name):
     """No distribution can support the truth more than exp(epsilon) times as often as another cell."""
     for epsilon in EPSILONS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.counts.noise.sampled_tree import error_of_differences, level_variances
+from tacit.counts.noise.sampled import error_of_differences, level_variances
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram

@@ -16,7 +16,7 @@ from tacit.mechanisms.planner.local import designed_contenders, flat_contenders,
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
-ORACLES = [name for name, entry in MECHANISMS.items() if not entry.is_repeated and not entry.is_tree]
+ORACLES = [name for name, entry in MECHANISMS.items() if not entry.is_repeated and not entry.is_sampled]
 ALIKE = ["unary", "optimized unary", "tuned unary", "response", "subset"]
 """Oracles to which all cells are alike."""
 N_BINS, N_TRIALS, N_REPORTS = 24, 4000, 200

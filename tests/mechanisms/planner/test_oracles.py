@@ -21,7 +21,7 @@ from tacit.mechanisms import registry as mechanisms
 from tacit.mechanisms.planner import TIE, Candidate, choose, compare_oracles, oracles
 from tacit.mechanisms.registry import MECHANISMS as ALL_MECHANISMS
 
-MECHANISMS = {name: entry for name, entry in ALL_MECHANISMS.items() if not (entry.is_repeated or entry.is_tree)}
+MECHANISMS = {name: entry for name, entry in ALL_MECHANISMS.items() if not (entry.is_repeated or entry.is_sampled)}
 
 ROOT = Path(__file__).parents[3]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         intervals_of_questions,
     )
     from tacit.counts.noise.oracle import OracleNoise
-    from tacit.counts.noise.sampled_tree import SampledTreeNoise
+    from tacit.counts.noise.sampled import SampledNoise
     from tacit.counts.noise.tree import TreeNoise
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "NoStatedNoise",
     "Noise",
     "OracleNoise",
-    "SampledTreeNoise",
+    "SampledNoise",
     "TreeNoise",
     "errors_of_questions",
     "intervals_of_questions",
@@ -49,7 +49,7 @@ _HOMES: Final = {
     "NoStatedNoise": "tacit.counts.noise.model",
     "Noise": "tacit.counts.noise.model",
     "OracleNoise": "tacit.counts.noise.oracle",
-    "SampledTreeNoise": "tacit.counts.noise.sampled_tree",
+    "SampledNoise": "tacit.counts.noise.sampled",
     "TreeNoise": "tacit.counts.noise.tree",
     "errors_of_questions": "tacit.counts.noise.model",
     "intervals_of_questions": "tacit.counts.noise.model",

@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from tacit.counts.noise.sampled_tree import error_of_differences, level_variances
+from tacit.counts.noise.sampled import error_of_differences, level_variances
 from tacit.counts.oracle_distributions import SupportDistribution, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import TacitError

@@ -1,4 +1,4 @@
-r"""The noise of a tree whose reports each answered for one level, fused by least squares.
+r"""The noise of a tree, or of tables, whose reports each answered for one level, fused by least squares.
 
 Every report picks level l with probability :math:`\alpha_l`, whatever its value. A node's count is estimated by
 
@@ -14,6 +14,13 @@ adds
 
 with the oracle's variance V for the node above u and that node's weight :math:`w_l(u)`. The least squares weigh levels
 as if events were spread evenly over the leaves; they stay unbiased, and their variance exact, where events are not.
+
+Of tables (:mod:`tacit.counts.table_least_squares`) the weights :math:`w_l(u) - c_l` of a leaf add up to its own weight
+less the mean, whatever the chances. So the last term does not depend on them, and least squares with the variances
+
+.. math:: \sigma_l^2 = \frac{1}{\alpha_l} \Bigl(a_l + \frac{1}{k_l}\Bigr)
+
+are the best where events are spread evenly, for an oracle's variance a of half the difference of two of k cells.
 """
 
 from __future__ import annotations
@@ -32,10 +39,12 @@ from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import FusedTrees, LinearMap, Noise, evened
 from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict, mean_variance
+from tacit.counts.table_least_squares import TableFusion
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import Grouping, Layout, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.domain.layout import listed
+from tacit.domain.marginals import Marginals
 from tacit.randomness.bernoulli import COIN
 
 FEW_REPORTS: Final = 512
@@ -50,8 +59,8 @@ weights take the square of their number: doubled, four times the memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class SampledTreeNoise(Noise):
-    """The noise of fused leaves, one tree for each public bin.
+class SampledNoise(Noise):
+    """The noise of fused leaves, one tree for each public bin, or one set of tables.
 
     ``distributions`` and ``chances`` (out of 2**64) belong to the levels below the root; ``reports`` are the public
     numbers of reports of the public bins, ``counts`` (public bins x leaves) estimated counts, projected onto what
@@ -60,7 +69,7 @@ class SampledTreeNoise(Noise):
     leaves of a tree of more than ``MOST_LISTED`` are those of evenly spread events.
     """
 
-    hierarchy: Hierarchy
+    hierarchy: Hierarchy | Marginals
     distributions: tuple[SupportDistribution, ...]
     chances: tuple[int, ...]
     reports: IntArray
@@ -72,8 +81,10 @@ class SampledTreeNoise(Noise):
         return self.layout.shape
 
     @cached_property
-    def fusion(self) -> TreeFusion:
+    def fusion(self) -> TreeFusion | TableFusion:
         """The least squares that made the leaves; its variances are those of one report."""
+        if isinstance(self.hierarchy, Marginals):
+            return TableFusion(self.hierarchy, table_variances(self.distributions, self.chances))
         return TreeFusion(self.hierarchy, level_variances(self.distributions, self.chances))
 
     def variance(self, weights: FloatArray) -> float:
@@ -89,10 +100,11 @@ class SampledTreeNoise(Noise):
         squares, means = np.zeros(self.hierarchy.n_leaves), np.zeros(self.hierarchy.n_leaves)
         step = 0.0
         for level, (distribution, chance) in enumerate(zip(self.distributions, self.chances, strict=True), 1):
-            own, sizes = nodes[self.hierarchy.level_slice(level)], np.diff(self.hierarchy.boundaries[level])
-            centred = own - float(own @ sizes) / self.hierarchy.n_leaves
-            squares += np.repeat((distribution.variances(own) + centred**2) * (COIN / chance), sizes)
-            means += np.repeat(centred, sizes)
+            own = nodes[self.hierarchy.level_slice(level)]
+            centred = own - float(own @ self.hierarchy.leaf_counts(level)) / self.hierarchy.n_leaves
+            per_node = (distribution.variances(own) + centred**2) * (COIN / chance)
+            squares += self.hierarchy.spread(level, per_node)
+            means += self.hierarchy.spread(level, centred)
             step = max(step, float(np.abs(own).max()) * _step(distribution, chance))
         return np.maximum(squares - means**2, 0.0), step  # what rounding leaves below zero
 
@@ -127,7 +139,7 @@ class SampledTreeNoise(Noise):
         # trees of several public bins, added up, are the tree of all their reports
         layout = self.layout.coarsened(grouping)
         reports, counts = self._of_public(public, layout.n_public)
-        return SampledTreeNoise(self.hierarchy, self.distributions, self.chances, reports, layout, counts)
+        return SampledNoise(self.hierarchy, self.distributions, self.chances, reports, layout, counts)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         _, variances, _, _ = self._of_sums(grouping)
@@ -146,18 +158,24 @@ class SampledTreeNoise(Noise):
         return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.layout)
 
     def fused_trees(self) -> FusedTrees | None:
-        layout = self.layout
+        layout, fusion = self.layout, self.fusion
+        if isinstance(fusion, TableFusion):
+            return None
         return FusedTrees(
-            self.fusion,
+            fusion,
             lambda values: layout.rows(values).T,
             lambda leaves: layout.cells(leaves.T),
             self.reports.astype(np.float64),
         )
 
     def to_dict(self) -> dict[str, Any]:
+        levels = self.hierarchy
+        if isinstance(levels, Hierarchy):
+            named: dict[str, Any] = {"kind": "sampled tree", "hierarchy": levels.to_dict()}
+        else:
+            named = {"kind": "sampled tables", "tables": [list(axes) for axes in levels.tables]}
         return {
-            "kind": "sampled tree",
-            "hierarchy": self.hierarchy.to_dict(),
+            **named,
             "laws": [distribution.to_dict() for distribution in self.distributions],
             "chances": [hex(chance) for chance in self.chances],
             "shape": listed(self.layout.sizes),
@@ -167,13 +185,19 @@ class SampledTreeNoise(Noise):
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> SampledTreeNoise:
+    def from_dict(cls, content: Mapping[str, Any]) -> SampledNoise:
+        layout = Layout.of_file(texts(content, "private"), sizes_of(content))
+        levels: Hierarchy | Marginals
+        if content["kind"] == "sampled tree":
+            levels = Hierarchy.from_dict(content["hierarchy"])
+        else:
+            levels = Marginals(layout.private_sizes, tuple(tuple(map(int, axes)) for axes in content["tables"]))
         read = cls(
-            Hierarchy.from_dict(content["hierarchy"]),
+            levels,
             tuple(distribution_from_dict(distribution) for distribution in content["laws"]),
             tuple(int(chance, 16) for chance in content["chances"]),
             whole_numbers(content, "reports"),
-            Layout.of_file(texts(content, "private"), sizes_of(content)),
+            layout,
             numbers(content, "counts", least=0),
         )
         n_leaves = read.hierarchy.n_leaves
@@ -203,9 +227,18 @@ class SampledTreeNoise(Noise):
         """For every public bin and leaf, the variance of its count, the largest it can be for any truth, and steps."""
         n_leaves = self.hierarchy.n_leaves
         if n_leaves > MOST_LISTED:
-            even = self.reports[:, None] * self.fusion.node_variances[-n_leaves:]
+            even = self.reports[:, None] * self._even_variances
             return even, np.full(even.shape, np.inf), np.full(n_leaves, _step(self.distributions[-1], self.chances[-1]))
         return self._of_groups(np.arange(n_leaves), n_leaves, self.reports, self.counts)
+
+    @property
+    def _even_variances(self) -> FloatArray:
+        """The variance that one report adds to every leaf where events are spread evenly."""
+        n_leaves = self.hierarchy.n_leaves
+        variances = self.fusion.node_variances[-n_leaves:]
+        if isinstance(self.hierarchy, Marginals):  # whose cells are alike: that no report answers twice
+            return variances - (1 - 1 / n_leaves) / n_leaves
+        return variances
 
     def _of_sums(self, grouping: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The reports of each group of public bins, and the same of groups of leaves."""
@@ -236,6 +269,12 @@ def level_variances(distributions: Sequence[SupportDistribution], chances: Seque
         share = chance / COIN
         variances.append((error_of_differences(distribution) + (1 - share) / distribution.n_cells) / share)
     return variances
+
+
+def table_variances(distributions: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
+    """The variances of the cells of tables, the total first, that make least squares the best for even events."""
+    parts = zip(distributions, chances, strict=True)
+    return [0.0, *((error_of_differences(one) + 1 / one.n_cells) * COIN / chance for one, chance in parts)]
 
 
 def error_of_differences(distribution: SupportDistribution) -> float:
