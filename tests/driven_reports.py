@@ -19,7 +19,13 @@ from tacit.mechanisms.registry import MECHANISMS
 
 EPSILON = 1.3
 """No threshold of it ends in zeros, and both sides of every coin are likely: no continuation goes unseen."""
-SMALL = {"longitudinal": 2, "optimized longitudinal": 2, "longitudinal hashing": 2, "hierarchical": 4, "tables": 4}
+SMALL = {
+    "longitudinal": 2,
+    "optimized longitudinal": 2,
+    "longitudinal hashing": 2,
+    "hierarchical": 4,
+    "sampled tables": 4,
+}
 CELLS = dict.fromkeys(MECHANISMS, 3) | SMALL
 LANE_BITS = 16
 """A narrow integer is drawn from so many bits, the lowest first."""
@@ -32,7 +38,7 @@ HASH_COIN = Field(48, 16)
 def made(name: str, n_cells: int | None = None, epsilon: float = EPSILON) -> LocalRandomizer:
     if name == "hierarchical":  # two levels, of which the default tree over so few leaves has one
         return HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=n_cells or CELLS[name], fan_out=2)
-    if name == "tables" and not n_cells:  # three tables, of which the default over so few cells has one
+    if name == "sampled tables" and not n_cells:  # three tables, of which the default over so few cells has one
         return SampledTables.from_epsilon(epsilon=epsilon, sizes=(2, 2), asked={(0,): 1.0, (1,): 1.0})
     return MECHANISMS[name].from_epsilon(epsilon, n_cells or CELLS[name])
 

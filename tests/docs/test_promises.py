@@ -231,7 +231,9 @@ def test_the_thresholds_and_the_reports_of_every_mechanism_are_documented():
     assert listed.keys() == MECHANISMS.keys()
     for name, entry in MECHANISMS.items():
         thresholds = entry.from_epsilon(1.0, 17).thresholds()
-        assert listed[name] == sorted({re.sub(r"^level \d+ ", "", threshold) for threshold in thresholds})
+        assert listed[name] == sorted(
+            {re.sub(r"^(level|table) \d+ |(?<=axis) \d+$", "", threshold) for threshold in thresholds}
+        )
     rows = [row for row in rows_of(section(FORMATS, "Reports")) if len(row) == 3]
     reported = [name for row in rows for name in code_spans(row[0])]
     assert sorted(reported) == sorted(MECHANISMS)
@@ -305,6 +307,7 @@ def test_the_noise_models_and_their_fields_are_listed():
     coarser = estimate.noise.coarsen(Grouping.of_columns(np.arange(40) // 20, np.zeros(3, np.int64), (2, 1)))
     distribution = DiscreteLaplace(Fraction(1))
     histogram = MECHANISMS["hierarchical"].from_epsilon(1.0, 4)
+    tables = MECHANISMS["sampled tables"].from_epsilon(1.0, 6)
     tree, distributions = histogram.hierarchy, tuple(oracle.distribution for oracle in histogram.oracles)
     of_a_curator = noise.TreeNoise(Hierarchy.of_degree(40, 7), (None, distribution, distribution), (40, 3))
     models = [
@@ -319,6 +322,14 @@ def test_the_noise_models_and_their_fields_are_listed():
                 np.array([8]),
                 Layout(("time",), (4, 1, 1)),
                 np.full((1, 4), 2.0),
+            ),
+            noise.SampledNoise(
+                tables.hierarchy,
+                tuple(oracle.distribution for oracle in tables.oracles),
+                tables.chances,
+                np.array([8]),
+                Layout(("time", "place"), (3, 2, 1)),
+                np.full((1, 6), 2.0),
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
             noise.MarginalNoise((None, distribution, distribution, distribution), (4, 3, 2)),

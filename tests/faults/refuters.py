@@ -78,6 +78,17 @@ def audit_of_devices(name: str) -> Refuter:
     return Refuter(f"audit of a plan for devices ({name})", find)
 
 
+def _find_in_tables(setting: Setting) -> bool:
+    """The audit of a plan whose reports hide the place and the kind, and answer for one table each."""
+    domain = replace(days_and_places(2, 3), kind=KindAxis.of(["fire", "flood"]))
+    plan = plan_for(domain, epsilon=EPSILON, mechanism="sampled tables", private=("place", "kind"))
+    source = SeededRandomness(setting.seed)
+    return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
+
+
+audit_of_tables = Refuter("audit of a plan for devices (sampled tables)", _find_in_tables)
+
+
 def contract_of(name: str) -> Refuter:
     """The whole contract of a randomizer."""
 

@@ -114,19 +114,22 @@ def _level_by_value(right: Any) -> Any:
     return randomize
 
 
-def _leaves_as_they_are(right: Any) -> Any:
-    """Reports of the last level name the true leaf: what the others add hides nothing."""
+def _as_it_is(from_last: int) -> Plant:
+    """Reports of one level, counted from the last, name the true node: what the others add hides nothing."""
 
-    def randomize(self, cells, *, randomness):
-        reports = right(self, cells, randomness=randomness)
-        last, oracle = len(self.oracles), self.oracles[-1]
-        rows = np.flatnonzero(reports[:, 0] == last)
-        nodes = self.hierarchy.nodes_of(np.asarray(cells)[rows], last)
-        sure = SubsetSelection(oracle.n_cells, oracle.size, COIN - 1)
-        reports[rows, 1 : 1 + oracle.report_bytes] = sure.randomize(nodes, randomness=randomness)
-        return reports
+    def plant(right: Any) -> Any:
+        def randomize(self, cells, *, randomness):
+            reports = right(self, cells, randomness=randomness)
+            level = max(len(self.oracles) - from_last, 1)
+            oracle, rows = self.oracles[level - 1], np.flatnonzero(reports[:, 0] == level)
+            nodes = self.hierarchy.nodes_of(np.asarray(cells)[rows], level)
+            sure = SubsetSelection(oracle.n_cells, oracle.size, COIN - 1)
+            reports[rows, 1 : 1 + oracle.report_bytes] = sure.randomize(nodes, randomness=randomness)
+            return reports
 
-    return randomize
+        return randomize
+
+    return plant
 
 
 def _one_coin_for_all(right: Any) -> Any:
@@ -504,17 +507,24 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the level of a hierarchical report depends on the value",
-        "tacit.mechanisms.local.hierarchical.HierarchicalHistogram.randomize",
+        "tacit.mechanisms.local.sampled_levels.SampledLevels.randomize",
         _level_by_value,
         by.driven_words_of("hierarchical"),
         "tests/mechanisms/local/test_hierarchical.py",
     ),
     Fault(
         "the leaves of a hierarchical histogram have no noise",
-        "tacit.mechanisms.local.hierarchical.HierarchicalHistogram.randomize",
-        _leaves_as_they_are,
+        "tacit.mechanisms.local.sampled_levels.SampledLevels.randomize",
+        _as_it_is(0),
         by.audit_of_devices("hierarchical"),
         "tests/mechanisms/local/test_hierarchical.py",
+    ),
+    Fault(
+        "the table of one private coordinate has no noise",
+        "tacit.mechanisms.local.sampled_levels.SampledLevels.randomize",
+        _as_it_is(1),  # the joint table is the last, that of the last coordinate alone the one before
+        by.audit_of_tables,
+        "tests/mechanisms/contract/test_driven_words.py",
     ),
     Fault(
         "a value draws more words than another",

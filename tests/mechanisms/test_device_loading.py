@@ -22,15 +22,15 @@ print(json.dumps([name for name in sys.modules if name.startswith("tacit.")]))
 MAY_LOAD = {
     "_base": None,  # whatever is there
     "counts": {"estimate", "exact_intervals", "noise", "norm_sub", "oracle_distributions", "provenance", "tally"}
-    | {"tree_least_squares"},
+    | {"table_least_squares", "tree_least_squares"},
     "domain": None,
     "errors": None,
-    "mechanisms": {"local", "registry"},
+    "mechanisms": {"local", "registry", "table_design"},
     "plan": None,
     "privacy": {"cost", "device", "epsilon", "guarantee", "unit"},
     "randomness": {"bernoulli", "integers", "source"},
 }
-NOISE = {"model", "oracle", "sampled_tree"}
+NOISE = {"model", "oracle", "sampled"}
 
 
 @pytest.mark.parametrize("mechanism", ["unary", "hashing", "hierarchical"])

@@ -162,9 +162,9 @@ MECHANISMS: Final[Mapping[str, Mechanism]] = {
         from_thresholds=LongitudinalHashing.from_thresholds,
         is_repeated=True,
     ),
-    "tables": Mechanism(
-        name="tables",
-        aliases=("smp", "sampled tables", "random sampling"),
+    "sampled tables": Mechanism(
+        name="sampled tables",
+        aliases=("smp", "random sampling"),
         kind=SampledTables,
         from_epsilon=lambda epsilon, k: SampledTables.of_cells(epsilon=epsilon, n_cells=k),
         from_thresholds=SampledTables.from_thresholds,
@@ -269,8 +269,8 @@ def plan_for(
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
     Left out, the mechanism is the one that errs least (:func:`oracles_by_error`); with f it is
-    RAPPOR, ``unary``. ``asked`` weighs the tables that the mechanism ``tables`` will be asked about: "joint", or the
-    names of private coordinates, as "place" or "time place".
+    RAPPOR, ``unary``. ``asked`` weighs the tables that ``sampled tables`` will be asked about: "joint", or the names
+    of private coordinates, as "place" or "time place".
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
@@ -290,7 +290,7 @@ def plan_for(
         named = MECHANISMS["unary" if epsilon is None else oracles_by_error(n_cells, epsilon)[0][0]]
     entry = named
     if asked is not None and entry.over_axes is None:
-        raise SettingError(f"asked belongs to the mechanism tables; got mechanism={mechanism}.")
+        raise SettingError(f"asked belongs to the mechanism sampled tables; got mechanism={mechanism}.")
     if f is not None:
         if entry.name != "unary":
             raise SettingError(f"f belongs to RAPPOR; got mechanism={mechanism}. Give epsilon.")

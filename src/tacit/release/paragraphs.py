@@ -22,6 +22,7 @@ _MECHANISM_WORDS: Final = {
     "binary hashing": "binary local hashing",
     "hadamard": "Hadamard response",
     "hierarchical": "a hierarchical histogram, each report answering for one level of a tree",
+    "sampled tables": "tables of its private coordinates, each report answering for one of them",
     "longitudinal": "longitudinal RAPPOR, both coins drawn again for each report",
     "optimized longitudinal": "longitudinal optimized unary encoding (L-OSUE), both coins drawn again for each report",
     "longitudinal hashing": "longitudinal local hashing (LOLOHA), all coins drawn again for each report",

@@ -6,7 +6,7 @@ that table through an oracle with the whole epsilon. Least squares join the tabl
 least sum of variances of what is asked. The joint cell alone is one of the choices, so that nothing errs less.
 
 What else is known does not: an epsilon split among the coordinates (SPL), and one coordinate reported among fake ones
-(RS+FD, RS+RFD; Arcolezi2021, Arcolezi2022fake). The latter is a report of one table whose number is withheld, so that
+(RS+FD, RS+RFD; Arcolezi2021, Arcolezi2023b). The latter is a report of one table whose number is withheld, so that
 it says less. Where both coordinates may change it has the same epsilon: what fake data add against a change of one
 coordinate is lost when all of them change (``docs/proofs/sampled-tables.md``).
 """
