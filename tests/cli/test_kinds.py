@@ -86,6 +86,7 @@ def test_devices_hide_place_and_kind_unless_told_otherwise(tacit, events, tmp_pa
 def test_kinds_may_be_a_list_a_table_or_ours_by_kind_or_group_with_others(tacit, events, tmp_path):
     for words, cells in (
         (("--kinds", "fire, flood"), ("fire", "flood")),
+        (("--kinds", ",".join(f"kind {n}" for n in range(300))), tuple(f"kind {n}" for n in range(300))),
         (("--kinds", "kinds.csv"), ("fire", "flood", "fall")),
         (("--kinds", "kinds.csv", "--kind-level", "group", "--other"), ("danger", "help", "other")),
         (("--kinds", "doubs", "--kind-level", "group"), ("assistance", "accident", "fire", "technical")),
@@ -105,6 +106,14 @@ def test_kinds_may_be_a_list_a_table_or_ours_by_kind_or_group_with_others(tacit,
             "a CSV file, or names with commas such as fire,flood; got kinds='kind.csv', and there",
         ),
         (("--kinds", "fire,Fire"), "cells must be different names, also without accents and hyphens"),
+        (
+            ("--kinds", "fire,Other", "--other"),
+            "cells must not name a kind other, for the one that is added is called so",
+        ),
+        (
+            ("--kinds", ",".join(map(str, range(9999))), "--step", "hour", "--from", "1018-01-01"),
+            "a file must have at most 67,108,864 cells, periods times places times kinds; got n_bins=",
+        ),
         (("--kinds", ","), "cells must name at least one kind; got none"),
         (("--kinds", "fire,flood", "--kind-level", "group"), "a list has one level. Leave it out"),
         (("--kinds", "kinds.csv", "--kind-level", "town"), "level must be one of kind, group, the levels of the table"),

@@ -364,5 +364,5 @@ def test_an_axis_that_says_elsewhere_has_such_a_cell(values):
 
 
 def test_a_table_with_a_place_of_that_name_has_no_room_for_elsewhere():
-    with pytest.raises(SettingError, match="must be different names"):
+    with pytest.raises(SettingError, match="cells must not name a place elsewhere"):
         PlaceAxis.of(["North", "Elsewhere"]).with_elsewhere()

@@ -169,6 +169,7 @@ def plan(
             why="it belongs to a curator; add --trust curator",
         )
         made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
+    made.domain.check_size()  # a larger one would not be read again
     made.write(out)
     _say(made, out, reason)
 

@@ -212,8 +212,11 @@ def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
 
 def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) -> KindAxis:
     """The kinds that are named: those of a table of ours, of the user's own, or a list with commas."""
-    if Path(named).is_file() or named in BUILTIN[KINDS]:
-        table = Gazetteer.read(named, of=KINDS) if Path(named).is_file() else Gazetteer.builtin(named, KINDS)
+    is_file = False
+    with suppress(OSError):  # a long list of names is too long for the name of a file
+        is_file = Path(named).is_file()
+    if is_file or named in BUILTIN[KINDS]:
+        table = Gazetteer.read(named, of=KINDS) if is_file else Gazetteer.builtin(named, KINDS)
         axis = KindAxis.from_gazetteer(table, level or table.levels[0])
     elif "," in named:
         if level is not None:

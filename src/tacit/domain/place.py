@@ -166,6 +166,11 @@ class NamedAxis:
         """
         if self.has_elsewhere:
             return self
+        if self.rest in map(fold_name, self.cells):
+            raise SettingError(
+                f"cells must not name a {self.word} {self.rest}, for the one that is added is called so. Rename yours, "
+                "or add none."
+            )
         cells = (*self.cells, self.rest)
         return type(self)(self.level, cells, self.gazetteer, self.table, has_elsewhere=True)
 

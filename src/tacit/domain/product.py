@@ -86,6 +86,21 @@ class Domain:
         """The number of cells, bins times columns."""
         return prod(self.sizes)
 
+    def check_size(self) -> None:
+        """Refuse more cells than a file may have."""
+        n_bins = self.time.n_bins
+        if (n_bins or 1) * self.n_columns > MOST_CELLS:
+            what, sizes = "periods times places", f"n_bins={n_bins} and {self.place.n_cells} places"
+            if self.kind is not None:
+                what, sizes = (
+                    f"{what} times kinds",
+                    f"n_bins={n_bins}, {self.place.n_cells} places, {self.n_kinds} kinds",
+                )
+            raise SettingError(
+                f"a file must have at most {MOST_CELLS:,} cells, {what}; got {sizes}. Count by a longer step, or fewer "
+                "places."
+            )
+
     def check_tables(self) -> None:
         """Refuse axes that were made with a table which is not at hand: names could not be told from slips."""
         for axis in (self.place, self.kind):
@@ -160,17 +175,7 @@ class Domain:
         place = PlaceAxis.from_dict(values["place"], gazetteer=gazetteer)
         kind = KindAxis.from_dict(values["kind"]) if "kind" in values else None
         domain = cls(TimeAxis.from_dict(values["time"]), place, kind)
-        n_bins = domain.time.n_bins
-        if (n_bins or 1) * domain.n_columns > MOST_CELLS:
-            raise SettingError(
-                f"a file must have at most {MOST_CELLS:,} cells, periods times places"
-                + (
-                    f"; got n_bins={n_bins} and {domain.n_columns} places. "
-                    if kind is None
-                    else f" times kinds; got n_bins={n_bins}, {place.n_cells} places and {kind.n_cells} kinds. "
-                )
-                + "Count by a longer step, or fewer places."
-            )
+        domain.check_size()
         return domain
 
 
