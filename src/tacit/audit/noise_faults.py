@@ -73,6 +73,7 @@ def noise_rank(build: BuildMany, counts: int | ArrayLike, *, n_builds: int | Non
     """
     start = start_of(counts)
     n_answers = as_numbers(build(start[None, :])).shape[1]
+    # some more than answers: with as many, rounding could pass for a missing rank
     n_builds = n_answers + max(16, n_answers // 8) if n_builds is None else n_builds
     answers = finite(as_numbers(build(np.tile(start, (n_builds, 1)))))
     return NoiseRank(n_builds, n_answers, noiseless_combinations(answers[1:] - answers[0]), answers[0])

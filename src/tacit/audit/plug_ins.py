@@ -285,6 +285,7 @@ def _are_numbers(fields: Sequence[Sequence[str]]) -> bool:
         return False
     numbers = np.array([float(part) for part in parts])
     columns = [[row[at] for row in fields if at < len(row)] for at in range(max(map(len, fields)))]
+    # more than half of at least 18 values differ: with fewer, codes would be taken for numbers by chance
     hardly_recur = any(len(set(column)) > len(column) // 2 > 8 for column in columns)
     return hardly_recur or bool((np.isfinite(numbers) & (numbers != np.rint(numbers))).any())
 

@@ -125,7 +125,7 @@ def audit_local(
 
     def many_reports(sure: float) -> Audit:
         assert isinstance(mechanism, LongitudinalRappor | LongitudinalHashing)
-        n_devices = max(FEWEST_RUNS, n_reports // 30)
+        n_devices = max(FEWEST_RUNS, n_reports // 30)  # a month of reports each, as audit_repeated_reports makes
         return audit_repeated_reports(
             mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress
         )
@@ -144,6 +144,7 @@ def audit_local(
 
     def remembered(sure: float) -> Audit:
         assert isinstance(mechanism, LongitudinalRappor | LongitudinalHashing)
+        # a smaller audit has a device for every 200 reports: at a million that is about as many as by default
         n_devices = None if n_reports >= DEFAULT_REPORTS else max(FEWEST_RUNS, n_reports // 200)
         return audit_memo(mechanism, n_devices=n_devices, confidence=sure, randomness=source, progress=progress)
 
@@ -205,7 +206,7 @@ def audit_reports_function(
         )
 
     def repeating(sure: float) -> Audit:
-        n_reports = max(FEWEST_RUNS, min(n_runs, 3_000))
+        n_reports = max(FEWEST_RUNS, min(n_runs, 3_000))  # a seed left in the code shows in a few hundred
         return audit_repeating_noise(
             randomize,
             epsilon=epsilon,
@@ -277,6 +278,7 @@ def _curated(
     build, n_bins, unit = curated.build, curated.n_bins, curated.unit
     if n_runs is None:
         n_runs = max(FEWEST_RUNS, min(DEFAULT_CURATOR_RUNS, _MOST_CELLS // n_bins))
+    # each of the other audits has a quarter of the time of the first, or less
     some = max(FEWEST_RUNS, min(n_runs, 20_000, _MOST_CELLS // 4 // n_bins))
     counts: ArrayLike = n_bins if start is None else start
     common: dict[str, Any] = {"randomness": source, "progress": progress}
@@ -290,6 +292,7 @@ def _curated(
 
     def dependence(sure: float) -> Audit:
         one = curated if whole is None else whole
+        # dependence shows in every run, and each run of it is as dear as the cube of its answers
         n_fewer = max(FEWEST_RUNS, min(some, 2_000, _MOST_CELLS // 10 // one.n_bins))
         start = counts if whole is None else whole.n_bins
         return audit_dependence(

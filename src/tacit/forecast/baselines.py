@@ -60,6 +60,7 @@ class WeekdayMean(ResidualForecaster):
             targets = origins[:, None] + np.arange(horizon)[None, :]
             return _of_slots(self._means(history, slot, origins), slot[targets])
 
+        # the last two years, less what the first means need: a choice, by which the past counts as far as it is alike
         first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
         return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 

@@ -223,6 +223,7 @@ def _weights(time: TimeAxis, ages: IntArray) -> FloatArray:
 def _leads(step: str) -> tuple[int, ...]:
     """Return how many bins ahead forecasts of the past are looked at: a bin, a week and four weeks, or alike."""
     season = season_length(step)
+    # a choice: the ends and the middle of what is usually forecast; factors between them are interpolated
     return (1, 4, 12) if step in ("week", "month", "year") else (1, season, 4 * season)
 
 
