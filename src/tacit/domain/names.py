@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 _LETTERS = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
+# ASCII has 128 characters
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _WORDS = {"st": "saint", "ste": "sainte", "sts": "saints", "stes": "saintes"}
 _ARTICLE_LAST = re.compile(r"(?P<name>.+?)\s*\((?P<article>l['’]|le|la|les)\)\s*", re.IGNORECASE)

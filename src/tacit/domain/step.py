@@ -21,6 +21,7 @@ from tacit.errors import SettingError
 _SLOTS = (2, 3, 4, 6, 8, 12)  # hours that divide the day
 STEPS = ("hour", *(f"{n} hours" for n in _SLOTS), "day", "week", "month", "year")
 
+# seconds
 _WIDTHS = {"hour": 3600, "day": 86400, "week": 7 * 86400} | {f"{n} hours": 3600 * n for n in _SLOTS}
 _UNITS: dict[str, Literal["M", "Y"]] = {"month": "M", "year": "Y"}
 

@@ -25,7 +25,7 @@ from tacit.errors import SettingError
 
 Seconds = NDArray[np.int64]
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # of POSIX time
 # Beyond this year a zone only follows its two yearly rules, which lie months apart.
 _LAST_YEAR_OF_SURPRISES = 2037
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # one year less on either side than the standard library knows

@@ -28,7 +28,7 @@ from tacit.events.badrows import Reason
 from tacit.events.columns import codes_of
 from tacit.events.mapping import CRS_CHOICES
 
-MISSING: Final = -3
+MISSING: Final = -3  # a code among those below
 # the numbers that an axis' match gives in place of a cell
 REASON_OF_PLACE: Final = {
     -1: Reason.UNKNOWN_PLACE,

@@ -18,7 +18,7 @@ from tacit.errors import SettingError
 
 Rows = NDArray[np.uint64]
 
-ROW_WORDS: Final = 3
+ROW_WORDS: Final = 3  # of 64 bits, of which a row is made
 MAX_ROWS: Final = 1 << 20
 """24 MiB of rows are worked on at a time; halved, half the memory."""
 _PART_BITS: Final = 5  # 32 files at a time, far below what a process may open

@@ -35,9 +35,9 @@ from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
-FORMAT: Final = 5
+FORMAT: Final = 5  # of this file; earlier ones are refused
 _MANIFEST: Final = "model.json"
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first time that zip knows: the same bytes whenever a file is written
 _FAR: Final = 1e3
 """Standard deviations from the mean that any quantile asked for stays within."""
 _TRIED: Final = 8

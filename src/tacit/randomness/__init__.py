@@ -22,6 +22,7 @@ __all__ = [
     "laplace_variance",
 ]
 
+# the first four are sources of words
 _HOMES: Final = dict.fromkeys(__all__[:4], "tacit.randomness.source") | {
     "discrete_gaussian": "tacit.randomness.gaussian",
     "discrete_laplace": "tacit.randomness.laplace",

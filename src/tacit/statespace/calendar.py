@@ -15,7 +15,7 @@ from tacit._base.arrays import FloatArray, IntArray, Times
 from tacit._base.validation import check_one_of
 from tacit.domain import TimeAxis
 
-SECONDS_A_DAY: Final = 86_400
+SECONDS_A_DAY: Final = 86_400  # of a day without a change of clocks
 DAYS_A_YEAR: Final = 365.25  # with leap years
 _LONGER: Final = {"week": 52, "month": 12, "year": 1}
 """Steps longer than a day, and how many of them a year has."""

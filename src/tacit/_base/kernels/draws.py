@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels.compiling import compiled
 from tacit._base.kernels.draws_plain import DEPOSITS
 
+# numbers of bits as words: numba would make floats of a word and a Python number
 _0, _1, _6, _8, _32, _63, _64, _255 = (np.uint64(number) for number in (0, 1, 6, 8, 32, 63, 64, 255))
 _LOWER = np.uint64((1 << 32) - 1)
 _TILE = 512  # draws whose words and results stay in the first cache together

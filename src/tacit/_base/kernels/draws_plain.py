@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_ALL_LANES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_ALL_LANES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # 64 coins, a bit each
 
 
 def slice_digits(
@@ -81,8 +81,8 @@ def scale(lanes: NDArray[Any], limits: NDArray[Any], surplus: NDArray[Any], valu
     return np.flatnonzero(products.astype(lanes.dtype) < np.resize(surplus, lanes.size))
 
 
-_1, _32, _64 = np.uint64(1), np.uint64(32), np.uint64(64)
-_LOWER = np.uint64((1 << 32) - 1)
+_1, _32, _64 = np.uint64(1), np.uint64(32), np.uint64(64)  # numbers of bits as words
+_LOWER = np.uint64((1 << 32) - 1)  # the lower half of a word
 
 
 def invert(

@@ -18,8 +18,8 @@ BLOCK: Final = 16
 
 With half as many, a line of 32 places would take four looks and three divisions; twice as many cannot be listed."""
 
-LOWER: Final = np.uint64((1 << 32) - 1)
-_16, _32, _1 = np.uint64(16), np.uint64(32), np.uint64(1)
+LOWER: Final = np.uint64((1 << 32) - 1)  # the lower half of a word
+_16, _32, _1 = np.uint64(16), np.uint64(32), np.uint64(1)  # numbers of bits as words
 _ROWS_AT_ONCE = 1 << 12  # bits unpacked at a time: a byte each
 
 

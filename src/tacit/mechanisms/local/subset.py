@@ -26,8 +26,8 @@ from tacit.randomness import Randomness
 from tacit.randomness.bernoulli import COIN, COIN_BITS
 from tacit.randomness.integers import LARGEST_LIMIT, LARGEST_NARROW_LIMIT, in_lanes
 
-_32: Final = np.uint64(32)
-_LOWER: Final = np.uint64((1 << 32) - 1)
+_32: Final = np.uint64(32)  # half of a word's bits
+_LOWER: Final = np.uint64((1 << 32) - 1)  # the lower half of a word
 
 LARGEST_LISTED_CHANNEL: Final = 12  # cells: 4,096 reports
 
