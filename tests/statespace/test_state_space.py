@@ -234,3 +234,19 @@ def test_the_smoother_of_statsmodels_finds_the_same() -> None:
     n_observed = np.count_nonzero(exposures)
     ours = float(model.log_likelihoods(shares)[0]) - 0.5 * n_observed * np.log(2 * np.pi)
     assert ours == pytest.approx(float(found.llf_obs.sum()), rel=1e-10)
+
+
+@pytest.mark.parametrize("with_tree", [False, True])
+def test_each_pass_is_compiled_in_one_version_whatever_is_asked(with_tree: bool) -> None:
+    """Read-only arrays, and slices of larger ones, would each cost the first smoothing seconds of compiling."""
+    shares, model = world(1, with_tree=with_tree)
+    for one in (model, replace(model, shift_variance=np.zeros((1, 1)))):
+        one.smooth(shares)
+        one.log_likelihoods(shares[::-1])
+        one.level_scores(shares)
+        one.covariances(np.broadcast_to(1.0, (2, *one.shape)), GROUPS, 3)
+        if not with_tree:
+            one.filter(shares)
+    for name, passes in (("series", ("forward", "backward", "questions")), ("filters", ("filtered",))):
+        found = {one: len(getattr(kernels.compiled_kernels(name), one).signatures) for one in passes}
+        assert max(found.values()) <= 1, found

@@ -76,8 +76,9 @@ class Passes:
         """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
         _, scores, informations = self._backward(self._innovations)
         self._kernels.questions(
-            np.ascontiguousarray(asked, np.float64),
-            np.ascontiguousarray(groups, np.int64),
+            # copies, because numba would compile a second version for arrays that are read-only
+            np.array(asked, np.float64, order="C"),
+            np.array(groups, np.int64, order="C"),
             bounds,
             self._innovations,
             self._weights,

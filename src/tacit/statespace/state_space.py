@@ -293,7 +293,7 @@ class StateSpace:
     @cached_property
     def shifts(self) -> FloatArray:
         """Return the variances of level shifts, places x times."""
-        return np.ascontiguousarray(np.broadcast_to(self.shift_variance, self.shape).T, np.float64)
+        return np.array(np.broadcast_to(self.shift_variance, self.shape).T, np.float64, order="C")  # writable
 
     @cached_property
     def start_and_steps(self) -> tuple[FloatArray, FloatArray]:
