@@ -125,10 +125,11 @@ def write_rows(path: Path, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def measured(world: World, rules: Sequence[Rule]) -> Iterator[Run]:
-    """The scores of the full model, and of the model without each rule, for every use of it."""
+    """The scores of the full model, and of the model without each rule, for every use in which a rule can matter."""
     for use, score in uses_of(world).items():
         kept: dict[str, Any] = {}
-        for rule in (None, *(rule for rule in rules if use in rule.uses)):
+        matter = [rule for rule in rules if use in rule.uses]
+        for rule in (None, *matter) if matter else ():
             with replaced(FIT, remembering(kept, rule)), switched_off(rule):
                 scores = score()
             for period, (error, cover_80, cover_95) in scores.items():

@@ -169,7 +169,7 @@ def draw(kind: str, seed: int, *, tiny: bool = False) -> World:
         counts,
         sketch.gaps,
         is_told=bool(rng.random() < 0.5),
-        local_epsilon=float(0.5 * 10 ** rng.random()),
+        local_epsilon=float(0.2 * 25 ** rng.random()),
         curator_epsilon=float(0.1 * 20 ** rng.random()),
     )
 
