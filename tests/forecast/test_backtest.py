@@ -41,8 +41,8 @@ class Constant:
     def predict_from(self, series, origins, horizon=1):
         self.seen.append(("predict", len(series), tuple(origins)))
         shape = (len(origins), horizon)
-        means = np.full((*shape, len(series.places)), self.value)
-        totals = np.full(shape, self.value * len(series.places))
+        means = np.full((*shape, len(series.columns)), self.value)
+        totals = np.full(shape, self.value * len(series.columns))
         return Forecasts(origins, CountDistribution(means, means), CountDistribution(totals, totals))
 
 

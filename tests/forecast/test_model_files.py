@@ -28,7 +28,7 @@ def test_what_was_saved_says_the_same(tmp_path, forecaster):
     series = saved(tmp_path / "a.tacit", forecaster, n_days=120)
     loaded = SavedModel.read(tmp_path / "a.tacit")
     assert loaded.forecaster.get_params() == forecaster.get_params()
-    assert (loaded.plan, loaded.about, loaded.places) == ("plan", {"country": "FR"}, series.places)
+    assert (loaded.plan, loaded.about, loaded.places) == ("plan", {"country": "FR"}, series.columns)
     mine, theirs = forecaster.predict(7), loaded.forecaster.predict(7)
     assert np.array_equal(mine.counts.means, theirs.counts.means)
     assert np.array_equal(mine.total_sum.variances, theirs.total_sum.variances)

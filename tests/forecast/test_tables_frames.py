@@ -34,7 +34,7 @@ KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_frame_of_any_library_becomes_the_same_series(kind):
     series = series_of_frame(KINDS[kind](table()), zone="Europe/Paris")
-    assert series.places == PLACES
+    assert series.columns == PLACES
     assert np.array_equal(series.values, small_counts(n_days=60))
     assert series.domain.time.label(0) == "2016-01-01"
     assert series.has_public_totals
@@ -47,7 +47,7 @@ def test_rows_may_stand_in_any_order_and_gaps_are_missing():
     )
     series = series_of_frame(frame)
     assert np.flatnonzero(~series.counted).tolist() == [19]
-    at = [series.places.index(place) for place in PLACES]
+    at = [series.columns.index(place) for place in PLACES]
     assert np.array_equal(series.values[:19, at], small_counts(n_days=60)[:19])
 
 

@@ -238,7 +238,8 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
     level = forecast.domain.place.level
     shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_PLACES]
     shown = np.sort(shown) if n_places <= _MOST_PLACES else shown
-    names = short_names(forecast.domain.place.cells)
+    kinds = [""] if forecast.domain.kind is None else [f", {kind}" for kind in forecast.domain.kind.cells]
+    names = [f"{place}{kind}" for place in short_names(forecast.domain.place.cells) for kind in kinds]
     first = part_of(forecast.counts, 0)
     table = [[names[cell], *_cells(part_of(first, slice(cell, cell + 1)), levels)] for cell in shown]
     table.append([f"All {plural(level)}", *_cells(part_of(forecast.totals, slice(0, 1)), levels)])

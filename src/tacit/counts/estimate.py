@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.arrays import IntArray
 from tacit._base.rounding import percent, whole
 from tacit.counts.noise.model import Noise
 from tacit.counts.provenance import Provenance
@@ -59,6 +61,14 @@ class Estimate:
             return None
         hidden = tuple(axis for axis, size in zip(AXES, self.totals.shape, strict=False) if size == 1)
         return Layout(hidden, self.domain.sizes)
+
+    @property
+    def public_columns(self) -> list[IntArray]:
+        """The columns whose counts add up to each public number of reports of a period; all where none is public."""
+        shape = (1,) if self.totals is None else self.totals.shape[1:]
+        public = np.arange(prod(shape)).reshape(shape)
+        of_column = np.broadcast_to(public, self.domain.grid[1:]).ravel()
+        return [np.flatnonzero(of_column == number) for number in range(public.size)]
 
     @property
     def cell_totals(self) -> NDArray[np.int64] | None:

@@ -17,9 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.arrays import BoolArray, FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
+from tacit.domain import Domain
 from tacit.errors import NoInterval, SettingError
 
 _LARGEST_SHARE: Final = 0.9  # of one place in the noise of all: two places have a half each; guards the division
@@ -40,7 +41,7 @@ class Observations:
     were taken (times x places, or one for all): one that is missing is not a count of 0, and says nothing whatever
     stands there. ``total_variance`` is that of the noise of each time's total (or one for all): 0 where totals are
     public. ``tree`` is the one that counts were fused in, where sums were measured too: the variances are then those of
-    the leaves' own measurements.
+    the leaves' own measurements. ``kinds`` numbers the kind of event of each column, where there are kinds.
     """
 
     exposures: FloatArray
@@ -52,6 +53,7 @@ class Observations:
     observed: BoolArray = field(default_factory=lambda: np.ones((1, 1), np.bool_))
     total_variance: FloatArray = field(default_factory=lambda: np.zeros(1))
     tree: TreeNoise | None = None
+    kinds: IntArray | None = None
 
     def until(self, n_times: int) -> Observations:
         """Return the same up to a time."""
@@ -86,26 +88,62 @@ def measured(estimate: Estimate) -> Observations:
     """Read an estimate: of shares of public totals if it has them for every time bin, of rates if not.
 
     Values that are not a number are missing; what is missing of a public total is shared out among those. Variances of
-    other noise than a frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out.
+    other noise than a frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out. Where
+    kinds (or places) have public totals of their own, shares are of the sum of all.
     """
-    is_missing, totals = np.isnan(estimate.values), estimate.totals
-    values = np.where(is_missing, 0.0, estimate.values)
-    n_times, n_places = estimate.domain.shape
-    is_shared = totals is not None and totals.shape == (n_times, 1)
-    if totals is not None and not is_shared:
+    parts = measured_parts(estimate)
+    if len(parts) == 1:
+        return parts[0][1]
+    exposures = np.sum([known.exposures for _, known in parts], axis=0)
+    whole = np.maximum(exposures, 1.0)[:, None]
+    shape = estimate.domain.shape
+    counts, units, slopes = np.empty(shape), np.empty(shape), np.empty((1, shape[1]))
+    observed = np.empty(shape, np.bool_)
+    for columns, known in parts:
+        counts[:, columns], slopes[:, columns] = known.counts, known.slopes
+        units[:, columns] = known.unit_variance * (known.exposures[:, None] / whole)
+        observed[:, columns] = known.observed
+    is_taken = observed if not observed.all() else np.ones((1, 1), np.bool_)
+    return Observations(exposures, counts, units, slopes, True, False, is_taken, kinds=column_kinds(estimate.domain))
+
+
+def measured_parts(estimate: Estimate) -> list[tuple[IntArray, Observations]]:
+    """Read an estimate in parts that have public totals of their own; with the columns of each, all if there is one."""
+    totals = estimate.totals
+    if totals is not None and totals.shape[0] != estimate.domain.shape[0]:
         raise SettingError(
             "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
             "and errors of their periods are correlated. Use project, or raw."
         )
-    exposures = np.ones(n_times) if totals is None else totals[:, 0].astype(np.float64)
-    reports = estimate.noise.of_reports()
-    slopes, weights = np.zeros((1, n_places)), np.ones((1, n_places))
-    if is_shared and reports is not None and reports.layout.private == ("place",):
+    strata = estimate.public_columns
+    kinds = column_kinds(estimate.domain) if len(strata) == 1 else None
+    if totals is None:
+        exposures = np.ones((estimate.domain.shape[0], 1))
+    else:
+        exposures = totals.reshape(len(totals), -1).astype(np.float64)
+    return [
+        (columns, replace(_measured(estimate, columns, exposures[:, number]), kinds=kinds))
+        for number, columns in enumerate(strata)
+    ]
+
+
+def column_kinds(domain: Domain) -> IntArray | None:
+    """Return the number of the kind of each column; None where there are not several kinds."""
+    return None if domain.n_kinds == 1 else np.tile(np.arange(domain.n_kinds), domain.place.n_cells)
+
+
+def _measured(estimate: Estimate, columns: IntArray, exposures: FloatArray) -> Observations:
+    """Read those columns of an estimate that add up to one public total, or all if nothing is public."""
+    is_missing = np.isnan(estimate.values[:, columns])
+    values = np.where(is_missing, 0.0, estimate.values[:, columns])
+    is_shared, reports = estimate.totals is not None, estimate.noise.of_reports()
+    slopes, weights = np.zeros((1, len(columns))), np.ones((1, len(columns)))
+    if is_shared and reports is not None:
         p, q = float(reports.distribution.p), float(reports.distribution.q)
-        units = np.full((1, n_places), q * (1 - q) / (p - q) ** 2)
+        units = np.full((1, len(columns)), q * (1 - q) / (p - q) ** 2)
         slopes = slopes + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2
     else:
-        variances = _stated_variances(estimate)
+        variances = _stated_variances(estimate)[:, columns]
         units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
         weights = np.maximum(units, 1e-12)
     is_taken = np.ones((1, 1), np.bool_) if not is_missing.any() else ~is_missing

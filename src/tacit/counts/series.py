@@ -17,7 +17,7 @@ from tacit._base.fields import damaged, text, truth
 from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.observations import Observations, measured
+from tacit.counts.observations import Observations, column_kinds, measured
 from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 
@@ -49,7 +49,7 @@ class Series:
         """Return the series of an unbiased estimate; ``missing`` marks bins without data."""
         known = measured(estimate)
         if not known.is_shared:
-            _, in_all = estimate.domain.coarsen(place=ALL)
+            _, in_all = estimate.domain.coarsen(place=ALL, kind=None if estimate.domain.kind is None else ALL)
             errors = estimate.noise.coarsen(in_all).standard_errors()[:, 0]
             known = replace(known, total_variance=np.square(errors))
         return cls(estimate.domain, known, estimate.provenance.is_simulation, origin)._without(missing)
@@ -61,7 +61,9 @@ class Series:
         if values.shape != domain.shape:
             raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={values.shape}.")
         none = np.zeros((1, values.shape[1]))
-        known = Observations(values.sum(axis=1), values, none, none, is_shared=True, cancels=True)
+        known = Observations(
+            values.sum(axis=1), values, none, none, is_shared=True, cancels=True, kinds=column_kinds(domain)
+        )
         return cls(domain, known)._without(missing)
 
     def _without(self, missing: BoolArray | None) -> Series:
@@ -80,8 +82,9 @@ class Series:
         return f"Series({n_times} x {n_places} counts{label})"
 
     @property
-    def places(self) -> tuple[str, ...]:
-        return self.domain.place.cells
+    def columns(self) -> tuple[str, ...]:
+        """The name of each place, or of each place and kind."""
+        return self.domain.columns
 
     @property
     def values(self) -> FloatArray:
@@ -167,6 +170,7 @@ class Series:
             cancels=truth(content, "cancels"),
             observed=_mask(content, "observed", (1, 1), (n_times, n_places)),
             total_variance=_array(content, "total_variances", (1,), (n_times,), least=0.0),
+            kinds=column_kinds(domain),
         )
         return cls(domain, known, truth(content, "is_simulation"), text(content, "origin"))
 

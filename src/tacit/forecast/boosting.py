@@ -27,6 +27,7 @@ from tacit._base.extras import require
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
+from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Learner, forecaster_from_dict, forecaster_named
@@ -97,9 +98,9 @@ class BoostingForecaster(Learner):
             return forecaster_named().fit(series)
         return type(self.base)(**self.base.get_params()).fit(series, covariates)
 
-    def columns(self, step: str, covariates: Covariates | None) -> tuple[tuple[str, ...], list[int]]:
+    def columns(self, domain: Domain, covariates: Covariates | None) -> tuple[tuple[str, ...], list[int]]:
         """Return the names of the features to use, and their numbers among all."""
-        names = [name for members in feature_groups(step, covariates).values() for name in members]
+        names = [name for members in feature_groups(domain, covariates).values() for name in members]
         if self.features is None:
             return tuple(names), list(range(len(names)))
         if not self.features:
@@ -159,7 +160,7 @@ class BoostingForecaster(Learner):
         self.check()
         history = History.of(series)
         history.check_long_enough(_FEWEST_BINS, forecaster=self.name)
-        self._names, self._columns = self.columns(history.time.step, covariates)
+        self._names, self._columns = self.columns(series.domain, covariates)
         self._base, self._ranks = self.fitted_base(series, covariates), ranks(history)
         n_times, year = len(history), season_length(history.time.step, "year")
         begin = min(year, n_times // 4)

@@ -131,9 +131,9 @@ class Learner(Settings, ABC):
         """Return, at each origin, what to expect from there on, with what was learned and the bins before it."""
         check_at_least(1, horizon=horizon)
         learned = self._fitted()
-        if series.places != learned.places or series.domain.time.without_end() != learned.domain.time.without_end():
+        if series.columns != learned.columns or series.domain.time.without_end() != learned.domain.time.without_end():
             raise PlanMismatch(
-                f"{self.name} was fitted on other places or times than those of this series. Fit it on this series."
+                f"{self.name} was fitted on other places, kinds or times than those of this series. Fit it on this one."
             )
         found = np.atleast_1d(np.asarray(origins, np.int64))
         if not ((found >= 1) & (found <= len(series))).all():

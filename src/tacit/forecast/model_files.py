@@ -5,10 +5,11 @@ so on, NumPy's format without pickled objects. Nothing in it is run when it is r
 seed give the same bytes.
 
 ``model.json`` has ``format``, ``kind`` (``"forecaster"``), ``plan`` (the fingerprint), ``release`` (the checksum),
-``time``, ``places``, ``about`` (the calendar and the names of the tables it knew), ``model`` and ``checksum``, the
-SHA-256 of the rest of the document with its keys sorted, and of every array's file in order. ``model`` has
-``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same three. In ``about``
-and ``model`` a dictionary stands under ``dict``, and an array is named by its number under ``array``.
+``time``, ``places``, ``kinds`` where there are any, ``about`` (the calendar and the names of the tables it knew),
+``model`` and ``checksum``, the SHA-256 of the rest of the document with its keys sorted, and of every array's file in
+order. ``model`` has ``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same
+three. In ``about`` and ``model`` a dictionary stands under ``dict``, and an array is named by its number under
+``array``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DICT: Final = "dict"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """A fitted forecaster and what it learned from: the plan, the release, its time axis and its places.
+    """A fitted forecaster and what it learned from: the plan, the release, its time axis, places and kinds.
 
     ``about`` is what else a later forecast must know, as plain data: the country of the holidays, say.
     """
@@ -59,17 +60,19 @@ class SavedModel:
     time: TimeAxis
     places: tuple[str, ...]
     about: Mapping[str, Any]
+    kinds: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, forecaster: Forecaster, series: Series, *, plan: str = "", about: Mapping[str, Any] | None = None
     ) -> SavedModel:
         """Return what is to be saved of a forecaster that was fitted on a series."""
-        return cls(forecaster, plan, series.origin, series.domain.time, series.places, dict(about or {}))
+        time, places, kinds = series.domain.time, series.domain.place.cells, _kinds(series)
+        return cls(forecaster, plan, series.origin, time, places, dict(about or {}), kinds)
 
     def n_newer(self, series: Series, *, plan: str = "") -> int:
         """Return how many bins a series has beyond those learned from; another plan, or an earlier end, is refused."""
-        if plan != self.plan or series.places != self.places:
+        if plan != self.plan or (series.domain.place.cells, _kinds(series)) != (self.places, self.kinds):
             raise PlanMismatch(
                 "the model was learned from a release of another plan. Forecast a release of its own plan.",
                 remedy=Remedy.FIT_AGAIN,
@@ -98,6 +101,7 @@ class SavedModel:
             "release": self.origin,
             "time": self.time.to_dict(),
             "places": list(self.places),
+            **({"kinds": list(self.kinds)} if self.kinds else {}),
             "about": _plain(self.about, arrays),
             "model": _plain(self.forecaster.to_dict(), arrays),
         }
@@ -165,7 +169,12 @@ def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> S
         TimeAxis.from_dict(manifest["time"]),
         texts(manifest, "places"),
         _filled(manifest["about"], arrays),
+        texts(manifest, "kinds") if "kinds" in manifest else (),
     )
+
+
+def _kinds(series: Series) -> tuple[str, ...]:
+    return () if series.domain.kind is None else series.domain.kind.cells
 
 
 def _try(forecaster: Forecaster) -> None:

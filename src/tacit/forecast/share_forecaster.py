@@ -117,7 +117,7 @@ class ShareForecaster(Learner):
             )
         self._totals = TotalModel.learned(past, covariates)
         self._shares = None
-        if len(series.places) > 1:
+        if len(series.columns) > 1:
             rates = self._totals.filter(past, covariates, np.empty(0, np.int64))
             known, excess = share_observations(past, self._totals, rates)
             self._shares = ShareModel.learned(known, series.domain.time, excess, sizes)
@@ -126,7 +126,7 @@ class ShareForecaster(Learner):
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         order = np.argsort(origins, kind="stable")
-        at_once = max(_MOST_STATES // len(series.places), 1)
+        at_once = max(_MOST_STATES // len(series.columns), 1)
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
         pairs = [self._ahead(self._filtered(series, block), horizon).distributions() for block in blocks]
         back = np.argsort(order, kind="stable")
@@ -176,16 +176,17 @@ class ShareForecaster(Learner):
         self._n_learned, self._n_gaps = int(learned["n_learned"]), int(learned["n_gaps"])
 
     def _sizes(self, series: Series) -> FloatArray | None:
-        """Return the prior's numbers in the order of the places."""
+        """Return the prior's numbers in the order of the columns: each kind of a place has that of the place."""
         if self.prior is None:
             return None
-        absent = [place for place in series.places if not self.prior.get(place, 0) > 0]
+        places = series.domain.place.cells
+        absent = [place for place in places if not self.prior.get(place, 0) > 0]
         if absent:
             raise SettingError(
-                f"prior must have a number above 0 for every place; {len(absent)} of {len(series.places)} have none, "
+                f"prior must have a number above 0 for every place; {len(absent)} of {len(places)} have none, "
                 f"the first is {absent[0]}. Give all of them, or no prior."
             )
-        return np.array([float(self.prior[place]) for place in series.places])
+        return np.repeat([float(self.prior[place]) for place in places], series.domain.n_kinds)
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         step, n_missing = series.domain.time.step, int((~series.counted).sum())

@@ -1,8 +1,8 @@
 """Forecasts as tables and frames, and series of frames.
 
-A table, Parquet or CSV, has a row for every period and place, and for all places together. Frames follow the convention
-of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out. Any frame with the Arrow capsule
-goes in: pandas, polars, pyarrow, DuckDB.
+A table, Parquet or CSV, has a row for every period and place (and kind of event), and for all together. Frames follow
+the convention of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out. Any frame with
+the Arrow capsule goes in: pandas, polars, pyarrow, DuckDB.
 """
 
 from __future__ import annotations
@@ -47,12 +47,17 @@ def table_columns(
     quantile: float = DEFAULT_QUANTILE,
     per_crew: float | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile."""
-    n_times, n_places = forecast.domain.shape
-    distribution = _with_all(forecast)
+    """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile.
+
+    Where events have kinds, their names stand in a column after the place.
+    """
+    domain, (n_times, n_columns), distribution = forecast.domain, forecast.domain.shape, _with_all(forecast)
+    named = {"place": np.repeat(np.array(domain.place.cells, object), domain.n_kinds)}
+    if domain.kind is not None:
+        named["kind"] = np.tile(np.array(domain.kind.cells, object), domain.place.n_cells)
     columns: dict[str, NDArray[Any]] = {
-        "period": np.repeat(np.array(forecast.domain.time.labels(), object), n_places + 1),
-        "place": np.tile(np.array([*forecast.domain.place.cells, ALL_PLACES], object), n_times),
+        "period": np.repeat(np.array(domain.time.labels(), object), n_columns + 1),
+        **{name: np.tile(np.append(cells, ALL_PLACES), n_times) for name, cells in named.items()},
         "expected": np.round(distribution.means, 3).ravel(),
     }
     for level in levels:
@@ -138,8 +143,8 @@ def frame_of(
 ) -> Any:
     """The forecast as a frame: ``unique_id``, ``ds``, the model's name, and ``<model>-lo-80``, ``<model>-hi-80``, ....
 
-    Rows of the places come first, then, ``with_total``, those of all places together under ``all``. ``kind`` is
-    pyarrow, pandas or polars.
+    Rows of the places come first, then, ``with_total``, those of all places together under ``all``. A place and a kind
+    of event are named together. ``kind`` is pyarrow, pandas or polars.
     """
     check_one_of(KINDS, kind=kind)
     pa = require("pyarrow", extra="events")
@@ -158,7 +163,7 @@ def forecast_columns(
     starts = forecast.domain.time.starts()
     if not forecast.domain.time.step.endswith(("hour", "hours")):
         starts = starts.astype("datetime64[D]")
-    places = [*forecast.domain.place.cells, *([ALL_PLACES] if with_total else [])]
+    places = [*forecast.domain.columns, *([ALL_PLACES] if with_total else [])]
     columns: dict[str, NDArray[Any]] = {
         "unique_id": np.repeat(np.array(places, object), len(starts)),
         "ds": np.tile(starts, len(places)),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tacit.domain import Domain
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.past import History
 from tacit.statespace.calendar import bins_per_day, calendar_columns, season_length
@@ -96,6 +97,11 @@ class Told:
         expected[bins] = _with_all(_positive(base.predict_from(history.series, bins, 1).counts.means[:, 0]))
         return cls(history, base, covariates, ranks, expected, begin)
 
+    @property
+    def kinds(self) -> IntArray | None:
+        """The number of the kind of each column, where there are kinds."""
+        return self.history.series.observations.kinds
+
     def cases(self, first: int) -> Cases:
         """Return every origin from ``first`` on with the bin after it, and every fifth with some bins further on.
 
@@ -126,8 +132,10 @@ class Told:
         season = season_length(self.history.time.step)
         a_season_before = origins[:, None] + ((leads - 1) % season)[None, :] - season
         last, windows = self._relative(origins - 1), self._windows(origins)
+        kinds = [] if self.kinds is None else [np.append(self.kinds, -1.0)]
         found = [
             np.append(self.ranks, -1.0),
+            *kinds,
             np.minimum(leads, LEADS[-1])[:, None],
             np.log(base),
             last[:, None, :],
@@ -140,7 +148,8 @@ class Told:
         found += [calendar[name][targets][:, :, None] for name in _CALENDAR if name in calendar]
         if self.covariates is not None:
             known = self.covariates.rows(0, int(targets.max()) + 1)
-            found += [_of_targets(known[name], targets) for name in self.covariates.names]
+            n_kinds = self.history.series.domain.n_kinds
+            found += [_of_targets(known[name], targets, n_kinds) for name in self.covariates.names]
         return np.stack([np.broadcast_to(column, shape).reshape(-1).astype(np.float32) for column in found], axis=1)
 
     def _cases_at(self, origins: IntArray, leads: IntArray) -> Cases:
@@ -185,10 +194,11 @@ class Told:
 
 
 def ranks(history: History) -> IntArray:
-    """Return the number of each place, from the busiest on."""
-    sums = np.where(history.observed, history.values, 0.0)[:, :-1].sum(axis=0)
+    """Return the number of the place of each column, from the busiest place on."""
+    n_kinds = history.series.domain.n_kinds
+    sums = np.where(history.observed, history.values, 0.0)[:, :-1].sum(axis=0).reshape(-1, n_kinds).sum(axis=1)
     order = np.argsort(-sums, kind="stable")
-    return np.asarray(np.argsort(order, kind="stable"), np.int64)
+    return np.repeat(np.argsort(order, kind="stable"), n_kinds)
 
 
 def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, FloatArray]:
@@ -214,12 +224,13 @@ def means_of(margins: NDArray[np.float32]) -> FloatArray:
     return np.asarray(np.exp(np.clip(margins, -_LARGEST_LOG, _LARGEST_LOG)), np.float64)
 
 
-def feature_groups(step: str, covariates: Covariates | None) -> dict[str, tuple[str, ...]]:
+def feature_groups(domain: Domain, covariates: Covariates | None) -> dict[str, tuple[str, ...]]:
     """Return the features by what they are about, in the order of :meth:`Told.features`; a covariate is a group."""
+    step = domain.time.step
     season = season_length(step)
     windows = [f"{width * season} {step}s" for width in _WINDOWS]
     return {
-        "place": ("place",),
+        "place": ("place",) if domain.n_kinds == 1 else ("place", "kind"),
         "horizon": ("bins ahead",),
         "level": ("expected count",),
         "recent counts": ("last count", "count a season before", *(f"mean of {window}" for window in windows)),
@@ -238,10 +249,11 @@ def _with_all(values: FloatArray) -> FloatArray:
     return np.concatenate([values, values.sum(axis=-1, keepdims=True)], axis=-1)
 
 
-def _of_targets(column: FloatArray, targets: IntArray) -> FloatArray:
+def _of_targets(column: FloatArray, targets: IntArray, n_kinds: int) -> FloatArray:
     found = column[targets]
     if found.ndim == 2:
         return found[:, :, None]
+    found = np.repeat(found, n_kinds, axis=2)
     # of all places together, the mean of what is known
     is_known = np.isfinite(found)
     n_known = is_known.sum(axis=2, keepdims=True)

@@ -101,14 +101,13 @@ def tune(
     own = BoostingForecaster() if forecaster is None else forecaster
     own.check()
     folds = _folds(series, covariates, own, n_folds)
-    step = series.domain.time.step
-    groups = feature_groups(step, covariates) if select_features else {}
+    groups = feature_groups(series.domain, covariates) if select_features else {}
     trials: list[Trial] = []
     first: list[FloatArray] = []
 
     def objective(trial: Any) -> float:
         tried = BoostingForecaster(**{**own.get_params(), **(settings := _suggested(trial, own, groups))})
-        names, columns = tried.columns(step, covariates)
+        names, columns = tried.columns(series.domain, covariates)
         gains = np.concatenate([_gains(tried, *fold, columns, names) for fold in folds])
         first.append(gains)
         more = gains - first[0]

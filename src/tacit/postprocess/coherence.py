@@ -20,7 +20,6 @@ Reference: Boyle1986.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import Final
 
 import numpy as np
@@ -55,7 +54,7 @@ def add_up(estimate: Estimate) -> Estimate:
     elif totals.shape[0] == shape[0]:
         leaves, step = np.empty(shape), COHERENT
         in_bins = totals.reshape(shape[0], -1)
-        for number, columns in enumerate(_columns_of_public_bins(estimate)):
+        for number, columns in enumerate(estimate.public_columns):
             leaves[:, columns] = _reconciled(tree, estimate.values[:, columns], in_bins[:, number])
     elif totals.shape == (1, *estimate.domain.grid[1:]):
         leaves, step = handed_down(tree, estimate.values, totals.ravel().astype(np.float64)), HANDED_DOWN
@@ -73,14 +72,6 @@ def add_up(estimate: Estimate) -> Estimate:
         ),
         steps=(*estimate.steps, step),
     )
-
-
-def _columns_of_public_bins(estimate: Estimate) -> list[IntArray]:
-    """The columns whose counts add up to each public number of reports of a period."""
-    assert estimate.totals is not None
-    public = np.arange(prod(estimate.totals.shape[1:])).reshape(estimate.totals.shape[1:])
-    of_column = np.broadcast_to(public, estimate.domain.grid[1:]).ravel()
-    return [np.flatnonzero(of_column == number) for number in range(public.size)]
 
 
 def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatArray:

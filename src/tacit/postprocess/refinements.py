@@ -80,12 +80,12 @@ def best_refinement(estimate: Estimate) -> Refinement:
     """The best refinement that needs no tuning.
 
     Smoothing where there are periods enough and their numbers of reports are public; else projection onto what counts
-    can be, and for kinds of events; where no number is public, counts that are not negative and still add up.
+    can be; where no number is public, counts that are not negative and still add up.
     """
     totals, (n_times, _) = estimate.totals, estimate.domain.shape
     if totals is None:
         return REFINEMENTS["coherent"]
-    can_be_smoothed = estimate.domain.kind is None and totals.shape[0] == n_times >= ENOUGH_PERIODS
+    can_be_smoothed = totals.shape[0] == n_times >= ENOUGH_PERIODS
     return REFINEMENTS["smooth" if can_be_smoothed else "project"]
 
 

@@ -26,7 +26,7 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise.tree import TreeNoise
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.observations import Observations, measured
+from tacit.counts.observations import Observations, column_kinds, measured_parts
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
@@ -34,6 +34,7 @@ from tacit.statespace.calendar import Seasons, seasons
 from tacit.statespace.filtered_noise import FilteredNoise
 from tacit.statespace.fit import fitted, with_outliers
 from tacit.statespace.model import Model, total_excess
+from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 from tacit.statespace.state_space import StateSpace, measured_levels, rounded
@@ -77,29 +78,46 @@ def smooth(
 
     Reference: Harvey1990; Durbin2012.
     """
-    known = measured_with_sums(estimate, missing)
+    time, parts = estimate.domain.time, measured_with_sums(estimate, missing)
+    found = [_smoothed(known, time, hyperparameters, non_negative=non_negative) for _, known in parts]
+    steps = (SMOOTHED, *_said(parts, in_periods=True)) if non_negative else (SMOOTHED,)
+    return _joined_strata(estimate, [columns for columns, _ in parts], found, steps)
+
+
+def _smoothed(
+    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None, *, non_negative: bool
+) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
+    """Return the smoothed counts of columns that have one public total, or none, and their noise."""
     excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
-    found = fitted(known, seasons(estimate.domain.time), excess, hyperparameters)
+    found = fitted(known, seasons(time), excess, hyperparameters)
     states = found.model.state_space(found.hyperparameters)
     states = replace(
         states, process_variance=rounded(states.process_variance), noise_variance=rounded(states.noise_variance)
     )
-    noise: SmoothedNoise
+    made: type[SmoothedNoise] = SmoothedNoise
+    weights: tuple[FloatArray | None, FloatArray | None] = (None, None)
     if states.tree is not None:
-        values = states.smooth(found.model.observed)[1] + states.exposures[:, None] * found.model.start
-        noise = FusedNoise(states, inflation=SETTINGS.inflation, share_skews=found.model.skews)
+        values, made = (
+            states.smooth(found.model.observed)[1] + states.exposures[:, None] * found.model.start,
+            FusedNoise,
+        )
     else:
         means, variances = states.smooth(found.model.observed)[0], states.smoothed_variances()
         states = with_outliers(states, found.model, means, variances)
         shares = states.smooth(found.model.observed)[0] + found.model.start
         weights = _weights(known, states)
-        noise = SmoothedNoise(states, *weights, inflation=SETTINGS.inflation, share_skews=found.model.skews)
         values = _realized(known, states.gains, shares, *weights)
-    made = replace(estimate, values=values, noise=noise, steps=(*estimate.steps, SMOOTHED))
+    noise = made(
+        states,
+        *weights,
+        inflation=SETTINGS.inflation,
+        share_skews=found.model.skews,
+        kind_sd=found.model.kind_sd,
+        kinds=known.kinds,
+    )
     if not non_negative:
-        return made
-    shown = shown_in_periods(values, known, estimate.domain.time) if values.min() < 0 else values
-    return _shown(made, noise, shown, SHOWN_IN_PERIODS if known.is_shared else SHOWN_ADDING_UP)
+        return values, noise
+    return _shown(values, noise, shown_in_periods(values, known, time) if values.min() < 0 else values)
 
 
 def filtered(
@@ -114,8 +132,21 @@ def filtered(
 
     Reference: Harvey1990; Durbin2012.
     """
-    known = measured(estimate)
-    calendar, n_times = seasons(estimate.domain.time), len(known.exposures)
+    time, parts = estimate.domain.time, measured_parts(estimate)
+    found = [_filtered(known, time, hyperparameters, non_negative=non_negative) for _, known in parts]
+    steps = (FILTERED, *_said(parts, in_periods=False)) if non_negative else (FILTERED,)
+    return _joined_strata(estimate, [columns for columns, _ in parts], found, steps)
+
+
+def _filtered(
+    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None, *, non_negative: bool
+) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
+    """Return the filtered counts of columns that have one public total, or none, and their noise.
+
+    Columns of all kinds are taken for alike: what the size prior of a kind leaves in common to its places is not kept.
+    """
+    known = replace(known, kinds=None)
+    calendar, n_times = seasons(time), len(known.exposures)
     excess = total_excess(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
     parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
     first = 0
@@ -130,27 +161,51 @@ def filtered(
     shares, noise = _joined(known, parts)
     weights = noise.weights if known.is_shared else (None, None)
     values = _realized(known, noise.gains, shares, *weights)
-    made = replace(estimate, values=values, noise=noise, steps=(*estimate.steps, FILTERED))
-    if not non_negative:
-        return made
-    return _shown(made, noise, shown_alone(values, known), SHOWN if known.is_shared else SHOWN_WITHOUT_TOTAL)
+    return _shown(values, noise, shown_alone(values, known)) if non_negative else (values, noise)
 
 
-def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> Observations:
-    """Read an estimate; of a tree over time, the leaves with the noise that is their own, and the tree beside them.
+def _joined_strata(
+    estimate: Estimate,
+    columns: list[IntArray],
+    found: list[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
+    steps: tuple[str, ...],
+) -> Estimate:
+    """Return an estimate of columns that were smoothed in strata, each with public totals of its own."""
+    steps = (*estimate.steps, *steps)
+    if len(found) == 1:
+        return replace(estimate, values=found[0][0], noise=found[0][1], steps=steps)
+    values = np.empty(estimate.values.shape)
+    for some, (part, _) in zip(columns, found, strict=True):
+        values[:, some] = part
+    return replace(estimate, values=values, noise=StrataNoise.joined([one for _, one in found], columns), steps=steps)
 
-    Times that are ``missing`` count for nothing in a curator's counts; where public totals say how many reports came
+
+def _said(parts: list[tuple[IntArray, Observations]], *, in_periods: bool) -> tuple[str]:
+    """Return how negative counts are shown."""
+    if parts[0][1].is_shared:
+        return (SHOWN_IN_PERIODS if in_periods else SHOWN,)
+    return (SHOWN_ADDING_UP if in_periods else SHOWN_WITHOUT_TOTAL,)
+
+
+def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> list[tuple[IntArray, Observations]]:
+    """Read an estimate in parts with public totals of their own, and the columns of each.
+
+    Of a tree over time, the leaves are read with the noise that is their own, and the tree stands beside them. Times
+    that are ``missing`` count for nothing in a curator's counts; where public totals say how many reports came
     in, they say it of these times too.
     """
     tree = estimate.noise.tree_over_time()
     if tree is None or not _has_unknown_sums(tree) or np.isnan(estimate.values).any():
-        known = measured(estimate)
-        if missing is None or known.is_shared:
-            return known
-        return replace(known, exposures=known.exposures * ~missing, counts=known.counts * ~missing[:, None])
+        parts = measured_parts(estimate)
+        if missing is None or parts[0][1].is_shared:
+            return parts
+        return [
+            (some, replace(known, exposures=known.exposures * ~missing, counts=known.counts * ~missing[:, None]))
+            for some, known in parts
+        ]
     n_times, n_places = estimate.domain.shape
     gone = np.zeros(n_times, np.bool_) if missing is None else missing
-    return Observations(
+    known = Observations(
         exposures=np.where(gone, 0.0, 1.0),
         counts=_given_zeros(tree.fusion, np.asarray(estimate.values, np.float64), gone),
         unit_variance=np.full((1, n_places), tree.fusion.level_variances[-1]),
@@ -158,7 +213,9 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
         is_shared=False,
         cancels=False,
         tree=tree,
+        kinds=column_kinds(estimate.domain),
     )
+    return [(np.arange(n_places), known)]
 
 
 def _has_unknown_sums(tree: TreeNoise) -> bool:
@@ -261,11 +318,12 @@ def _realized(
     return np.asarray(exposures * shares + residuals, np.float64)
 
 
-def _shown(made: Estimate, noise: SmoothedNoise | FilteredNoise, shown: FloatArray, said: str) -> Estimate:
-    """Return an estimate moved to what is shown of it; its noise knows by how much, in half the digits."""
-    offsets = (shown - made.values).astype(np.float32).astype(np.float64)
-    noise = replace(noise, offsets=offsets if offsets.any() else None)
-    return replace(made, values=np.maximum(made.values + offsets, 0.0), noise=noise, steps=(*made.steps, said))
+def _shown(
+    values: FloatArray, noise: SmoothedNoise | FilteredNoise, shown: FloatArray
+) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
+    """Return values moved to what is shown of them; their noise knows by how much, in half the digits."""
+    offsets = (shown - values).astype(np.float32).astype(np.float64)
+    return np.maximum(values + offsets, 0.0), replace(noise, offsets=offsets if offsets.any() else None)
 
 
 def shown_alone(values: FloatArray, known: Observations) -> FloatArray:

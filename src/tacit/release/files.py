@@ -411,7 +411,7 @@ def _linear_map_from_dict(content: Mapping[str, Any]) -> Noise:
 
 
 def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.filtered_noise import FilteredNoise  # as the next two: loaded for smoothed releases only
+    from tacit.statespace.filtered_noise import FilteredNoise  # as the next three: loaded for smoothed releases only
 
     return FilteredNoise.from_dict(content)
 
@@ -428,6 +428,12 @@ def _states_from_dict(content: Mapping[str, Any]) -> Noise:
     return SmoothedNoise.from_dict(content)
 
 
+def _strata_from_dict(content: Mapping[str, Any]) -> Noise:
+    from tacit.statespace.posterior_noise import StrataNoise
+
+    return StrataNoise.from_dict(content, noise_from_dict)
+
+
 NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "factorization": FactorizationNoise.from_dict,
     "filtered": _filtered_from_dict,
@@ -438,6 +444,7 @@ NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "sampled tables": SampledNoise.from_dict,
     "sampled tree": SampledNoise.from_dict,
     "state space": _states_from_dict,
+    "strata": _strata_from_dict,
     "tree": TreeNoise.from_dict,
     "unstated": NoStatedNoise.from_dict,
 }

@@ -24,8 +24,8 @@ class Covariates:
     """Named numbers for the bins of a time axis, past and future; NaN where one is missing.
 
     The axis starts where the series' does and goes on as far as values are known: what a forecast needs beyond it is
-    unknown. ``columns`` have a number for each bin (bins,) or for each bin and place (bins, places). ``notes`` say what
-    a reader of a forecast must know of them.
+    unknown. ``columns`` have a number for each bin (bins,) or for each bin and place (bins, places), the same for all
+    kinds of events. ``notes`` say what a reader of a forecast must know of them.
     """
 
     time: TimeAxis

@@ -22,12 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.observations import Observations
 from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
 from tacit.statespace.model import Model
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import long_run_shares
+from tacit.statespace.size_prior import columns_by_kind, long_run_shares
 from tacit.statespace.state_space import StateSpace, rounded
 
 _AVERAGED: Final = ((0, 2), (5, 1))  # level_sd, squared, and overdispersion: variances both
@@ -68,6 +68,7 @@ def fitted(
             start=pooled.start,
             start_variance=pooled.start_variance,
             skews=pooled.skews,
+            kind_sd=pooled.kind_sd,
         )
         shares = model.state_space(chosen).smooth(model.observed)[0] + model.start
         model = replace(model, shares=np.maximum(shares, SETTINGS.least_share * model.base))
@@ -83,11 +84,11 @@ def fit_hyperparameters(
     """Return the hyperparameters of greatest penalized likelihood, two of them averaged over their posterior.
 
     Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
-    as is needed about hyperparameters that all share.
+    as is needed about hyperparameters that all share: as many of each kind of event.
     """
-    n_places = len(model.base)
-    order = np.argsort(-model.base, kind="stable")
-    chosen = np.sort(order[np.linspace(0, n_places - 1, min(n_places, SETTINGS.fitted_places)).astype(np.int64)])
+    of_kind = columns_by_kind(model.observations.kinds, len(model.base))
+    most = max(SETTINGS.fitted_places // len(of_kind), 1)
+    chosen = np.sort(np.concatenate([_from_largest_to_smallest(model.base, columns, most) for columns in of_kind]))
     given_sum, centre, sd = model.given_sum(chosen), prior.logs(), np.array(astuple(SETTINGS.prior_sd))
 
     def loss(logs: FloatArray) -> float:
@@ -100,6 +101,12 @@ def fit_hyperparameters(
         return penalty - float(state_space.log_likelihoods(given_sum.observed).sum())
 
     return _averaged(loss, minimize(loss, start.logs(), first_step))
+
+
+def _from_largest_to_smallest(sizes: FloatArray, columns: IntArray, most: int) -> IntArray:
+    """Return at most so many of the columns, evenly by their rank."""
+    order = columns[np.argsort(-sizes[columns], kind="stable")]
+    return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.int64)]
 
 
 def _averaged(loss: Callable[[FloatArray], float], best: FloatArray) -> Hyperparameters:

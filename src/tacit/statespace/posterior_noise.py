@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.fields import numbers, pack_array
 from tacit._base.validation import check_share
 from tacit.counts.noise.model import LinearMap, Noise
 from tacit.counts.noise.quantiles import limits_of, within
 from tacit.domain import Grouping, sum_groups
 from tacit.errors import SettingError
 from tacit.statespace.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from tacit.statespace.filtered_noise import FilteredNoise
+    from tacit.statespace.smoothed_noise import SmoothedNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +81,14 @@ class PosteriorNoise(Noise):
     def group_moments(self, grouping: Grouping) -> Moments:
         """Return the moments of sums of cells."""
 
+    @property
+    def _cells(self) -> Grouping:
+        n_times, n_columns = self.shape
+        return Grouping.of_columns(np.arange(n_times), np.arange(n_columns), self.shape)
+
     @cached_property
     def cell_moments(self) -> Moments:
-        n_times, n_places = self.shape
-        return self.group_moments(Grouping.of_columns(np.arange(n_times), np.arange(n_places), self.shape))
+        return self.group_moments(self._cells)
 
     def variance(self, weights: FloatArray) -> float:
         return float(self._asked_moments(weights).variances)
@@ -90,15 +101,25 @@ class PosteriorNoise(Noise):
         lower, upper = self._asked_moments(asked).limits(centre, level, is_whole=is_whole)
         if asked.min() < 0:
             return float(lower), float(upper)
-        largest = math.inf if self.totals is None else float((asked.max(axis=1) * self.totals).sum())
-        lower, upper = within(lower, upper, largest, is_whole=is_whole)
+        lower, upper = within(lower, upper, self.largest(asked), is_whole=is_whole)
         return float(lower), float(upper)
+
+    def largest(self, asked: FloatArray) -> float:
+        """Return the largest answer to a question that public totals leave room for."""
+        return math.inf if self.totals is None else float((asked.max(axis=1) * self.totals).sum())
+
+    def largest_sums(self, grouping: Grouping) -> FloatArray | float:
+        """Return the largest sums of cells that public totals leave room for."""
+        if self.totals is None:
+            return math.inf
+        sums: FloatArray = sum_groups(self.totals, grouping.time, n_groups=grouping.shape[0])
+        return sums[:, None]
 
     def standard_errors(self) -> FloatArray:
         return np.sqrt(self.cell_moments.variances)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        return within(*self.limits(values, level), np.inf if self.totals is None else self.totals[:, None])
+        return within(*self.limits(values, level), self.largest_sums(self._cells))
 
     def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Return limits for every cell, not yet cut to what counts can be."""
@@ -112,10 +133,7 @@ class PosteriorNoise(Noise):
         return np.sqrt(self.group_moments(grouping).variances)
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        largest: FloatArray | float = np.inf
-        if self.totals is not None:
-            largest = sum_groups(self.totals, grouping.time, n_groups=grouping.shape[0])[:, None]
-        return within(*self.sum_limits(values, grouping, level), largest)
+        return within(*self.sum_limits(values, grouping, level), self.largest_sums(grouping))
 
     def sum_limits(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Return limits for sums of cells, not yet cut to what counts can be."""
@@ -135,3 +153,91 @@ class PosteriorNoise(Noise):
     def _last(self) -> list[tuple[FloatArray, Moments]]:
         """The last question and its moments: its variance and its interval are asked for one after another."""
         return []
+
+
+@dataclass(frozen=True, eq=False)
+class StrataNoise(PosteriorNoise):
+    """The posterior of columns in strata that were smoothed apart, each with public totals of its own.
+
+    Strata are independent: moments of their sums add up. ``columns`` are those of each of the ``parts``.
+    """
+
+    parts: tuple[SmoothedNoise | FilteredNoise, ...]
+    columns: tuple[IntArray, ...]
+    offsets: FloatArray | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[SmoothedNoise | FilteredNoise], columns: Sequence[IntArray]) -> StrataNoise:
+        """Return the noise of strata; what their values were moved by stands beside them."""
+        offsets = np.zeros((parts[0].shape[0], sum(map(len, columns))))
+        for part, some in zip(parts, columns, strict=True):
+            offsets[:, some] = 0.0 if part.offsets is None else part.offsets
+        alone = tuple(replace(part, offsets=None) for part in parts)
+        return cls(alone, tuple(columns), offsets if offsets.any() else None)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.parts[0].shape[0], sum(len(columns) for columns in self.columns)
+
+    @property
+    def totals(self) -> FloatArray | None:
+        return None
+
+    @property
+    def _pairs(self) -> Iterator[tuple[SmoothedNoise | FilteredNoise, IntArray]]:
+        return zip(self.parts, self.columns, strict=True)
+
+    def moments(self, weights: FloatArray) -> Moments:
+        return added([part.moments(weights[:, some]) for part, some in self._pairs if weights[:, some].any()])
+
+    def group_moments(self, grouping: Grouping) -> Moments:
+        return added([part.group_moments(_of_stratum(grouping, columns)) for part, columns in self._pairs])
+
+    def largest(self, asked: FloatArray) -> float:
+        return sum(part.largest(asked[:, columns]) for part, columns in self._pairs)
+
+    def largest_sums(self, grouping: Grouping) -> FloatArray | float:
+        found: FloatArray | float = 0.0
+        for part, columns in self._pairs:
+            has_some = np.bincount(grouping.columns[columns], minlength=grouping.shape[1]) > 0
+            found = found + np.where(has_some, part.largest_sums(_of_stratum(grouping, columns)), 0.0)
+        return found
+
+    def forget(self, cells: BoolArray) -> StrataNoise:
+        offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
+        parts: tuple[Any, ...] = tuple(part.forget(cells[:, some]) for part, some in self._pairs)
+        return replace(self, parts=parts, offsets=offsets)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "strata",
+            "parts": [part.to_dict() for part in self.parts],
+            "columns": [columns.tolist() for columns in self.columns],
+            "offsets": None if self.offsets is None else pack_array(self.offsets),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> StrataNoise:
+        """Read it back; ``read`` reads the noise of a stratum."""
+        parts: tuple[Any, ...] = tuple(map(read, content["parts"]))
+        columns = tuple(np.array(some, np.int64) for some in content["columns"])
+        if not all(isinstance(part, PosteriorNoise) for part in parts) or not 0 < len(parts) == len(columns):
+            raise ValueError("parts")
+        shape = parts[0].shape[0], sum(map(len, columns))
+        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=shape)
+        found = cls(parts, columns, offsets)
+        if not np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1])):
+            raise ValueError("strata")
+        if any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
+            raise ValueError("shapes")
+        return found
+
+
+def added(moments: Sequence[Moments]) -> Moments:
+    """Return the moments of sums of independent answers."""
+    parts = ([getattr(one, name) for one in moments] for name in Moments.__slots__)
+    return Moments(*(np.asarray(np.sum(part, axis=0), np.float64) for part in parts))
+
+
+def _of_stratum(grouping: Grouping, columns: IntArray) -> Grouping:
+    return Grouping.of_columns(grouping.time, grouping.columns[columns], grouping.shape)

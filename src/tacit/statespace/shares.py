@@ -24,7 +24,7 @@ from tacit.statespace.fit import fitted
 from tacit.statespace.model import Model
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import SizePrior, pooled_shares
+from tacit.statespace.size_prior import SizePrior, expected_sizes, pooled_shares
 
 _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
 _MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
@@ -105,9 +105,8 @@ class ShareModel:
         arrays = {name: np.asarray(getattr(found.model, name), np.float64) for name in _ARRAYS}
         n_places = known.counts.shape[1]
         pooled, variances, _ = pooled_shares(known, excess, found.model.shares, np.array([len(known.exposures)]))
-        prior = SizePrior.learned(
-            np.full(n_places, 1 / n_places) if sizes is None else sizes / sizes.sum(), pooled[:, 0], variances[:, 0]
-        )
+        levels, errors = pooled[:, 0], variances[:, 0]
+        prior = SizePrior.learned(expected_sizes(known, levels, errors, sizes), levels, errors, known.kinds)
         base = prior.medians(pooled, variances)[0][:, 0]
         # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
         arrays |= {"base": base, "start": base, "start_variance": np.ones(n_places)}

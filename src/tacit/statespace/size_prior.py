@@ -9,7 +9,8 @@ of sizes x relative to an equal share, or to what a public table says of the pla
 of logarithms. The mean of all sizes is known, which leaves little choice of c once b is given. A part of the places may
 be empty: tables of places have names where nothing ever happens. No distribution is chosen. All are weighed by how well
 they explain the pooled shares of the *other* places; the posterior of a place is this mixture times its own likelihood,
-which is exact for independent places.
+which is exact for independent places. Places of one kind of event are told by one another alone; the kinds themselves
+have the same prior, one level up.
 
 Reference: Efron1973.
 """
@@ -44,30 +45,29 @@ _ARRAYS: Final = ("units", "levels", "variances")
 class SizePrior:
     """A mixture of distributions of the size of each place. ``units`` are what sizes are relative to.
 
-    ``levels`` and ``variances`` are the pooled shares it was learned from, and the variances of their errors; ``below``
-    (places x sizes) is the probability of less than sizes on a grid of equal steps of their logarithm.
+    Columns of one of the ``kinds`` speak for one another, all if None. ``levels`` and ``variances`` are the pooled
+    shares it was learned from, and the variances of their errors; ``below`` (places x sizes) is the probability of less
+    than sizes on a grid of equal steps of their logarithm.
     """
 
     units: FloatArray
     levels: FloatArray
     variances: FloatArray
     below: FloatArray
+    kinds: IntArray | None = None
 
     @classmethod
-    def learned(cls, units: FloatArray, levels: FloatArray, variances: FloatArray) -> SizePrior:
+    def learned(
+        cls, units: FloatArray, levels: FloatArray, variances: FloatArray, kinds: IntArray | None = None
+    ) -> SizePrior:
         """Weigh distributions by the levels of places, each a measurement with the variance of its error."""
-        largest = 2 * units.sum() / units.min()
+        of_kind = columns_by_kind(kinds, len(units))
+        largest = max(2 * units[columns].sum() / units[columns].min() for columns in of_kind)
         sizes = np.exp(np.arange(np.log(SETTINGS.least_size), np.log(largest), _STEP))
-        edges, likelihoods = _cells(levels, variances)
-        family = _family(len(units), SETTINGS)
-        rows = np.array([one.below(sizes) for one in family])
-        logs = np.empty((len(family), len(units)))
-        for row, one in enumerate(family):
-            evidence = (np.diff(one.below(edges / units[:, None]), axis=-1) * likelihoods).sum(axis=-1)
-            logs[row] = np.log(np.maximum(evidence, 1e-300))
-        of_others = logs.sum(axis=1, keepdims=True) - logs + np.array([[one.log_weight] for one in family])
-        weights = np.exp(of_others - of_others.max(axis=0))
-        return cls(units, levels, variances, (weights / weights.sum(axis=0)).T @ rows)
+        below = np.empty((len(units), len(sizes)))
+        for columns in of_kind:
+            below[columns] = _mixture(sizes, units[columns], levels[columns], variances[columns])
+        return cls(units, levels, variances, below, kinds)
 
     def moments(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return posterior means, variances and third cumulants of shares, given levels (places)."""
@@ -112,12 +112,53 @@ class SizePrior:
         return edges, parts / parts.sum(axis=-1, keepdims=True)
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _ARRAYS}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return arrays if self.kinds is None else arrays | {"kinds": self.kinds}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        found = SizePrior.learned(*(np.asarray(content[name], np.float64) for name in _ARRAYS))
-        return cls(found.units, found.levels, found.variances, found.below)
+        kinds = None if "kinds" not in content else np.asarray(content["kinds"], np.int64)
+        units, levels, variances = (np.asarray(content[name], np.float64) for name in _ARRAYS)
+        found = SizePrior.learned(units, levels, variances, kinds)
+        return cls(found.units, found.levels, found.variances, found.below, kinds)
+
+
+def _mixture(sizes: FloatArray, units: FloatArray, levels: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return the probability of less than ``sizes``, by the distributions that the levels of other places speak for."""
+    edges, likelihoods = _cells(levels, variances)
+    family = _family(len(units), SETTINGS)
+    rows = np.array([one.below(sizes) for one in family])
+    logs = np.empty((len(family), len(units)))
+    for row, one in enumerate(family):
+        evidence = (np.diff(one.below(edges / units[:, None]), axis=-1) * likelihoods).sum(axis=-1)
+        logs[row] = np.log(np.maximum(evidence, 1e-300))
+    of_others = logs.sum(axis=1, keepdims=True) - logs + np.array([[one.log_weight] for one in family])
+    weights = np.exp(of_others - of_others.max(axis=0))
+    return np.asarray((weights / weights.sum(axis=0)).T @ rows, np.float64)
+
+
+def columns_by_kind(kinds: IntArray | None, n_columns: int) -> list[IntArray]:
+    """Return the columns of each kind; all together where there are no kinds."""
+    if kinds is None:
+        return [np.arange(n_columns)]
+    return [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
+
+
+def expected_sizes(
+    known: Observations, levels: FloatArray, variances: FloatArray, sizes: FloatArray | None = None
+) -> FloatArray:
+    """Return what the size of each column is relative to: its part of its kind, equal or by ``sizes``.
+
+    Where columns are of several kinds, what a kind has in all is estimated from the pooled levels of its columns.
+    """
+    n_columns = len(levels)
+    whole = 1.0 if known.is_shared else n_columns * max(float(levels.mean()), SETTINGS.least_rate)
+    parts = np.full(n_columns, 1 / n_columns) if sizes is None else sizes / sizes.sum()
+    if known.kinds is None:
+        return whole * parts
+    sums, errors, own = (np.bincount(known.kinds, part).astype(np.float64) for part in (levels, variances, parts))
+    of_kinds = SizePrior.learned(np.full(len(sums), whole / len(sums)), sums, errors).moments(sums, errors)[0]
+    return np.asarray((whole * of_kinds / of_kinds.sum() / own)[known.kinds] * parts, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +166,16 @@ class LongRun:
     """For every place its long-run share, the third cumulant of its posterior, and a normal prior of the first level.
 
     ``start`` and ``start_variance`` give, together with the counts, posterior mean and variance of the share again. So
-    where they say little of a place, the mean may be far from it.
+    where they say little of a place, the mean may be far from it. ``kind_sd`` are standard deviations of an error that
+    all places of a kind have in common: how large a kind is in all is told by its own places alone, so the prior takes
+    nothing from the variance of their sum.
     """
 
     shares: FloatArray
     skews: FloatArray
     start: FloatArray
     start_variance: FloatArray
+    kind_sd: FloatArray | None = None
 
 
 def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
@@ -141,21 +185,33 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     """
     n_places, everything = known.counts.shape[1], np.array([len(known.exposures)])
     shares = np.full(n_places, 1 / n_places) if known.is_shared else np.ones(n_places)
-    raw, _, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
+    raw, errors, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
     if not exposures.any():
         return LongRun(shares, np.zeros(n_places), shares, np.square(shares))
-    unit = 1 / n_places if known.is_shared else max(float(raw.mean()), SETTINGS.least_rate)
-    shares = np.full(n_places, unit)
+    shares = units = expected_sizes(known, raw, errors)
     for _ in range(SETTINGS.size_rounds):
         chance = pooled_shares(known, excess, shares[None], everything)[1][:, 0]
         variances = chance + level_variance * np.square(shares)
-        prior = SizePrior.learned(np.full(n_places, unit), raw, variances)
+        prior = SizePrior.learned(units, raw, variances, known.kinds)
         means, squares, _ = prior.moments(raw, variances)
-        shares = np.maximum(means, SETTINGS.least_size * unit)
+        shares = np.maximum(means, SETTINGS.least_size * units)
     skews = prior.moments(raw, chance)[2]
     widest = SETTINGS.widest_start * np.square(shares) + variances
     precision = np.maximum(1 / squares - 1 / variances, 1 / widest)
-    return LongRun(shares, skews, shares + (shares - raw) / (variances * precision), 1 / precision)
+    start = shares + (shares - raw) / (variances * precision)
+    return LongRun(shares, skews, start, 1 / precision, _common_sd(variances, squares, known.kinds))
+
+
+def _common_sd(variances: FloatArray, squares: FloatArray, kinds: IntArray | None) -> FloatArray | None:
+    """Return what the prior takes from the variance of each kind's sum, as an error that its places have in common.
+
+    ``variances`` are those of the places' own levels, ``squares`` those of the posterior.
+    """
+    if kinds is None:
+        return None
+    taken = np.maximum(variances - squares, 0.0)
+    of_kind = np.maximum(np.bincount(kinds, taken), 1e-300)
+    return np.asarray(taken / np.sqrt(of_kind)[kinds], np.float64)
 
 
 def pooled_shares(

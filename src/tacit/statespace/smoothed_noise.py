@@ -21,7 +21,7 @@ more too, which makes answers skew to the right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,12 +29,13 @@ from typing import Any
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import number
+from tacit._base.fields import number, pack_array, whole_numbers
 from tacit.counts.noise.model import evened
 from tacit.counts.noise.tree import TreeNoise
 from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 from tacit.statespace.settings import SETTINGS
+from tacit.statespace.size_prior import columns_by_kind
 from tacit.statespace.state_space import StateSpace, packed, unpacked
 
 
@@ -45,6 +46,8 @@ class SmoothedNoise(PosteriorNoise):
     ``share_weights`` (k) and ``count_weights`` (m) say how counts were made to add up to the public totals; None where
     there are none. ``inflation`` multiplies the variance of shares, for a model that was itself estimated.
     ``share_skews`` are third cumulants of shares: small ones may be much larger than estimated, but not negative.
+    ``kind_sd`` are standard deviations of an error of shares that all columns of one of the ``kinds`` have in common;
+    None where there are no kinds.
     """
 
     model: StateSpace
@@ -53,6 +56,8 @@ class SmoothedNoise(PosteriorNoise):
     offsets: FloatArray | None = None
     inflation: float = 1.0
     share_skews: FloatArray | None = None
+    kind_sd: FloatArray | None = None
+    kinds: IntArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,6 +85,7 @@ class SmoothedNoise(PosteriorNoise):
             share_weights=None if self.share_weights is None else _evened_places(self.share_weights, is_gone),
             count_weights=None if self.count_weights is None else _evened_places(self.count_weights, is_gone),
             share_skews=None if self.share_skews is None else _evened_places(self.share_skews, is_gone),
+            kind_sd=None if self.kind_sd is None else _evened_places(self.kind_sd, is_gone),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,12 +97,16 @@ class SmoothedNoise(PosteriorNoise):
             "offsets": packed(self.offsets),
             "inflation": self.inflation,
             "share_skews": packed(self.share_skews),
+            **({} if self.kinds is None else {"kinds": pack_array(self.kinds), "kind_sd": packed(self.kind_sd)}),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SmoothedNoise:
         model = StateSpace.from_dict(content["model"])
         per_place = model.shape[1:]
+        kinds = whole_numbers(content, "kinds", shape=per_place) if "kinds" in content else None
+        if kinds is not None and kinds.max(initial=0) >= len(kinds):
+            raise ValueError("kinds")
         return cls(
             model,
             unpacked(content, "share_weights", per_place),
@@ -104,6 +114,8 @@ class SmoothedNoise(PosteriorNoise):
             unpacked(content, "offsets", model.shape),
             number(content, "inflation", least=0),
             unpacked({"share_skews": None} | dict(content), "share_skews", per_place),
+            unpacked({"kind_sd": None} | dict(content), "kind_sd", per_place),
+            kinds,
         )
 
     @property
@@ -139,6 +151,7 @@ class SmoothedNoise(PosteriorNoise):
         variance, skew = 0.0, 0.0
         if on_shares.any():
             variance = self.inflation * float(model.question_variances(on_shares).sum())
+            variance += float(np.sum(self._of_kinds(on_shares.sum(axis=0)[None], np.zeros(self.shape[1], int), 1)))
         if self.share_skews is not None:
             own = model.exposures @ (weights * (1 - self._k) - weights * model.gains * (1 - self._m))
             skew = float(own**3 @ self.share_skews)
@@ -191,6 +204,14 @@ class SmoothedNoise(PosteriorNoise):
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
             signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
         of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
+        if self.kinds is not None:
+            whole, damped = self._sensitivities(grouping)
+
+            def beside(columns: IntArray) -> FloatArray:
+                a = self._kind_sd[columns]
+                return np.asarray(k * whole * a.sum() - m * (damped[:, columns] @ a)[:, None], np.float64)
+
+            of_shares = of_shares + self._of_kinds(whole - damped, places, n_places, beside)
         third = signed[4] + SETTINGS.poisson_third * of_shares
         if self.share_skews is not None:
             third = third + self._skews(self.share_skews, grouping)
@@ -199,13 +220,38 @@ class SmoothedNoise(PosteriorNoise):
 
     def _skews(self, skews: FloatArray, grouping: Grouping) -> FloatArray:
         """The third cumulants by way of shares; what comes from other places by way of the total is left out."""
-        times, n_times = grouping.time, grouping.shape[0]
-        exposures = self.model.exposures[:, None]
-        whole = sum_groups(exposures, times, n_groups=n_times)
-        damped = sum_groups(exposures * self.model.gains, times, n_groups=n_times)
+        whole, damped = self._sensitivities(grouping)
         own = whole * (1 - self._k) - damped * (1 - self._m)
         thirds: FloatArray = sum_groups(own**3 * skews, grouping.columns, n_groups=grouping.shape[1], axis=1)
         return thirds
+
+    def _sensitivities(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
+        """Return how sums over groups of times grow with shares, and which part of that the counts themselves undo."""
+        times, n_times, exposures = grouping.time, grouping.shape[0], self.model.exposures[:, None]
+        gained = exposures * self.model.gains
+        return sum_groups(exposures, times, n_groups=n_times), sum_groups(gained, times, n_groups=n_times)
+
+    def _of_kinds(
+        self,
+        inside: FloatArray,
+        groups: IntArray,
+        n_groups: int,
+        beside: Callable[[IntArray], FloatArray] | None = None,
+    ) -> FloatArray | float:
+        """Return the variances of sums over groups of columns by the errors that columns of a kind have in common.
+
+        ``inside`` (answers x columns) says how sums grow with the shares of their own columns, ``beside`` how much less
+        they do by way of the public total, for columns of a kind (answers x groups).
+        """
+        found: FloatArray | float = 0.0
+        for columns in () if self.kinds is None else columns_by_kind(self.kinds, len(self.kinds)):
+            own = sum_groups((inside * self._kind_sd)[:, columns], groups[columns], n_groups=n_groups, axis=1)
+            found = found + np.square(own if beside is None else own - beside(columns))
+        return found
+
+    @property
+    def _kind_sd(self) -> FloatArray:
+        return np.zeros(self.shape[1]) if self.kind_sd is None else self.kind_sd
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +271,7 @@ class FusedNoise(SmoothedNoise):
         found = SmoothedNoise.from_dict({"share_weights": None, "day_weights": None} | dict(content))
         if found.model.tree is None:
             raise ValueError("tree")
-        return cls(found.model, offsets=found.offsets, inflation=found.inflation, share_skews=found.share_skews)
+        return cls(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
     @property
     def _tree(self) -> TreeNoise:
@@ -241,6 +287,9 @@ class FusedNoise(SmoothedNoise):
         known = [part[None] for part in (noise.model.question_variances(asked), of_counts, slopes[:, 0])]
         parts = noise._parts(asked, groups, 1, known, [part[None] for part in self._tree.fusion.moments(asked)])
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
+        inside = np.zeros((1, self.shape[1]))
+        inside[:, places] = slopes.T
+        of_shares = of_shares + np.sum(self._of_kinds(inside, np.zeros(self.shape[1], int), 1))
         if not ((weights == 0) | (weights == 1)).all():  # the answer is then no count, and says nothing of chance
             third, chance, excess = third - SETTINGS.poisson_third * of_shares, 0.0, 0.0
         return Moments(*(np.array(part, np.float64) for part in (of_shares, of_counts, third, fourth, chance, excess)))
@@ -253,7 +302,9 @@ class FusedNoise(SmoothedNoise):
         known = [whole, of_counts[:, :, 0, 0].T, slopes[:, :, 0, 0].T]
         of_tree = [part[:, None] for part in self._tree.group_moments(times, n_groups)]
         parts = self._parts(asked[0], times, n_groups, known, of_tree)
-        return Moments(*(sum_groups(part, grouping.columns, n_groups=grouping.shape[1], axis=1) for part in parts))
+        sums = [sum_groups(part, grouping.columns, n_groups=grouping.shape[1], axis=1) for part in parts]
+        sums[0] = sums[0] + self._of_kinds(known[2], grouping.columns, grouping.shape[1])
+        return Moments(*sums)
 
     def _parts(
         self,
