@@ -91,7 +91,7 @@ def test_variances_of_questions_over_strata_add_up(by_kind):
     month[:31, :3] = 1.0  # a place in January, all kinds
     grouped = noise.coarsen(DOMAIN.coarsen(time="month", kind=ALL)[1])
     assert noise.variance(month) == pytest.approx(grouped.standard_errors()[0, 0] ** 2, rel=1e-6)
-    lower, upper = grouped.intervals(np.full((3, 4), 1e6), 0.95)
+    _, upper = grouped.intervals(np.full((3, 4), 1e6), 0.95)
     assert (upper <= COUNTS.sum()).all()
 
 
