@@ -45,6 +45,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.release import PrivacyStatement, Release
 from tacit.release import files as release_files
+from tacit.statespace.posterior_noise import StrataNoise
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -337,6 +338,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,
             filtered(estimate).noise,
+            StrataNoise.joined([filtered(estimate).noise], [np.arange(3)]),
             noise.NoStatedNoise("why"),
         )
     ]
