@@ -127,11 +127,15 @@ def test_a_curators_counts_of_kinds_are_not_negative_and_add_up_over_time():
     np.testing.assert_allclose(release.refined.values.sum(axis=0), np.maximum(estimate.values.sum(axis=0), 0.0))
 
 
-def test_kinds_are_projected_unless_something_else_is_asked_for():
+def test_kinds_are_smoothed_where_there_are_periods_enough():
     domain = days_places_and_kinds(61, 2)
     plan = plan_for(domain, epsilon=1.0, mechanism="unary", private=("place", "kind"))
     estimate = estimate_tally(reported(plan, np.full(domain.shape, 5), 1), plan)
-    assert Release.of(plan, estimate).refinement == "project"
+    release = Release.of(plan, estimate)
+    assert release.refinement == "smooth"
+    assert release.recommended is release.refined
+    fires = release.answer(first="2018-01", last="2018-01", kinds=["fire"], refined=True)
+    assert fires.lower < fires.value < fires.upper
 
 
 READABLE = [("place",), ("time",), ("time", "place")]
