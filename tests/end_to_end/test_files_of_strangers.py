@@ -29,7 +29,7 @@ from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
-from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.events.places import Polygons
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
@@ -283,6 +283,14 @@ def plan_bytes(folder: Path) -> bytes:
     return (folder / "p").read_bytes()
 
 
+def plan_with_kinds_bytes(folder: Path) -> bytes:
+    (folder / "k.csv").write_bytes(TABLE_OF_KINDS)
+    kind = KindAxis.from_gazetteer(Gazetteer.read(folder / "k.csv", of="kinds")).with_elsewhere()
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-09"), PlaceAxis.of(["north", "south"]), kind)
+    plan_for(domain, epsilon=2.0, private=("place", "kind")).write(folder / "p")
+    return (folder / "p").read_bytes()
+
+
 def other_plan(content: bytes, rng: np.random.Generator) -> bytes:
     for _ in range(100):
         changed = distorted(tomllib.loads(content.decode()), rng)
@@ -344,6 +352,7 @@ def json_damage(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 PLACES = b"town;region;code;population;outside\nAarhus C;Aarhus;1;20;no\nViby;Aarhus;2;30;no\nElse;Odder;3;1;yes\n"
+TABLE_OF_KINDS = b"kind;group;alias;outside\nfire;danger;blaze|incendie;no\nfall;help;;no\nfalse alarm;help;;yes\n"
 SQUARE = [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]
 POLYGONS = json.dumps(
     {
@@ -382,6 +391,8 @@ KINDS = {
     "memo": Kind(300, memo_bytes, half(json_damage), lambda p: DeviceMemo.read(RAPPOR, p)),
     "memo of hashing": Kind(150, hashing_memo_bytes, half(json_damage), lambda p: DeviceMemo.read(HASHING, p)),
     "table of places": Kind(300, lambda f: PLACES, flipped, Gazetteer.read),
+    "plan with kinds": Kind(150, plan_with_kinds_bytes, half(other_plan), use_plan),
+    "table of kinds": Kind(150, lambda f: TABLE_OF_KINDS, flipped, lambda p: Gazetteer.read(p, of="kinds")),
     "polygons": Kind(180, lambda f: POLYGONS, half(json_damage), Polygons.read),
 }
 _FOLDER = [Path()]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
@@ -123,6 +123,7 @@ EVENTS = st.lists(
 )
 
 
+@settings(max_examples=20)
 @given(EVENTS, st.booleans(), st.booleans())
 def test_the_same_events_have_the_same_digest_with_and_without_kinds(
     events: list[tuple[int, str, str]], with_other: bool, in_batches: bool
@@ -148,6 +149,7 @@ def test_the_same_events_have_the_same_digest_with_and_without_kinds(
     assert found[0] == found[1]
 
 
+@settings(max_examples=20)
 @given(EVENTS)
 def test_columns_of_places_and_kinds_add_up_to_places(events: list[tuple[int, str, str]]) -> None:
     domain = Domain(
@@ -220,3 +222,33 @@ def test_a_description_keeps_the_column_of_kinds(tmp_path: Path) -> None:
     assert read == described
     assert read.columns.kind == "what"
     assert "Columns: time is day, place is town, kind is what." in read.sentences()
+
+
+def test_a_row_is_read_the_same_whatever_stands_beside_it() -> None:
+    odd = ["fire", "FIRE", "", " ", "blaze", "x" * 5000, "fire,flood", "\0", "é"]
+    rows = [("South", "flood"), ("x", "flood"), *(("North", kind) for kind in odd)]
+    domain = Domain(
+        TimeAxis.between("2018-01-01", "2018-01-03"), PlaceAxis.of(["North", "South"]), KindAxis.of(["fire", "flood"])
+    )
+
+    def read(some: list[tuple[str, str]]) -> list[object]:
+        table = pa.table(
+            {
+                "day": pa.array(["2018-01-02"] * len(some), pa.string()),
+                "town": pa.array([town for town, _ in some], pa.string()),
+                "kind": pa.array([kind for _, kind in some], pa.string()),
+            }
+        )
+        events = open_events(table, columns=EventColumns("day", "town", kind="kind"), domain=domain, options=WRITTEN)
+        fates: list[object] = [None] * len(some)
+        for batch in events.batches():
+            for row, column in zip(batch.row.tolist(), batch.column.tolist(), strict=True):
+                fates[row - 2] = column
+        for reason, where in events.bad_rows.first_rows.items():
+            for row in where:
+                fates[row - 2] = reason
+        return fates
+
+    together = read(rows)
+    assert together == [fate for row in rows for fate in read([row])]
+    assert together[:4] == [3, Reason.UNKNOWN_PLACE, 0, 0]

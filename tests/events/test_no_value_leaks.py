@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
 from tacit.events import EventColumns, ReadOptions, SqlQuery, scan_span
 
@@ -50,11 +51,16 @@ def said(error: BaseException, caplog: pytest.LogCaptureFixture) -> str:
 ROW = f"1,{DATE},{TOWN},{NOTE}"
 ACCENTED = f"1,{DATE},{TOWN}é,{NOTE}"
 HEAD = "ID,SDate,Town,Note"
+KINDS = Domain(TimeAxis("2018-01-01", "day"), PlaceAxis.of(["Ornans"]), KindAxis.of(["fire", "flood"]))
 BROKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
     "bad rows": (f"{HEAD}\n{ROW}\n".encode(), {"strict": True}),
     "ragged": (f"{HEAD}\n{ROW},{NOTE},{NOTE}\n{TOWN}\n".encode(), {"strict": True}),
     "bad count": (f"{HEAD}\n1,2018-01-01,Ornans,{NOTE}\n".encode(), {"strict": True, "count": "Note"}),
     "unknown town": (f"{HEAD}\n1,2018-01-01,{TOWN},{NOTE}\n".encode(), {"strict": True}),
+    "unknown kind": (
+        f"{HEAD}\n1,2018-01-01,Ornans,{NOTE}\n".encode(),
+        {"strict": True, "kind": "Note", "domain": KINDS},
+    ),
     "unclosed quote": (f'{HEAD}\n1,2018-01-01,"{TOWN},{NOTE}\n{ROW}\n'.encode(), {"strict": True}),
     "damaged quotes": (f'{HEAD}\n1,2018-01-01,"{TOWN}"{NOTE},x\n'.encode(), {"strict": True}),
     "NUL byte": (f"{HEAD}\n".encode() + b"1,2018-01-01,Ornans,x\n" * 500 + f"{ROW}\0\n".encode(), {"strict": True}),
@@ -79,7 +85,6 @@ BROKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
 def test_broken_files_do_not_tell(
     write: Write, opened: Callable[..., Any], caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    from tacit.domain import Domain, PlaceAxis, TimeAxis
 
     data, settings = BROKEN[name]
     if settings.get("domain") == "endless":
