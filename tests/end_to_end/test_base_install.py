@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import venv
 from pathlib import Path
 
@@ -45,9 +46,11 @@ assert tacit.Release.read("release.csv").answer().lower >= 0
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("bare") / "venv"
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ROOT], check=True)
+    # nothing but Tacit and what it needs; only the modules that are imported are compiled
+    install = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", ROOT]
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
     return python
 
 

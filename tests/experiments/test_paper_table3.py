@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from experiments.findings import Verdict, outside, read_expected, read_findings,
 from experiments.paper_table3 import run as experiment
 from experiments.worlds import doubs_world, epsilon_of
 
+from statistical import Recorded, assert_as_recorded
 from tacit.postprocess import clip_and_rescale
 from tacit.randomness import SeededRandomness
 
@@ -29,15 +31,30 @@ def test_its_reduced_size_comes_back(tmp_path: Path) -> None:
     assert all(finding.verdict == Verdict.LARGER_EPSILON for finding in findings[2:])
 
 
-@pytest.mark.parametrize("f", [0.1, 0.5, 0.9])
-def test_one_randomization_of_all_years_is_near_the_printed_means(f: float) -> None:
-    """Within three of the tolerances that ten randomizations must meet; days and months hardly vary."""
+def one_randomization(f: float, seed: int) -> dict[str, float]:
+    """The mean error of years, months and days in one randomization of all years."""
     world = doubs_world(25)
-    estimate = world.published(f, SeededRandomness(1))
+    estimate = world.published(f, SeededRandomness(seed))
+    periods = ("year", "month", "day")
+    return {period: float(world.rates_of_each(estimate, period, clip_and_rescale).mean()) for period in periods}
+
+
+ONE_RANDOMIZATION: dict[float, Recorded] = {
+    0.1: {"year": (0.001208, 7.4e-05), "month": (0.004129, 7.2e-05), "day": (0.01803, 5.6e-05)},
+    0.5: {"year": (0.004246, 0.00025), "month": (0.01302, 0.00023), "day": (0.04274, 0.00014)},
+    0.9: {"year": (0.01939, 0.00099), "month": (0.04346, 0.00068), "day": (0.07604, 0.00022)},
+}
+
+
+@pytest.mark.false_failure(2e-6)
+@pytest.mark.parametrize("f", ONE_RANDOMIZATION)
+def test_one_randomization_of_all_years_is_near_the_printed_means(f: float, seed: int) -> None:
+    """Ten randomizations must meet the tolerances; the mean of the recorded ones is within two of them."""
+    recorded = ONE_RANDOMIZATION[f]
+    assert_as_recorded(partial(one_randomization, f), recorded, seed)
     for line in experiment.read_printed():
         if line.f == f:
-            mean = world.rates_of_each(estimate, line.period, clip_and_rescale).mean()
-            assert abs(mean - line.figures[0]) <= 3 * line.tolerance
+            assert abs(recorded[line.period][0] - line.figures[0]) <= 2 * line.tolerance
 
 
 @pytest.mark.parametrize("name", ["as published/5.89/month/mean", "as published/0.40/year/mean", "Tacit/2.20/day/mean"])

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
 from small_worlds import simulated_estimate
+from statistical import Recorded, assert_as_recorded
+from tacit.counts.estimate import Estimate
 from tacit.postprocess import filtered, smooth
 
 STORM = 150
 
 
-def stormy() -> np.ndarray:
-    rng = np.random.default_rng(2)
-    counts = rng.poisson(np.tile([30.0, 12.0, 8.0, 5.0, 3.0], (300, 1)))
+def usual(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).poisson(np.tile([30.0, 12.0, 8.0, 5.0, 3.0], (300, 1)))
+
+
+def stormy(seed: int) -> np.ndarray:
+    counts = usual(seed)
     counts[STORM, 3] = 60
     return counts
 
 
-@pytest.mark.parametrize("refine", [smooth, filtered])
-def test_a_storm_is_shown_where_its_reports_tell(refine: type) -> None:
-    counts = stormy()
-    refined = refine(simulated_estimate(counts, epsilon=4.0, seed=1)[1])
-    assert refined.values[STORM, 3] == pytest.approx(60, rel=0.2)
+def storm(refine: Callable[..., Estimate], seed: int) -> dict[str, float]:
+    """What is shown of the storm, and its 95 % interval."""
+    refined = refine(simulated_estimate(stormy(seed), epsilon=4.0, seed=seed)[1])
     lower, upper = refined.noise.intervals(refined.values, 0.95)
-    assert lower[STORM, 3] <= 60 <= upper[STORM, 3]
+    return {"shown": float(refined.values[STORM, 3]), "from": float(lower[STORM, 3]), "to": float(upper[STORM, 3])}
 
 
-def test_a_storm_moves_neither_the_days_around_it_nor_the_share() -> None:
-    counts = stormy()
+STORMS: dict[Callable[..., Estimate], Recorded] = {
+    smooth: {"shown": (59.41, 2.5), "from": (55.62, 2.5), "to": (63.18, 2.5)},
+    filtered: {"shown": (59.11, 2.5), "from": (54.28, 2.5), "to": (63.91, 2.5)},
+}
+
+
+@pytest.mark.false_failure(2e-6)
+@pytest.mark.parametrize("refine", STORMS)
+def test_a_storm_is_shown_where_its_reports_tell(refine: Callable[..., Estimate], seed: int) -> None:
+    recorded = STORMS[refine]
+    assert_as_recorded(partial(storm, refine), recorded, seed)
+    assert abs(recorded["shown"][0] - 60) < 6
+    assert recorded["from"][0] < 58 < 62 < recorded["to"][0]
+
+
+def around(seed: int) -> dict[str, float]:
+    """How far a storm moves the mean of the 20 days before it and after it."""
+    counts = stormy(seed)
     calm = counts.copy()
     calm[STORM, 3] = 5
-    with_storm, without = (smooth(simulated_estimate(one, epsilon=4.0, seed=1)[1]).values for one in (counts, calm))
-    around = np.r_[STORM - 20 : STORM, STORM + 1 : STORM + 21]
-    assert abs(with_storm[around, 3].mean() - without[around, 3].mean()) < 0.6
+    with_storm, without = (smooth(simulated_estimate(one, epsilon=4.0, seed=seed)[1]).values for one in (counts, calm))
+    days = np.r_[STORM - 20 : STORM, STORM + 1 : STORM + 21]
+    return {"moved": float(with_storm[days, 3].mean() - without[days, 3].mean())}
 
 
-def test_without_storms_hardly_a_day_is_taken_for_one() -> None:
-    rng = np.random.default_rng(4)
-    counts = rng.poisson(np.tile([30.0, 12.0, 8.0, 5.0, 3.0], (300, 1)))
-    model = smooth(simulated_estimate(counts, epsilon=1.5, seed=1)[1]).noise.model
-    usual = np.median(model.process_variance, axis=0)
-    assert np.count_nonzero(model.process_variance > 20 * usual) <= 1
+AROUND: Recorded = {"moved": (0.0104, 0.21)}
+
+
+@pytest.mark.false_failure(1e-6)
+def test_a_storm_moves_neither_the_days_around_it_nor_the_share(seed: int) -> None:
+    assert_as_recorded(around, AROUND, seed)
+    assert abs(AROUND["moved"][0]) < 0.3
+
+
+@pytest.mark.false_failure(1e-6)
+def test_without_storms_hardly_a_day_is_taken_for_one(seed: int) -> None:
+    """Of 200 worlds none had one; at one in 67, the most that this leaves likely, three come once in two million."""
+    model = smooth(simulated_estimate(usual(seed), epsilon=1.5, seed=seed)[1]).noise.model
+    typical = np.median(model.process_variance, axis=0)
+    assert np.count_nonzero(model.process_variance > 20 * typical) <= 2

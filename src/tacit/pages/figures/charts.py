@@ -105,14 +105,14 @@ def series_chart(
     layers = []
     if not counts.is_exact:
         layers += [
-            base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2="upper:Q"),
+            base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2=alt.Y2("upper:Q")),
             base.mark_line(**limits).encode(y=alt.Y("lower:Q", **y)),
             base.mark_line(**limits).encode(y=alt.Y("upper:Q", **y)),
         ]
     layers.append(base.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("shown:Q", **y)))
     open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
     is_seen = alt.condition("datum.partial", alt.value(1), alt.value(0))
-    layers.append(base.mark_point(**open_circle).encode(y="shown:Q", opacity=is_seen))
+    layers.append(base.mark_point(**open_circle).encode(y=alt.Y("shown:Q"), opacity=is_seen))
     mark = {"color": palette.muted, "aria": False}
     layers += [
         base.mark_point(shape="square", size=22, strokeWidth=1.2, **mark).encode(**_on_base_line(alt, "suppressed")),
@@ -120,7 +120,7 @@ def series_chart(
     ]
     if truth is not None:
         layers.append(
-            base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y="truth:Q")
+            base.mark_line(color=palette.ink, strokeDash=[6, 3], strokeWidth=1.2, aria=False).encode(y=alt.Y("truth:Q"))
         )
     layers += picked(alt, palette, rows[0], ("lower", "shown", "upper"))
     if truth is not None:
@@ -165,7 +165,7 @@ def places_chart(
     unsure = "!datum.reliable"
     whisker = base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
         x=alt.X("lower:Q", **x),
-        x2="upper:Q",
+        x2=alt.X2("upper:Q"),
         strokeDash=alt.condition(unsure, alt.value([2, 3]), alt.value([1, 0])),
     )
     dot = base.mark_point(size=26, color=palette.accent, strokeWidth=1.6, opacity=1, aria=False).encode(
@@ -269,11 +269,13 @@ def picked(alt: Any, palette: Palette, first: dict[str, Any], columns: tuple[str
     """The period being read, by its columns of limits and value: it is invisible until a page marks it."""
     lower, value, upper = columns
     base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
-        x="start:T", opacity=alt.Opacity("marked:Q", scale=None, legend=None)
+        x=alt.X("start:T"), opacity=alt.Opacity("marked:Q", scale=None, legend=None)
     )
     return [
-        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(y=f"{lower}:Q", y2=f"{upper}:Q"),
-        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y=f"{value}:Q"),
+        base.mark_rule(color=palette.ink, strokeWidth=0.8, aria=False).encode(
+            y=alt.Y(f"{lower}:Q"), y2=alt.Y2(f"{upper}:Q")
+        ),
+        base.mark_point(filled=True, size=60, color=palette.ink, aria=False).encode(y=alt.Y(f"{value}:Q")),
     ]
 
 

@@ -75,10 +75,10 @@ def fan_chart(
     if len(fan) <= FEW_BINS:
         layers += [
             after.mark_rule(color=palette.accent, strokeWidth=1.5, aria=False).encode(
-                y=alt.Y("lower0:Q", **y), y2="upper0:Q"
+                y=alt.Y("lower0:Q", **y), y2=alt.Y2("upper0:Q")
             ),
             after.mark_rule(color=palette.accent, strokeWidth=6, opacity=0.45, aria=False).encode(
-                y=alt.Y("lower1:Q", **y), y2="upper1:Q"
+                y=alt.Y("lower1:Q", **y), y2=alt.Y2("upper1:Q")
             ),
             after.mark_point(filled=True, size=42, color=palette.accent, opacity=1, aria=False).encode(
                 y=alt.Y("expected:Q", **y)
@@ -86,9 +86,9 @@ def fan_chart(
         ]
     else:
         layers += [
-            after.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower0:Q", **y), y2="upper0:Q"),
+            after.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower0:Q", **y), y2=alt.Y2("upper0:Q")),
             after.mark_area(color=palette.accent, opacity=0.28, aria=False).encode(
-                y=alt.Y("lower1:Q", **y), y2="upper1:Q"
+                y=alt.Y("lower1:Q", **y), y2=alt.Y2("upper1:Q")
             ),
             after.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("expected:Q", **y)),
         ]
@@ -105,7 +105,9 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
     )
     x = {"title": None, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=5, format=NUMBER)}
     layers = [
-        base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(x=alt.X("lower:Q", **x), x2="upper:Q"),
+        base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
+            x=alt.X("lower:Q", **x), x2=alt.X2("upper:Q")
+        ),
         base.mark_point(filled=True, size=55, color=palette.accent, opacity=1, aria=False).encode(
             x=alt.X("error:Q", **x),
             tooltip=[alt.Tooltip("model:N", title="Model"), alt.Tooltip("error:Q", title="Error", format=".3f")],
