@@ -1,4 +1,4 @@
-"""Links lead somewhere, citations are in the bibliography, and the bibliography is cited."""
+"""Links lead somewhere, named files exist, citations are in the bibliography, and the bibliography is cited."""
 
 from __future__ import annotations
 
@@ -77,6 +77,19 @@ def cited_in_documents() -> set[str]:
 def cited_in_code() -> set[str]:
     paths = (ROOT / "src").rglob("*.py")
     return {key for path in paths for key in re.findall(rf"\b{KEY}\b", path.read_text(encoding="utf-8"))}
+
+
+def modules_of(text: str) -> set[str]:
+    """The files of Python that a document names in code spans."""
+    return set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
+
+
+def test_every_file_of_python_that_is_named_exists():
+    files = {"/" + path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    named = {name for document in DOCUMENTS for name in modules_of(document.read_text(encoding="utf-8"))}
+    lost = {name for name in named if not any(file.endswith("/" + name) for file in files)}
+    assert lost == set()
+    assert len(named) > 50
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
