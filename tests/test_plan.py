@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanError, SettingError
 from tacit.mechanisms.central.table import central_plan_for
-from tacit.mechanisms.planner import choose
+from tacit.mechanisms.planner import choose, plan_for_devices
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
@@ -80,6 +80,28 @@ def test_every_bound_and_the_window_are_part_of_the_fingerprint():
 def test_plans_of_days_and_events_keep_their_fingerprints():
     assert plan_of(Unit()).fingerprint == "8d69a6bc9b75eb622428c3ec71814c52"
     assert plan_of(Unit.user_day(most=3)).fingerprint == "15c2b83ddfd411a472e2477d988155eb"
+
+
+@pytest.mark.parametrize("n_reports", [0, 365])
+def test_a_plan_for_devices_gives_four_epsilons(n_reports, tmp_path):
+    plan, chosen = plan_for_devices(DOMAIN, epsilon=1.0, epsilon_infinity=3.0, n_reports=n_reports)
+    plan.write(tmp_path / "plan.toml")
+    again = Plan.read(tmp_path / "plan.toml")
+    assert again == plan
+    assert (again.unit, again.format, again.epsilon) == ("device", 4, 1.0)
+    figures = again.device_figures
+    assert figures.n_reports == chosen.n_reports == 365  # a year of days
+    assert figures.epsilon_1 < figures.epsilon_n <= figures.epsilon_infinity == 3.0 < figures.epsilon_of_values
+    assert figures.epsilon_n == chosen.epsilon_after
+
+
+def test_a_device_needs_a_memo_and_only_a_device_reports_again(plan):
+    with pytest.raises(SettingError, match="unit device needs a mechanism that remembers; got mechanism=unary"):
+        replace(plan, unit="device")
+    with pytest.raises(SettingError, match="n_reports must be left out for the unit event"):
+        replace(plan, n_reports=7)
+    with pytest.raises(SettingError, match="unit must be one of event, user-day, person"):
+        plan_of(Unit("device"))
 
 
 def test_the_fingerprint_is_the_same_forever():

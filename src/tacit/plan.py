@@ -23,16 +23,18 @@ from tacit._base.extras import require
 from tacit._base.fields import number, text, texts, whole
 from tacit._base.files import write_whole
 from tacit._base.reading import read_document, reading
-from tacit._base.validation import check_one_of, check_positive, check_share
+from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.domain import AXES, Domain, Gazetteer, Layout
 from tacit.errors import FormatError, PlanError, Remedy, SettingError, TacitError
+from tacit.privacy.device import DeviceFigures, remembers
 from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
 from tacit.randomness.bernoulli import COIN
 
 FORMATS: Final = (1, 2, 3, 4)
-"""4 where the unit is a person or events in one cell are bounded apart, 3 where the domain has kinds, 2 where it has a
-place elsewhere: readers of 1 do not know them. All other plans stay 1, so that they keep their fingerprints."""
+"""4 where the unit is a person or a device, or events in one cell are bounded apart, 3 where the domain has kinds, 2
+where it has a place elsewhere: readers of 1 do not know them. All other plans stay 1, so that they keep their
+fingerprints."""
 LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
 
@@ -48,6 +50,8 @@ class Plan:
     ``"person"`` all that one did in a ``window`` or in the whole release; of these at most ``most`` events count, and
     at most ``most_per_cell`` of them in one cell (:class:`~tacit.privacy.unit.Unit`). Where the noise is Gaussian,
     ``rho`` is what it costs (zero-concentrated differential privacy), and epsilon is what that amounts to at ``delta``.
+    A ``"device"`` reports again and again from a memo: epsilon is for one report, and ``n_reports`` are expected of
+    each about one value (0: one in every period).
     """
 
     domain: Domain
@@ -63,6 +67,7 @@ class Plan:
     delta: float = 0.0
     most_per_cell: int = 0
     window: str | None = None
+    n_reports: int = 0
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -73,8 +78,8 @@ class Plan:
                 "Name what the device hides."
             )
         check_one_of((LOCAL, CENTRAL), neighbors=self.neighbors)
-        if not self.is_central:
-            check_one_of(("event",), unit=self.unit)
+        check_one_of(("event", "user-day", "person") if self.is_central else ("event", "device"), unit=self.unit)
+        self._check_devices()
         unit = Unit(self.unit, self.most, self.most_per_cell, self.window)  # refuses bounds that do not fit it
         object.__setattr__(self, "most_per_cell", unit.most_per_cell)
         object.__setattr__(self, "window", unit.window)
@@ -93,6 +98,20 @@ class Plan:
             if not 0 <= threshold <= COIN:
                 raise PlanError(f"threshold {name} must lie between 0 and 2**64. Make the plan again.")
 
+    def _check_devices(self) -> None:
+        check_at_least(0, n_reports=self.n_reports)
+        if self.unit == "device":
+            if not remembers(dict(self.thresholds)):
+                raise SettingError(
+                    f"the unit device needs a mechanism that remembers; got mechanism={self.mechanism}. "
+                    "Take longitudinal, optimized longitudinal or longitudinal hashing."
+                )
+        elif self.n_reports:
+            raise SettingError(
+                f"n_reports must be left out for the unit {self.unit}; got n_reports={self.n_reports}. It belongs to "
+                "devices that report again and again: use the unit device."
+            )
+
     @property
     def is_central(self) -> bool:
         """Whether a trusted curator counts; otherwise devices randomize and trust nobody."""
@@ -101,7 +120,7 @@ class Plan:
     @property
     def format(self) -> int:
         """The number of the form in which this plan is written."""
-        if self.unit == "person" or self.most_per_cell < self.most:
+        if self.unit in ("person", "device") or self.most_per_cell < self.most:
             return 4
         if self.domain.kind is not None:
             return 3
@@ -116,6 +135,14 @@ class Plan:
     def protected_unit(self) -> Unit:
         """Whom epsilon protects, with how much of them is counted."""
         return Unit(self.unit, self.most, self.most_per_cell, self.window)
+
+    @property
+    def device_figures(self) -> DeviceFigures | None:
+        """What reports of one device tell over years; None where the mechanism remembers nothing."""
+        if self.is_central:
+            return None
+        n_reports = self.n_reports or (self.domain.time.n_bins if self.unit == "device" else self.n_public)
+        return DeviceFigures.of(dict(self.thresholds), self.n_private, n_reports)
 
     @property
     def n_private(self) -> int:
@@ -208,6 +235,7 @@ class Plan:
                 **({"most": self.most} if self.protected_unit.is_of_a_person else {}),
                 **({"most_per_cell": self.most_per_cell} if self.most_per_cell < self.most else {}),
                 **({"window": self.window} if self.unit == "person" and self.window else {}),
+                **({"n_reports": self.n_reports} if self.n_reports else {}),
                 **({"rho": self.rho, "delta": self.delta} if self.rho else {}),
             },
             "mechanism": {"name": self.mechanism, "thresholds": {n: hex(t) for n, t in self.thresholds}},
@@ -236,6 +264,7 @@ class Plan:
                 delta=number({"delta": 0.0} | privacy, "delta"),
                 most_per_cell=whole({"most_per_cell": 0} | privacy, "most_per_cell"),
                 window=text(privacy, "window") if "window" in privacy else None,
+                n_reports=whole({"n_reports": 0} | privacy, "n_reports"),
             )
             if whole(content, "format") != plan.format:
                 raise ValueError("format")

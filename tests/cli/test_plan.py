@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tacit._base.rounding import epsilon_at_most
 from tacit.cli.plan import QuestionOptions
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.plan import Plan
@@ -195,3 +196,41 @@ def test_events_are_counted_in_all():
     assert QuestionOptions(events=500.0).n_events(10) == 500
     assert QuestionOptions(events_per_bin=50.0).n_events(10) == 500
     assert QuestionOptions().n_events(10) is None
+
+
+def test_devices_that_report_for_years_get_what_errs_least_and_four_epsilons(tacit, tmp_path):
+    words = ("plan", *YEARS, "--unit", "device", "--epsilon", "1", "--epsilon-infinity", "4", "--reports", "7")
+    ran = tacit(*words)
+    assert ran.code == 0, ran.err
+    plan = Plan.read(tmp_path / "plan.toml")
+    assert (plan.unit, plan.mechanism, plan.n_reports) == ("device", "optimized longitudinal", 7)
+    said = " ".join(ran.out.split())
+    for sentence in (
+        "the mean over 7 reports of each device errs least",
+        "One report: epsilon 1.",
+        f"7 reports about one value: epsilon {epsilon_at_most(plan.device_figures.epsilon_n)}.",
+        "Any number of reports about one value: epsilon 4.",
+        "Values that change, for ever: epsilon 68, of which of 17 values a device had.",
+    ):
+        assert sentence in said
+    ran = tacit(*words, "--values", "0", "--epsilon-of-values", "8", "--force")
+    assert "epsilon 8, of which of 4 hash values" in " ".join(ran.out.split())
+    assert Plan.read(tmp_path / "plan.toml").mechanism == "longitudinal hashing"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--reports", "7", "--epsilon", "1"), "add --unit device"),
+        (("--unit", "device"), "epsilon must be given for the unit device"),
+        (("--unit", "device", "--epsilon", "1", "--mechanism", "unary"), "leave out --mechanism"),
+        (
+            ("--unit", "device", "--epsilon", "1", "--trust", "curator", "--mechanism", "flat"),
+            "unit must be one of event",
+        ),
+    ],
+)
+def test_what_does_not_fit_devices_is_refused(tacit, words, said):
+    ran = tacit("plan", *YEARS, *words)
+    assert ran.code != 0
+    assert said in " ".join(ran.err.split())

@@ -23,6 +23,7 @@ from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
+from tacit.mechanisms.planner import plan_for_devices
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
@@ -70,6 +71,13 @@ def test_every_event_becomes_one_report_on_its_public_day(tmp_path, ledger):
     days = table.group_by("day").len().sort("day")["len"].to_list()
     assert tally.reports.tolist() == days
     assert estimate_tally(tally, PLAN).totals.ravel().tolist() == days
+
+
+def test_a_plan_for_devices_that_remember_is_not_drawn_from_events(tmp_path, ledger):
+    plan, _ = plan_for_devices(DOMAIN, epsilon=1.0)
+    with pytest.raises(SettingError, match="all coins would be drawn again for every event"):
+        randomized(frame(), tmp_path / "reports", ledger, plan=plan)
+    assert not ledger.history()
 
 
 def test_a_count_column_makes_as_many_reports(tmp_path, ledger):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import FormatError
+from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import NOTHING, PERSON_DAY, PRESENCE, REPLACEMENT, Guarantee
 from tacit.privacy.unit import Unit
@@ -20,6 +20,8 @@ costs = st.builds(Cost, st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0]), st.sampled_f
     lambda cost: cost != Cost()
 )
 units = st.just(Unit()) | st.builds(lambda most: Unit.user_day(most=most), st.integers(1, 5))
+windows = st.sampled_from(["week", "month", "year", None])
+units |= st.builds(lambda most, window: Unit.person(most=most, window=window), st.integers(1, 5), windows)
 reports = st.builds(Guarantee.of_reports, st.sampled_from([0.1, 1.0, 2.0]), st.sampled_from([("place",), ("time",)]))
 releases = st.builds(
     lambda cost, unit, counter: Guarantee.of_release(cost, unit, is_counter=counter), costs, units, st.booleans()
@@ -97,13 +99,13 @@ def test_the_order_of_entries_does_not_matter_and_nothing_is_neutral(some):
     assert whole == Guarantee.sum(reversed(some))
     assert whole == Guarantee.sum([*some, Guarantee()])
     assert Guarantee.from_dict(whole.to_dict()) == whole
-    assert len(whole.sentences()) == 3
+    assert len(whole.sentences()) == 3 + len(whole.persons)
 
 
 @given(st.lists(entries, max_size=4), entries)
 def test_another_entry_never_makes_a_promise_stronger(some, more):
     before, after = Guarantee.sum(some), Guarantee.sum([*some, more])
-    for question in (PRESENCE, REPLACEMENT, PERSON_DAY):
+    for question in (PRESENCE, REPLACEMENT, PERSON_DAY, *before.asked):
         old, new = before.of_question(question), after.of_question(question)
         assert new is None or (old is not None and new.epsilon >= old.epsilon and new.rho >= old.rho)
 
@@ -146,3 +148,60 @@ def test_the_condition_of_one_entry_holds_for_the_sum():
     both = Guarantee.of_release(Cost.pure(1.0), Unit(), spans_lines=True) + Guarantee.of_release(Cost.pure(1.0), Unit())
     assert both.spans_lines
     assert both.sentences()[-1].startswith("All this holds only as long as no row leaves a quote open")
+
+
+def test_a_curator_has_no_devices():
+    with pytest.raises(SettingError, match="for a curator; got unit=device"):
+        Guarantee.of_release(Cost.pure(1.0), Unit("device"))
+
+
+MONTH = Unit.person(most=4, window="month")
+
+
+def test_a_person_is_promised_what_its_window_costs():
+    month = Guarantee.of_release(Cost.pure(1.0), MONTH)
+    assert month.persons == (("person-month", Cost.pure(1.0)),)
+    assert month.strongest(MONTH) == ("person-month", Cost.pure(1.0))
+    assert month.person_day == Cost.pure(2.0)  # a part of what is counted goes, and as much may come in
+    assert month.presence == Cost.pure(0.5)
+    assert "All events of one person in one month added or removed: epsilon 1." in month.sentences()
+    assert Guarantee.from_dict(month.to_dict()) == month
+
+
+def test_a_question_that_nobody_asked_is_promised_of_nothing_alone():
+    assert Guarantee().of_question("person") == Cost()
+    assert Guarantee.of_release(Cost.pure(1.0), MONTH).of_question("person") is None
+    days = Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=1))
+    assert (days + Guarantee.of_release(Cost.pure(1.0), MONTH)).persons == (("person-month", None),)
+    asked = Guarantee.of_release(
+        Cost.pure(1.0), Unit.user_day(most=1), days=("2025-02-01", "2025-02-28"), asked=["person-month"]
+    )
+    assert (asked + Guarantee.of_release(Cost.pure(1.0), MONTH)).persons == (("person-month", Cost.pure(29.0)),)
+
+
+def test_gaussian_noise_of_a_persons_counter_costs_more_where_events_of_other_times_come_in():
+    for unit, times in ((MONTH, 4), (Unit.user_day(most=4), 2)):
+        counter = Guarantee.of_release(Cost.zcdp(1.0), unit, is_counter=True)
+        assert counter.presence.rho == times / 4
+        assert counter.replacement.rho == 4 * times / 4
+    assert Guarantee.of_release(Cost.zcdp(1.0), MONTH).person_day.rho == 2.0
+    assert Guarantee.of_release(Cost.zcdp(1.0), MONTH, is_counter=True).person_day.rho == 4.0
+
+
+def test_a_plan_without_kinds_leaves_the_kind_hidden():
+    plain, public, hidden = (
+        Guarantee.of_reports(1.0, ("place",)),
+        Guarantee.of_reports(1.0, ("place",), tells_kinds=True),
+        Guarantee.of_reports(1.0, ("place", "kind")),
+    )
+    counts = Guarantee.of_release(Cost.pure(1.0), Unit())
+    assert (plain + counts).hidden == ("place",)
+    assert (public + plain + counts).hidden == ("place",)
+    assert (hidden + plain + counts).hidden == ("place", "kind")
+    assert (hidden + public).hidden == ("place",)
+    both = hidden + plain + counts
+    assert "One event's place and kind replaced by any other: epsilon 4." in both.sentences()[1]
+    assert Guarantee.from_dict(both.to_dict()) == both
+    assert "tells_kinds" not in plain.to_dict()
+    with pytest.raises(FormatError):
+        Guarantee.from_dict(plain.to_dict() | {"hidden": ["place", "kind"]})

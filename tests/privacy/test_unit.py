@@ -45,6 +45,7 @@ def test_without_a_bound_on_cells_all_may_fall_in_one():
 
 UNITS = [
     Unit(),
+    Unit("device"),
     Unit.user_day(most=1),
     Unit.user_day(most=7),
     Unit.user_day(most=7, most_per_cell=2),
@@ -86,6 +87,8 @@ def test_an_unknown_unit_and_an_event_of_many_are_refused():
         Unit("household")
     with pytest.raises(SettingError, match="most must be 1"):
         Unit("event", 2)
+    with pytest.raises(SettingError, match="most must be 1 for the unit device"):
+        Unit("device", 2)
 
 
 @pytest.mark.parametrize("most_per_cell", [-1, 4, 1.5, True])

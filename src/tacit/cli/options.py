@@ -255,7 +255,10 @@ class UnitOptions:
     """What is protected."""
 
     unit: Annotated[
-        str, typer.Option(help="What is protected: event, or user-day or person with --most; see the guide.")
+        str,
+        typer.Option(
+            help="What is protected: event; user-day or person with --most; for devices that remember: device."
+        ),
     ] = "event"
     most: Annotated[
         int, typer.Option(help="Of a person's events on a day or in a window, so many are counted.", metavar="N")

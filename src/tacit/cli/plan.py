@@ -13,6 +13,7 @@ from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most, roun
 from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
+from tacit.cli.plan_devices import DeviceOptions, device_lines, device_plan, refuse
 from tacit.cli.sources import domain_of
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
@@ -93,11 +94,13 @@ class QuestionOptions:
     domain=DomainOptions,
     asked=Panel("What will be asked, and how well", QuestionOptions),
     whose=Panel(_CURATOR, UnitOptions),
+    devices=Panel("For devices that report for years, with --unit device", DeviceOptions),
 )
 def plan(
     domain: DomainOptions,
     asked: QuestionOptions,
     whose: UnitOptions,
+    devices: DeviceOptions,
     epsilon: Annotated[
         float | None, typer.Option(help="How much one report, or one release, may give away; smaller is safer.")
     ] = None,
@@ -153,22 +156,29 @@ def plan(
     what = domain_of(domain)
     whom = _Whom(what, trust, _hidden(private, trust, what), delta, rho, whose.protected())
     if asked.compare:
-        _refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
+        refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
         _say_comparison(whom, asked, epsilon)
         return
-    _refuse(target=asked.target, why="it is looked for by a comparison; add --compare, then plan with what it finds")
+    refuse(target=asked.target, why="it is looked for by a comparison; add --compare, then plan with what it finds")
+    is_device = whom.unit.name == "device" and trust != CURATOR
+    if not is_device:
+        refuse(**devices.given, why="it belongs to devices that report for years; add --unit device")
     if trust == CURATOR:
-        _refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
+        refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
         made, reason = _for_curator(whom, epsilon, mechanism, _numbers(fan_outs), asked.questions, name)
     else:
-        _refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
-        _refuse(
+        refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
+        refuse(
             delta=delta,
             rho=rho,
-            unit=None if whose == UnitOptions() else whose.unit,
+            unit=None if whose == UnitOptions() or is_device else whose.unit,
             why="it belongs to a curator; add --trust curator",
         )
-        made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
+        if is_device:
+            refuse(f=f, mechanism=mechanism, ask=asked.ask, why="of all that remember the one that errs least is taken")
+            made, reason = device_plan(what, whom.private, epsilon, devices, name)
+        else:
+            made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
     made.domain.check_size()  # a larger one would not be read again
     made.write(out)
     _say(made, out, reason)
@@ -211,19 +221,12 @@ def _hidden(private: str | None, trust: str, domain: Domain) -> tuple[str, ...]:
     """What is private, in the order of the axes; left out, devices hide all that they may without an end of time."""
     axes = domain.axes
     if trust == CURATOR:
-        _refuse(private=private, why=f"a trusted curator hides {listed(axes)} alike")
+        refuse(private=private, why=f"a trusted curator hides {listed(axes)} alike")
         return axes
     named = set(axes[1:]) if private is None else {part.strip() for part in private.split(",")}
     if "kind" in named and domain.kind is None:
         raise SettingError("--private names the kind, and no kinds are counted. Name them, too: --kinds fire,flood")
     return tuple(axis for axis in axes if axis in named) if named <= set(axes) else tuple(sorted(named))
-
-
-def _refuse(*, why: str, **options: object) -> None:
-    """Refuse options that have no meaning here."""
-    for name, value in options.items():
-        if value is not None:
-            raise SettingError(f"leave out --{name.replace('_', '-')}: {why}.")
 
 
 def _numbers(fan_outs: str | None) -> list[int] | None:
@@ -300,13 +303,19 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
         )
     if reason is not None:
         console.say(reason)
+    for line in device_lines(made) if made.unit == "device" else ():
+        console.say(line)
     if made.is_central:
         console.say(f"Next: tacit count EVENTS --plan {out}")
         return
     console.say(f"A report has {console.counted(mechanism_of(made).report_bytes, 'byte')}, whatever it hides.")
     if made.domain.kind is not None and made.public:
         console.say(f"Not hidden: everybody may see the {listed(made.public)} of every report.")
-    console.say(f"Next: tacit randomize EVENTS --plan {out}")
+    console.say(
+        "Next: devices report by it from a memo, see the guide longitudinal.md"
+        if made.unit == "device"
+        else f"Next: tacit randomize EVENTS --plan {out}"
+    )
 
 
 def _say_comparison(whom: _Whom, options: QuestionOptions, epsilon: float | None) -> None:

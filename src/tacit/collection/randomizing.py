@@ -69,6 +69,11 @@ def randomize_events(
             f"user must be left out where reports are made; got user={events.columns.user!r}. "
             "A report protects one event, not all of a user's."
         )
+    if plan.unit == "device":
+        raise SettingError(
+            "the plan is for devices that remember their permanent answers; here all coins would be drawn again for "
+            "every event. Report from a DeviceMemo on each device, or make a plan with the unit event."
+        )
     if (ledger is None) == (seed is None):
         raise SettingError("real reports must be recorded, and a simulation must not be. Give a ledger, or a seed.")
     path = Path(path)

@@ -102,11 +102,28 @@ class DeviceLoss:
         return float_above(min(self.n_slots, n_values or self.n_slots) * Fraction(epsilon))
 
 
+def remembers(thresholds: Mapping[str, int]) -> bool:
+    """Return whether a mechanism of these thresholds draws permanent answers, which a device remembers."""
+    return not {"permanent", "permanent_keep"}.isdisjoint(thresholds)
+
+
+_TELLS: Final = "its value cannot be told from any other that it might hold throughout, beyond these."
+_DRAWN_AGAIN: Final = (
+    "The figures above are for reports that are each made once, with all coins drawn again. A device that remembers "
+    "its permanent answers, and reports in every period, is promised something else, against all who see all of its "
+    f"reports: {_TELLS}"
+)
+_REMEMBERED: Final = (
+    "Every device remembers its permanent answers, and reports at most once in a period. Against all who see all of "
+    f"its reports, {_TELLS}"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceFigures:
     """What a statement says of devices that report from a memo: the four epsilons, as plain numbers.
 
-    ``n_reports`` is the number of public bins, in each of which a device reports once; None where there is no last one.
+    ``n_reports`` is the number of reports expected of a device, one in each period; None where there is no last one.
     """
 
     epsilon_1: float
@@ -123,7 +140,7 @@ class DeviceFigures:
 
         The bits of Bloom filters are not known here.
         """
-        if "n_bits" in thresholds or not {"permanent", "permanent_keep"} & thresholds.keys():
+        if "n_bits" in thresholds or not remembers(thresholds):
             return None
         loss = DeviceLoss.of(thresholds, n_values)
         if math.isinf(loss.epsilon_infinity):
@@ -138,8 +155,10 @@ class DeviceFigures:
             is_hashed=loss.is_hashed,
         )
 
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self, *, is_unit: bool = False) -> tuple[str, ...]:
         """Return in plain words what holds for a device that reports again and again.
+
+        Where the device ``is_unit`` of the plan this is what is promised, else what would hold if reports were made so.
 
         >>> thresholds = {"bits": 1, "keep": COIN // 2, "permanent_keep": COIN // 2}
         >>> figures = DeviceFigures.of(thresholds, n_values=17, n_reports=None)
@@ -171,10 +190,7 @@ class DeviceFigures:
             )
         )
         return (
-            "The figures above are for reports that are each made once, with all coins drawn again. A device that "
-            "remembers its permanent answers, and reports in every period, is promised something else, against all who "
-            "see all of its reports: its value cannot be told from any other that it might hold throughout, beyond "
-            "these.",
+            _REMEMBERED if is_unit else _DRAWN_AGAIN,
             f"One report: epsilon {once}. {several}Any number of reports, for ever: epsilon {infinity}.",
             f"If its value changes, all reports ever made tell at most epsilon {values} of which of {self.n_slots:,} "
             f"{noun} it had.",

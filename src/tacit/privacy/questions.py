@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from tacit.errors import SettingError
 from tacit.privacy.unit import Unit
 from tacit.privacy.windows import WHOLE, WINDOWS, Overlap, Window
 
@@ -63,6 +64,8 @@ def times(question: str, unit: Unit, *, is_counter: bool, overlap: Overlap | Non
     >>> times("person-month", Unit.user_day(most=3), is_counter=False, overlap=Overlap(31, 0))
     (Fraction(31, 1), Fraction(961, 1))
     """
+    if unit.name == "device":
+        raise SettingError("unit must be event, user-day or person for a curator; got unit=device. Devices report.")
     if question in (PRESENCE, REPLACEMENT):
         return _of_one_event(question, unit, is_counter)
     if not unit.is_of_a_person or overlap is None:

@@ -10,7 +10,7 @@ from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.windows import WINDOWS
 
-UNITS: Final = ("event", "user-day", "person")
+UNITS: Final = ("event", "user-day", "person", "device")
 _LARGEST_MOST: Final = 1_000_000  # events of one person on one day: one every 86 milliseconds
 
 
@@ -19,7 +19,8 @@ class Unit:
     """One event, or all events of one person in a window, of which at most ``most`` are counted.
 
     Of these at most ``most_per_cell`` are counted in one cell; 0, the default, stands for ``most``. The ``window`` of a
-    person is a step of whole days, or ``None`` for all that is released. A user-day is a person in the window day.
+    person is a step of whole days, or ``None`` for all that is released. A user-day is a person in the window day. A
+    device is what sends randomized reports for years, from a memo of its permanent answers; a curator has none.
 
     >>> Unit("event").sensitivity, Unit.user_day(most=3).sensitivity
     (1, 3)
@@ -38,9 +39,9 @@ class Unit:
         check_one_of(UNITS, unit=self.name)
         check_at_least(1, most=self.most)
         check_at_least(0, most_per_cell=self.most_per_cell)
-        if self.name == "event" and self.most != 1:
+        if not self.is_of_a_person and self.most != 1:
             raise SettingError(
-                f"most must be 1 for the unit event; got most={self.most}. "
+                f"most must be 1 for the unit {self.name}; got most={self.most}. "
                 "To bound the events of a person, use the unit user-day or person."
             )
         if self.most > _LARGEST_MOST:
@@ -60,7 +61,7 @@ class Unit:
     def _check_window(self) -> None:
         if self.name == "user-day" and self.window is None:
             object.__setattr__(self, "window", "day")
-        allowed = {"event": (None,), "user-day": ("day",), "person": (None, *WINDOWS[1:])}[self.name]
+        allowed = {"user-day": ("day",), "person": (None, *WINDOWS[1:])}.get(self.name, (None,))
         if self.window in allowed:
             return
         if self.name == "person":
@@ -86,7 +87,7 @@ class Unit:
     @property
     def is_of_a_person(self) -> bool:
         """Whether a person's events are bounded, so that it must be known whose an event is."""
-        return self.name != "event"
+        return self.name in ("user-day", "person")
 
     @property
     def sensitivity(self) -> int:
@@ -120,6 +121,8 @@ class Unit:
         """How much of a unit is counted."""
         if self.name == "event":
             return "Every event is counted once, in one cell."
+        if self.name == "device":
+            return "Every device reports at most once in a period, from permanent answers that it draws once."
         whose = f"one person's events {self.when}" if self.window else "all events of one person"
         events = "1 is" if self.most == 1 else f"{self.most} are"
         cell = f", of these at most {self.most_per_cell} in one cell" if self.most_per_cell < self.most else ""
@@ -130,6 +133,8 @@ class Unit:
         """What nobody can tell from a release, up to its epsilon."""
         if self.name == "event":
             return "Whether any one event is in the data, and when and where it was."
+        if self.name == "device":
+            return "Which value any one device holds, also from whoever sees all of its reports."
         if self.window is None:
             return "Whether any one person is in the data at all, how many events they had, when and where."
         when = self.when.replace("one", "any one")
@@ -143,6 +148,11 @@ class Unit:
                 "A person with several events: what is known about all of them together grows with their number "
                 "(ten events at epsilon 1 are protected as one at epsilon 10). Nor what many events have in common."
             )
+        if self.name == "device":
+            return (
+                "A person with several devices, who is protected once for each. Nor when a device's value changes, and "
+                "which reports are of one device. Nor what many devices have in common."
+            )
         if self.window is None:
             return (
                 "What other releases tell of the same people: every release of their events adds to it, also one of "
@@ -155,8 +165,8 @@ class Unit:
         )
 
     def __str__(self) -> str:
-        if self.name == "event":
-            return "event"
+        if not self.is_of_a_person:
+            return self.name
         when = f" in a {self.window}" if self.name == "person" and self.window else ""
         cell = f", {self.most_per_cell} in one cell" if self.most_per_cell < self.most else ""
         return f"{self.name} of at most {self.most} event{'s' if self.most > 1 else ''}{when}{cell}"

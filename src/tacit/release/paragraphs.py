@@ -40,6 +40,12 @@ _AGAIN_AND_AGAIN: Final = (
 )
 
 
+_CORRELATED: Final = (
+    " Reports of one device share its permanent answers, so that errors of several periods are correlated: intervals "
+    "hold for single periods, and sums over periods err more than they say."
+)
+
+
 def _private_words(about: PrivacyStatement) -> str:
     hidden = listed(tuple(f"the {name}" for name in about.guarantee.hidden))
     return f"{hidden[0].upper()}{hidden[1:]} of every single event"
@@ -62,6 +68,8 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
     whom = "everyone, the collector included" if about.is_alone else "everyone who sees what was published"
     total = epsilon_at_most(about.total_epsilon)
     how = _MECHANISM_WORDS.get(about.mechanism, about.mechanism)
+    is_device = about.unit == "device"
+    how = how.partition(",")[0] + " from permanent answers that each device remembers" if is_device else how
     parts = [
         (
             "What is protected",
@@ -74,13 +82,19 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
         (
             "For whom",
             f"For each {about.unit} on its own, against {whom}. Neighbouring inputs: one "
-            f"{about.unit}'s {hidden} replaced by any other. A person behind several events is protected once for "
-            "each of them, and the epsilons of their events add up.",
+            f"{about.unit}'s {hidden} replaced by any other"
+            + (
+                f" in one report. {Unit('device').does_not_protect}"
+                if is_device
+                else ". A person behind several events is protected once for each of them, and the epsilons of their "
+                "events add up."
+            ),
         ),
         (
             "How",
             f"Every report was randomized before it was counted, by {how}, with epsilon "
-            f"{epsilon_at_most(about.epsilon)} per event computed from the integer thresholds that were used.",
+            f"{epsilon_at_most(about.epsilon)} per {'report' if is_device else 'event'} computed from the integer "
+            f"thresholds that were used.{_CORRELATED if is_device else ''}",
         ),
     ]
     if not about.is_alone:
@@ -92,7 +106,7 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
             )
         )
     if "longitudinal" in about.mechanism:
-        again = _AGAIN_AND_AGAIN if about.device is None else " ".join(about.device.sentences())
+        again = _AGAIN_AND_AGAIN if about.device is None else " ".join(about.device.sentences(is_unit=is_device))
         parts.append(("Reported again and again", again))
     parts += [
         (

@@ -118,7 +118,7 @@ class PrivacyStatement:
             suppressed=tuple(map(str, rules.suppress)),
             keeps_suppressed=rules.keep_suppressed and bool(rules.suppress),
             fields_span_lines=spans,
-            device=None if plan.is_central else DeviceFigures.of(dict(plan.thresholds), plan.n_private, plan.n_public),
+            device=plan.device_figures,
             has_kinds=plan.domain.kind is not None,
             most_per_cell=plan.most_per_cell if plan.most_per_cell < plan.most else 0,
             window=plan.window if plan.unit == "person" else None,

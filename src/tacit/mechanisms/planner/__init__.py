@@ -17,7 +17,7 @@ from tacit.mechanisms.planner.central import GAUSSIAN, LAPLACE
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
 from tacit.mechanisms.planner.inverse import Target, crossings, least_epsilon, least_events, thesis_error, thesis_rule
 from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
-from tacit.mechanisms.planner.repeated import RepeatedCandidate, choose_repeated, compare_repeated
+from tacit.mechanisms.planner.repeated import RepeatedCandidate, choose_repeated, compare_repeated, plan_for_devices
 from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Contender, Question, Situation
 from tacit.mechanisms.registry import TIE
 
@@ -44,6 +44,7 @@ __all__ = [
     "crossings",
     "least_epsilon",
     "least_events",
+    "plan_for_devices",
     "thesis_error",
     "thesis_rule",
 ]

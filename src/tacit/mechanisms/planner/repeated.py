@@ -23,12 +23,15 @@ from fractions import Fraction
 from tacit._base.rounding import float_below
 from tacit._base.validation import check_at_least
 from tacit.counts.oracle_distributions import mean_variance
+from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.mechanisms.local.hashing import MOST_BITS
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.repeated import RepeatedRandomizer, check_epsilons
-from tacit.mechanisms.registry import ranked_by_error
+from tacit.mechanisms.registry import mechanism_of, ranked_by_error
+from tacit.mechanisms.registry import n_values as values_hidden
+from tacit.plan import Plan
 from tacit.privacy.epsilon import SMALLEST_EPSILON
 
 
@@ -167,3 +170,47 @@ def _made(n_cells: int, bounded: Callable[[int], tuple[float, float]]) -> Iterat
                     epsilon_infinity=infinity, epsilon_1=once, n_cells=n_cells, bits=bits
                 ),
             )
+
+
+def plan_for_devices(
+    domain: Domain,
+    *,
+    epsilon: float,
+    epsilon_infinity: float | None = None,
+    n_reports: int = 0,
+    n_values: int | None = 1,
+    epsilon_of_values: float | None = None,
+    private: tuple[str, ...] = ("place",),
+    name: str = "counts",
+) -> tuple[Plan, RepeatedCandidate]:
+    """Agree on a mechanism for devices that report again and again from a memo: the one that errs least.
+
+    One report tells ``epsilon`` at most, and any number about one value ``epsilon_infinity`` (left out: twice that).
+    ``n_reports`` are expected about a value (0: one in every period), and of one device ``n_values`` different ones.
+
+    >>> from tacit.domain import PlaceAxis, TimeAxis
+    >>> domain = Domain(TimeAxis.between("2026-01-01", None), PlaceAxis.of(["north", "south", "west"]))
+    >>> plan, chosen = plan_for_devices(domain, epsilon=1.0, n_reports=365)
+    >>> plan.unit, plan.mechanism, plan.device_figures.epsilon_infinity
+    ('device', 'longitudinal hashing', 2.0)
+    """
+    chosen = choose_repeated(
+        values_hidden(domain, private),
+        epsilon_infinity=2 * epsilon if epsilon_infinity is None else epsilon_infinity,
+        epsilon_1=epsilon,
+        n_reports=n_reports or domain.time.n_bins or 1,
+        n_values=n_values,
+        epsilon_of_values=epsilon_of_values,
+    )
+    plan = Plan(
+        domain,
+        chosen.name,
+        chosen.randomizer.epsilon_1,
+        tuple(sorted(chosen.randomizer.thresholds().items())),
+        private=private,
+        unit="device",
+        name=name,
+        n_reports=n_reports,
+    )
+    mechanism_of(plan)  # a plan that cannot be honoured is not made
+    return plan, chosen
