@@ -376,6 +376,18 @@ def test_the_ledger_covers_the_days_of_reports_whatever_else_is_public(tmp_path,
     assert [day for day, promised in of_day.items() if not promised.is_of_nothing] == [3]
 
 
+def test_rows_without_a_kind_change_no_statement_about_days_without_reports(tmp_path, ledger):
+    """Whether such a row is there is not public, and statements are."""
+    domain = replace(DOMAIN, kind=KindAxis.of(["fire", "flood"]))
+    table = pl.DataFrame({"day": ["2018-01-03", "2018-01-04"], "where": ["west"] * 2, "what": ["flood", ""]})
+    plan = plan_for(domain, epsilon=2.0, private=("place", "kind"))
+    randomized(table, tmp_path / "a", ledger, plan=plan, columns=replace(COLUMNS, kind="what"))
+    reported, without_kind, empty = (
+        ledger.remaining("events", {day: b""}).guarantee for day in ("2018-01-03", "2018-01-04", "2018-01-05")
+    )
+    assert without_kind == empty != reported
+
+
 @pytest.mark.parametrize(("day", "is_covered"), [("2018-01-05", True), ("2018-01-08", False)])
 def test_a_day_of_the_run_without_a_report_has_no_hidden_presence(tmp_path, ledger, day, is_covered):
     """The file shows that there was no event: one more would have been one report more."""
