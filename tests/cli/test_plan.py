@@ -126,6 +126,23 @@ def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(taci
     assert "per person of at most 20 events in a month" in " ".join(compared.out.split())
 
 
+def test_tables_are_planned_where_places_and_kinds_are_asked_about(tacit, tmp_path):
+    asked = ("plan", *YEARS, "--kinds", "fire,flood,fall", "--ask", "points by place,points by kind")
+    tacit(*asked, "--trust", "curator", "--rho", "0.1", "--delta", "1e-6", "--out", "a.toml")
+    made = Plan.read(tmp_path / "a.toml")
+    assert made.mechanism == "tables"
+    assert dict(made.thresholds)["share joint"] < 10 < dict(made.thresholds)["share kind"]
+    devices = (*asked, "--epsilon", "1", "--private", "place,kind")
+    assert "sampled tables errs least of" in " ".join(tacit(*devices, "--out", "b.toml").out.split())
+    made = Plan.read(tmp_path / "b.toml")
+    assert made.mechanism == "sampled tables"
+    assert dict(made.thresholds)["table 3 chance"] / 2**64 < 0.001
+    compared = tacit(*devices[:-2], "--private", "place,kind", "--compare", "--events", "100000")
+    rows = rows_of(compared.out)
+    assert {"sampled tables", "split epsilon (SPL)", "fake data (RS+FD)"} <= rows.keys()
+    assert "Best for these questions together: sampled tables" in compared.out
+
+
 def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
     asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
     tacit(*asked, "--fan-outs", "10,11,10", "--out", "a.toml")

@@ -18,7 +18,7 @@ from tacit.cli.sources import domain_of
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import SettingError
-from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_plan_for
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_named, central_plan_for
 from tacit.mechanisms.planner import (
     CURATOR,
     GAUSSIAN,
@@ -34,7 +34,7 @@ from tacit.mechanisms.planner import (
     least_events,
 )
 from tacit.mechanisms.planner.words import choice_words, error_text, listed, reached, verdict
-from tacit.mechanisms.registry import MECHANISMS, mechanism_of, n_values, plan_for
+from tacit.mechanisms.registry import MECHANISMS, mechanism_named, mechanism_of, n_values, plan_for
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 from tacit.release import PrivacyStatement
@@ -59,7 +59,8 @@ class QuestionOptions:
         str | None,
         typer.Option(
             help="The questions: points, ranges (of any length), totals (running), and lengths of ranges in periods, "
-            f"such as points,7,30 (default: {DEFAULT_QUESTIONS}).",
+            "such as points,7,30; each by place, by kind or by total where they add up the other, such as 7 by kind "
+            f"(default: {DEFAULT_QUESTIONS}).",
             metavar="KINDS",
         ),
     ] = None
@@ -165,7 +166,7 @@ def plan(
         refuse(**devices.given, why="it belongs to devices that report for years; add --unit device")
     if trust == CURATOR:
         refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
-        made, reason = _for_curator(whom, epsilon, mechanism, _numbers(fan_outs), asked.questions, name)
+        made, reason = _for_curator(whom, epsilon, mechanism, _numbers(fan_outs), asked, name)
     else:
         refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
         refuse(
@@ -252,7 +253,13 @@ def _for_devices(
         else:
             chosen = choose(n_values(whom.domain, whom.private), epsilon)
             mechanism, reason = chosen.candidate.name, chosen.reason
-    return plan_for(whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, name=name), reason
+    tables = None
+    if epsilon is not None and asked.ask is not None and mechanism and mechanism_named(mechanism).over_axes is not None:
+        tables = whom.situation(epsilon).asked(asked.questions)
+    made = plan_for(
+        whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, asked=tables, name=name
+    )
+    return made, reason
 
 
 def _for_curator(
@@ -260,24 +267,27 @@ def _for_curator(
     epsilon: float | None,
     mechanism: str | None,
     fan_outs: list[int] | None,
-    questions: tuple[Question, ...],
+    asked: QuestionOptions,
     name: str,
 ) -> tuple[Plan, str | None]:
     """A plan by which a curator adds noise, and why it has its mechanism if that was left to us."""
-    delta, reason = whom.delta, None
+    delta, reason, questions = whom.delta, None, asked.questions
     if mechanism is None and fan_outs is None and (epsilon is None) != (whom.rho is None):
         compared = compare(whom.situation(epsilon), questions)
         best, reason = compared.best_for_plan.contender, choice_words(compared)
         mechanism = best.mechanism
         fan_outs = list(best.fan_outs) if best.fan_outs and not best.is_designed else None
         delta = delta if best.noise == GAUSSIAN else None
+    mechanism = mechanism or "tree"
+    is_of_tables = asked.ask is not None and central_mechanism_named(mechanism).name == "tables"
     made = central_plan_for(
         whom.domain,
         epsilon=epsilon,
         rho=whom.rho,
         delta=delta,
-        mechanism=mechanism or "tree",
+        mechanism=mechanism,
         fan_outs=fan_outs,
+        asked=whom.situation(epsilon).asked(questions) if is_of_tables else None,
         **whom.unit.settings,
         name=name,
     )

@@ -299,7 +299,7 @@ def plan_for(
         assert epsilon is not None
         if entry.over_axes is not None:
             sizes = Plan(domain, "any", 1.0, (), private=private).private_sizes
-            randomizer = entry.over_axes(epsilon, sizes, None if asked is None else _axes_asked(asked, private))
+            randomizer = entry.over_axes(epsilon, sizes, None if asked is None else axes_asked(asked, private))
         else:
             randomizer = entry.from_epsilon(epsilon, n_cells)
     stated = randomizer.epsilon if epsilon is None else float(epsilon)
@@ -315,7 +315,7 @@ def plan_for(
     return plan
 
 
-def _axes_asked(asked: Mapping[str, float], private: tuple[str, ...]) -> dict[Axes, float]:
+def axes_asked(asked: Mapping[str, float], private: tuple[str, ...]) -> dict[Axes, float]:
     """What is asked, by the numbers of private coordinates."""
     names = {"joint": tuple(range(len(private)))}
     names |= {" ".join(private[axis] for axis in axes): axes for axes in subsets(len(private))[1:]}

@@ -197,7 +197,7 @@ def test_no_shares_nearby_err_less(is_pure):
 
     def error(shares):
         noise = MarginalTables(sizes, tuple(shares), Cost.pure(0.1) if is_pure else Cost.zcdp(0.005)).noise
-        return 400 * noise._of_box(1, 10)[0] + 10 * noise._of_box(400, 1)[0] + 4000 * noise._of_box(1, 1)[0]
+        return 400 * noise.box_moments(1, 10)[0] + 10 * noise.box_moments(400, 1)[0] + 4000 * noise.box_moments(1, 1)[0]
 
     for number in range(4):
         for step in (-40, 40):

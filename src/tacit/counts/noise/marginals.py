@@ -63,11 +63,11 @@ class MarginalNoise(VarianceGammaNoise):
         return np.ascontiguousarray(self.fusion.fuse(nodes).T)
 
     def standard_errors(self) -> FloatArray:
-        return np.full(self.shape, np.sqrt(self._of_box(1, 1)[0]))
+        return np.full(self.shape, np.sqrt(self.box_moments(1, 1)[0]))
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         check_share(level=level)
-        variance, cumulant = self._of_box(1, 1)
+        variance, cumulant = self.box_moments(1, 1)
         return non_negative(values, self._margins(np.array([variance]), np.array([cumulant]), level))
 
     def scaled(self, budget: Fraction) -> Noise | None:
@@ -98,7 +98,7 @@ class MarginalNoise(VarianceGammaNoise):
                 cumulant += distribution.excess_kurtosis * distribution.variance**2 * float((squares**2).sum())
         return variance, cumulant
 
-    def _of_box(self, n_places: int, n_kinds: int) -> tuple[float, float]:
+    def box_moments(self, n_places: int, n_kinds: int) -> tuple[float, float]:
         """The moments of the sum of so many places and kinds in one time bin: any of them are alike."""
         asked = np.zeros((self.sizes[1], self.sizes[2]))
         asked[:n_places, :n_kinds] = 1.0
@@ -111,7 +111,7 @@ class MarginalNoise(VarianceGammaNoise):
             np.bincount(groups, minlength=n_groups).tolist()
             for groups, n_groups in zip((grouping.place, grouping.kind), grouping.sizes[1:], strict=True)
         ]
-        known = {box: self._of_box(*box) for box in set(product(*sizes))}
+        known = {box: self.box_moments(*box) for box in set(product(*sizes))}
         moments = np.array([known[box] for box in product(*sizes)])
         return n_bins[:, None] * moments[:, 0], n_bins[:, None] * moments[:, 1]
 

@@ -4,7 +4,7 @@
 * :mod:`~tacit.mechanisms.planner.repeated`: which one for devices that report again and again from a memo
 * :mod:`~tacit.mechanisms.planner.situation`: what is counted and may be spent, what will be asked, what contends
 * :mod:`~tacit.mechanisms.planner.local`, :mod:`~tacit.mechanisms.planner.central`: the mechanisms and fan-outs there
-  are, and their errors
+  are, and their errors; :mod:`~tacit.mechanisms.planner.tables` those of reports that hide several coordinates
 * :mod:`~tacit.mechanisms.planner.comparison`: all of them side by side; :mod:`~tacit.mechanisms.planner.words` says
   what it comes to
 * :mod:`~tacit.mechanisms.planner.inverse`: from a target error to epsilon, or to the number of events; and the length

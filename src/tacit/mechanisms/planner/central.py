@@ -16,17 +16,19 @@ do not react to what is published.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final
 
 from tacit.counts.continual_noise import BufferedRoot
+from tacit.counts.noise.marginals import MarginalNoise
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
+from tacit.mechanisms.central.marginals import MarginalTables, best_shares
 from tacit.mechanisms.central.tree_design import best_tree
 from tacit.mechanisms.continual.picker import compare, pick, tune
-from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situation
+from tacit.mechanisms.planner.situation import Box, Contender, QuadraticError, Situation
 from tacit.privacy.cost import Cost
 from tacit.privacy.unit import Unit
 from tacit.randomness.gaussian import gaussian_variance
@@ -68,6 +70,23 @@ def designed_contenders(situation: Situation) -> list[Contender]:
             error = TreeFusion(tree, [math.inf, *parts])
             made.append(Contender("tree", error, noise, design.fan_outs, is_designed=True))
     return made
+
+
+def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[Contender]:
+    """Noise on tables by place, by kind and of both, shared out for the tables that are asked about."""
+    made = []
+    for noise, cost in costs(situation).items() if situation.n_kinds > 1 else ():
+        sizes = (1, situation.n_places, situation.n_kinds)
+        shares = best_shares(sizes, is_pure=bool(cost.epsilon), asked=asked, unit=situation.unit)
+        if any(shares[:-1]):  # otherwise the joint table is all there is: flat counts
+            tables = MarginalTables(sizes, shares, cost, situation.unit).noise
+            of_box = partial(_error_of_box, tables)
+            made.append(Contender("tables", of_box((1, 1)), noise, of_box=of_box))
+    return made
+
+
+def _error_of_box(tables: MarginalNoise, box: Box) -> QuadraticError:
+    return QuadraticError(tables.box_moments(*box)[0])
 
 
 def costs(situation: Situation) -> dict[str, Cost]:

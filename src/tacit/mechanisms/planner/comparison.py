@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tacit.errors import SettingError
@@ -36,7 +36,12 @@ class Comparison:
     @property
     def best(self) -> Prediction:
         """The one of least error overall."""
-        return self.predictions[0]
+        return self.choices[0]
+
+    @property
+    def choices(self) -> tuple[Prediction, ...]:
+        """All predictions but those that are there to be compared with."""
+        return tuple(one for one in self.predictions if not one.contender.is_shown_only)
 
     @property
     def best_for_plan(self) -> Prediction:
@@ -46,7 +51,7 @@ class Comparison:
     def best_for(self, question: Question) -> Prediction:
         """The one of least error for a kind of question."""
         position = self.questions.index(question)
-        return min(self.predictions, key=lambda one: one.errors[position])
+        return min(self.choices, key=lambda one: one.errors[position])
 
     def least_error(self, question: Question) -> float:
         return self.best_for(question).errors[self.questions.index(question)]
@@ -79,7 +84,7 @@ def compare(situation: Situation, questions: Iterable[Question]) -> Comparison:
     for question in asked:
         question.check(situation.n_bins)
     predictions = [
-        Prediction(one, tuple(one.rmse(question, situation.n_bins) for question in asked))
+        Prediction(one, tuple(one.rmse(question, situation.n_bins, situation.box(question)) for question in asked))
         for one in contenders(situation, asked)
     ]
     if not predictions:
@@ -95,13 +100,14 @@ def _rank(one: Prediction) -> float:
     return one.overall * (1 if one.contender.is_plannable else 1 + TIE)
 
 
-def contenders(situation: Situation, questions: Iterable[Question] = ()) -> list[Contender]:
+def contenders(situation: Situation, questions: Sequence[Question] = ()) -> list[Contender]:
     """All mechanisms and fan-outs that a situation allows; a curator's counters too, where running totals are asked."""
     model = central if situation.is_central else local
     designed = model.designed_contenders(situation)
     known = {(one.noise, one.fan_outs) for one in designed}  # a designed tree stands in for its like
     trees = [one for one in model.tree_contenders(situation) if (one.noise, one.fan_outs) not in known]
-    made = [*model.flat_contenders(situation), *trees, *designed]
+    tables = model.table_contenders(situation, situation.asked(questions))
+    made = [*model.flat_contenders(situation), *trees, *designed, *tables]
     if situation.is_central and any(question.kind == "totals" for question in questions):
         made += central.counter_contenders(situation)
     return made

@@ -72,7 +72,7 @@ def excess(prediction: Prediction, compared: Comparison, target: Target) -> floa
 
 def nearest(compared: Comparison, target: Target) -> Prediction:
     """The prediction that comes nearest to the target for all kinds of question together."""
-    return min(compared.predictions, key=lambda one: excess(one, compared, target))
+    return min(compared.choices, key=lambda one: excess(one, compared, target))
 
 
 def least_epsilon(situation: Situation, questions: Iterable[Question], target: Target) -> float | None:

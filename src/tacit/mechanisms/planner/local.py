@@ -18,18 +18,23 @@ Reference: Kulkarni2019; Hay2010.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Final
 
+from tacit._base.arrays import FloatArray
 from tacit.counts.noise.sampled import error_of_differences, level_variances
 from tacit.counts.oracle_distributions import SupportDistribution, mean_variance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.errors import TacitError
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
+from tacit.mechanisms.local.randomized_response import RandomizedResponse
+from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.planner.oracles import compare_oracles
-from tacit.mechanisms.planner.situation import Contender, QuadraticError, Situation
+from tacit.mechanisms.planner.situation import Box, Contender, QuadraticError, Situation
+from tacit.mechanisms.planner.tables import TableError, TableErrors, fake_variances, split_variances
+from tacit.mechanisms.registry import axes_asked
 
 DEGREES: Final = (2, 3, 4, 8, 16)
 """The fan-outs that are tried for trees of one degree."""
@@ -61,12 +66,18 @@ def flat_contenders(situation: Situation) -> list[Contender]:
             error = report_error(candidate.randomizer.distribution)
         except TacitError:  # an oracle that does not go so far
             continue
-        if "time" in situation.private:
-            scaled = QuadraticError(n * error.single, n * error.shared)
-        else:  # every bin is estimated from reports of its own
-            scaled = QuadraticError(n * (error.single + error.shared))
-        made.append(Contender(candidate.name, scaled, report_bytes=candidate.report_bytes))
+        of_box = partial(_error_of_box, situation, QuadraticError(n * error.single, n * error.shared))
+        made.append(Contender(candidate.name, of_box((1, 1)), report_bytes=candidate.report_bytes, of_box=of_box))
     return made
+
+
+def _error_of_box(situation: Situation, error: QuadraticError, box: Box) -> QuadraticError:
+    """The error of ranges of sums of places and kinds, from that of sums of private values."""
+    hidden, public = situation.hidden_in(box)
+    if "time" in situation.private:
+        return QuadraticError(public * hidden * error.single, public * hidden**2 * error.shared)
+    # every bin is estimated from reports of its own
+    return QuadraticError(public * (hidden * error.single + hidden**2 * error.shared))
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
@@ -82,6 +93,36 @@ def designed_contenders(situation: Situation) -> list[Contender]:
     if situation.private != ("time",) or not 2 <= situation.n_bins <= MOST_DESIGNED:
         return []
     return [_tree(situation, None)]
+
+
+def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[Contender]:
+    """Reports of one table each, where they hide several coordinates; and what is known besides, to compare with."""
+    assert situation.epsilon is not None
+    sizes = tuple(situation.sizes[axis] for axis in situation.private)
+    if sum(size > 1 for size in sizes) < 2 or situation.n_hidden > MOST_DESIGNED:
+        return []
+    tables = SampledTables.from_epsilon(
+        epsilon=situation.epsilon, sizes=sizes, asked=axes_asked(asked, situation.private)
+    )
+    ways: list[tuple[str, Callable[[Sequence[FloatArray]], FloatArray], int]] = [
+        ("sampled tables", TableErrors(tables).variances, tables.report_bytes),
+    ]
+    oracles = [compare_oracles(size, situation.epsilon / len(sizes))[0] for size in sizes if size > 1]
+    errors = [report_error(one.randomizer.distribution) for one in oracles]
+    ways.append(
+        ("split epsilon (SPL)", partial(split_variances, sizes, errors), sum(one.report_bytes for one in oracles))
+    )
+    responses = [RandomizedResponse.from_epsilon(epsilon=situation.epsilon, n_cells=n) for n in sizes if n > 1]
+    n_bytes = sum(one.report_bytes for one in responses)
+    ways.append(("fake data (RS+FD)", partial(fake_variances, sizes, situation.epsilon), n_bytes))
+    made = []
+    for name, variances, report_bytes in ways:
+        of_box = partial(TableError, situation, variances)
+        is_ours = name == "sampled tables"
+        made.append(
+            Contender(name, of_box((1, 1)), report_bytes=report_bytes, of_box=of_box, is_shown_only=not is_ours)
+        )
+    return made
 
 
 def _tree(situation: Situation, degree: int | None) -> Contender:

@@ -9,7 +9,7 @@ into step with no tree.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
@@ -27,6 +27,9 @@ from tacit.privacy.epsilon import check_epsilon, largest_rho
 from tacit.privacy.unit import Unit
 
 KINDS: Final = ("points", "ranges", "totals")
+JOINT: Final = "joint"
+TABLES: Final = ("total", "place", "kind", JOINT)
+"""What a question may be about besides time: everything, a place, a kind, or a kind in a place."""
 MOST_RANGES: Final = 1 << 15
 """So many ranges are listed one by one; of more, so many stand in for all. Doubled, twice the time."""
 
@@ -36,13 +39,14 @@ _PLASTIC: Final = (0.7548776662466927, 0.5698402909980532)  # the golden ratio's
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A kind of question about the bins of one place.
+    """A kind of question about the bins of one place, or of one kind in one place.
 
     ``points`` are single bins, ``totals`` all bins up to one of them, ``ranges`` all runs of ``length`` bins, or of any
-    length when there is none.
+    length when there is none. A ``table`` says what is added up besides: by ``place`` all kinds, by ``kind`` all
+    places, for the ``total`` both, for the ``joint`` table nothing.
 
-    >>> [str(question) for question in Question.parse("points, 7, ranges, totals")]
-    ['points', 'ranges of 7', 'random ranges', 'running totals']
+    >>> [str(question) for question in Question.parse("points, 7, ranges, totals by kind")]
+    ['points', 'ranges of 7', 'random ranges', 'running totals by kind']
     >>> first, stop = Question("ranges", 2).ranges(4)
     >>> first.tolist(), stop.tolist()
     ([0, 1, 2], [2, 3, 4])
@@ -50,9 +54,11 @@ class Question:
 
     kind: str
     length: int | None = None
+    table: str = JOINT
 
     def __post_init__(self) -> None:
         check_one_of(KINDS, kind=self.kind)
+        check_one_of(TABLES, table=self.table)
         if self.length is not None:
             check_at_least(1, length=self.length)
             if self.kind != "ranges":
@@ -60,29 +66,36 @@ class Question:
 
     @classmethod
     def parse(cls, words: str | Iterable[str]) -> tuple[Question, ...]:
-        """Read words such as ``points, 7, 30, ranges, totals``; a number is a length of ranges."""
+        """Read words such as ``points, 7, 30 by place, ranges, totals``; a number is a length of ranges."""
         listed = words.split(",") if isinstance(words, str) else list(words)
         return tuple(dict.fromkeys(cls._of_word(word.strip()) for word in listed))
 
     @classmethod
     def _of_word(cls, word: str) -> Question:
-        if word in KINDS:
-            return cls(word)
-        if word.isascii() and word.isdigit() and int(word):
-            return cls("ranges", int(word))
-        raise SettingError(f"a question must be points, ranges, totals or a length in bins; got question={word}.")
+        asked, _, table = word.partition(" by ")
+        table = table.strip() or JOINT
+        if asked in KINDS and table in TABLES:
+            return cls(asked, table=table)
+        if asked.isascii() and asked.isdigit() and int(asked) and table in TABLES:
+            return cls("ranges", int(asked), table)
+        raise SettingError(
+            "a question must be points, ranges, totals or a length in bins, and may end in by place, by kind or by "
+            f"total; got question={word}."
+        )
 
     def __str__(self) -> str:
-        if self.length is not None:
-            return f"ranges of {self.length:,}"
-        return {"points": "points", "ranges": "random ranges", "totals": "running totals"}[self.kind]
+        words = {"points": "points", "ranges": "random ranges", "totals": "running totals"}[self.kind]
+        return (words if self.length is None else f"ranges of {self.length:,}") + self._by
+
+    @property
+    def _by(self) -> str:
+        return "" if self.table == JOINT else f" by {self.table}"
 
     @property
     def heading(self) -> str:
         """The question above a column of a table."""
-        if self.length is not None:
-            return f"{self.length:,} long"
-        return {"points": "points", "ranges": "any length", "totals": "totals"}[self.kind]
+        words = {"points": "points", "ranges": "any length", "totals": "totals"}[self.kind]
+        return (words if self.length is None else f"{self.length:,} long") + self._by
 
     def check(self, n_bins: int) -> None:
         """Refuse a length beyond the domain."""
@@ -216,8 +229,18 @@ class Situation:
     @property
     def n_hidden(self) -> int:
         """How many values a report may stand for."""
-        sizes = dict(zip(AXES, (self.n_bins, self.n_places, self.n_kinds), strict=True))
-        return math.prod(sizes[axis] for axis in self.private)
+        return math.prod(self.sizes[axis] for axis in self.private)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of bins, places and kinds, by the names of their axes."""
+        return dict(zip(AXES, (self.n_bins, self.n_places, self.n_kinds), strict=True))
+
+    def hidden_in(self, box: Box) -> tuple[int, int]:
+        """How many private values, and how many public bins of these, a sum of places and kinds adds up in a period."""
+        summed = dict(zip(AXES[1:], box, strict=True))
+        hidden = math.prod(n for axis, n in summed.items() if axis in self.private)
+        return hidden, math.prod(box) // hidden
 
     @property
     def n_cells(self) -> int:
@@ -229,15 +252,37 @@ class Situation:
         """How many reports are estimated together: those of a public bin, of a public place or kind, or all."""
         return self.n_events * self.n_hidden / self.n_cells
 
+    def box(self, question: Question) -> Box:
+        """How many places and kinds a question adds up."""
+        n_places = 1 if question.table in ("place", JOINT) else self.n_places
+        return n_places, 1 if question.table in ("kind", JOINT) else self.n_kinds
+
+    def asked(self, questions: Iterable[Question]) -> dict[str, float]:
+        """The tables that questions are about, each with the weight 1, by the names that plans of tables know."""
+        if self.is_central:
+            return {question.table: 1.0 for question in questions}
+        kept = {JOINT: set(AXES), "place": {"time", "place"}, "kind": {"time", "kind"}, "total": {"time"}}
+        found = {}
+        for question in questions:
+            axes = [axis for axis in self.private if axis in kept[question.table]]
+            if axes:  # otherwise the number of reports is the answer
+                found[JOINT if len(axes) == len(self.private) else " ".join(axes)] = 1.0
+        return found or {JOINT: 1.0}
+
     def expected(self, question: Question) -> float:
         """The true answer to expect, on average over the questions of a kind."""
-        return self.n_events / self.n_cells * question.mean_length(self.n_bins)
+        n_cells = math.prod(self.box(question))
+        return self.n_events / self.n_cells * n_cells * question.mean_length(self.n_bins)
 
     def with_epsilon(self, epsilon: float) -> Situation:
         return replace(self, epsilon=epsilon)
 
     def with_events(self, n_events: float) -> Situation:
         return replace(self, n_events=n_events)
+
+
+Box = tuple[int, int]
+"""Of how many places and how many kinds counts are added up."""
 
 
 class RangeError(Protocol):
@@ -265,7 +310,8 @@ class Contender:
 
     Fan-outs stand root first. ``is_designed`` says that they, and what each level gets, were searched for; in other
     trees all levels are alike. ``is_continual`` says that it publishes after every bin; all others publish once, when
-    all bins are full.
+    all bins are full. ``of_box`` gives the error of sums of places and kinds; left out, counts of two places or kinds
+    err independently. One that ``is_shown_only`` is there to be compared with, and no plan knows it.
     """
 
     mechanism: str
@@ -275,6 +321,8 @@ class Contender:
     report_bytes: int | None = None
     is_designed: bool = False
     is_continual: bool = False
+    of_box: Callable[[Box], RangeError] | None = None
+    is_shown_only: bool = False
 
     @property
     def name(self) -> str:
@@ -284,11 +332,13 @@ class Contender:
     @property
     def is_plannable(self) -> bool:
         """Whether a plan can agree on it: devices' trees are designed, and a counter that runs on has its own file."""
-        return not self.is_continual and (self.is_designed or self.mechanism != "hierarchical")
+        return not (self.is_continual or self.is_shown_only) and (self.is_designed or self.mechanism != "hierarchical")
 
-    def rmse(self, question: Question, n_bins: int) -> float:
-        """The root of the mean variance over all questions of a kind."""
-        mean = float(np.mean(self.error.range_variances(*question.ranges(n_bins))))
+    def rmse(self, question: Question, n_bins: int, box: Box = (1, 1)) -> float:
+        """The root of the mean variance over all questions of a kind, about so many places and kinds together."""
+        is_one = self.of_box is None or box == (1, 1)
+        error = self.error if is_one or self.of_box is None else self.of_box(box)
+        mean = float(np.mean(error.range_variances(*question.ranges(n_bins)))) * (math.prod(box) if is_one else 1)
         return math.sqrt(max(mean, 0.0))  # rounding may leave a sum that is known a little below zero
 
     @property

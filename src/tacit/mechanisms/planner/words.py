@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,11 +20,13 @@ _CLEARLY_BETTER: Final = 0.98  # 2 % less error: as much as nobody would notice 
 
 
 def error_text(error: float) -> str:
-    """An error for people: three digits, or whole.
+    """An error for people: three digits, or whole; a dash where there is no answer.
 
-    >>> error_text(1.3571), error_text(36.97), error_text(12345.6)
-    ('1.36', '37.0', '12,346')
+    >>> error_text(1.3571), error_text(36.97), error_text(12345.6), error_text(math.inf)
+    ('1.36', '37.0', '12,346', '–')
     """
+    if math.isinf(error):
+        return "–"
     digits = 2 if error < 10 else 1 if error < 100 else 0
     return f"{error:,.{digits}f}"
 
