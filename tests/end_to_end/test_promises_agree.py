@@ -60,6 +60,13 @@ class World:
         self.done(*CURATOR, "--epsilon", "1", "--unit", "user-day", "--most", "1", "--out", f"{number}.toml")
         return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, "--user", "Who", number=number)
 
+    def persons(self, number: int) -> str:
+        self.done(
+            *(*CURATOR, "--epsilon", "1", "--unit", "person", "--most", "2", "--most-per-cell", "1"),
+            *("--window", "month", "--out", f"{number}.toml"),
+        )
+        return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, "--user", "Who", number=number)
+
     def counter(self, number: int) -> str:
         started = self.done(
             *("counter", "start", "--places", "branches.csv", *DAYS, "--epsilon", "1", "--data-set", "visits"),
@@ -92,7 +99,12 @@ REFUSED = {("gaussian", "reports")} | {(first, "user_days") for first in ("repor
 """What the ledger refuses: reports state no delta, and after single events no person's day is promised."""
 
 
-@pytest.mark.parametrize(("first", "second"), [pair for pair in itertools.product(KINDS, KINDS) if pair not in REFUSED])
+PAIRS = [pair for pair in itertools.product(KINDS, KINDS) if pair not in REFUSED]
+PERSONS = [("persons", "persons"), ("persons", "user_days"), ("user_days", "persons"), ("persons", "counts")]
+"""Of persons those in which windows meet, or the promise for a person ends."""
+
+
+@pytest.mark.parametrize(("first", "second"), [*PAIRS, *PERSONS])
 def test_all_that_is_said_of_the_same_entries_is_the_same(tacit, events, tmp_path, first, second):
     world = World(tacit, tmp_path)
     getattr(world, first)(1)

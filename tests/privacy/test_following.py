@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +53,22 @@ def test_a_plan_without_kinds_neither_publishes_nor_hides_them():
     assert refusal(KINDS_PUBLIC, [PLACE]) is None
     assert refusal(KINDS_PUBLIC, [KINDS_HIDDEN]) == Refusal.UNDOES
     assert refusal(Entered(hidden=("time",), published=("place",)), [PLACE]) == Refusal.UNDOES
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "who-is-protected.md"
+COLUMNS = {"reports": PLACE, "*event*": Entered(EVENT), "*user-day*": Entered(DAY), "*person*": Entered(MONTH)}
+
+
+def test_the_table_of_the_guide_is_the_function():
+    rows = [line.strip("|").split("|") for line in GUIDE.read_text(encoding="utf-8").splitlines() if "|" in line]
+    (head,) = (row for row in rows if row[0].strip() == "made now")
+    before = [cell.strip().removeprefix("after ") for cell in head[1:]]
+    assert before == list(COLUMNS)
+    found = {row[0].strip(): row[1:] for row in rows[rows.index(head) + 2 :][: len(COLUMNS)]}
+    assert list(found) == before
+    for (name, cells), (number, other) in itertools.product(found.items(), enumerate(before)):
+        is_allowed = refusal(COLUMNS[name], [COLUMNS[other]]) is None
+        assert re.match("yes|no", cells[number].strip())[0] == ("yes" if is_allowed else "no"), (name, other)
 
 
 class TestInALedger:
