@@ -37,18 +37,21 @@ TARGET = 2.0
 N_USERS = 1_000_000
 CHUNK_ROWS = 1_000_000
 TARGET_MIB = 500
-# the high-water mark of the process itself, in KiB; what getrusage gives would include its parent
-PEAK_MEMORY = """
+# the high-water mark of the process itself, in KiB (what getrusage gives would include its parent), and its seconds
+IN_A_PROCESS = """
 import sys
+import time
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events import ContributionBound, EventColumns, ReadOptions, open_events
 axis = TimeAxis.between(sys.argv[2], sys.argv[3], zone="Europe/Paris")
 domain = Domain(axis, PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")))
 columns = EventColumns(time="SDate", place="Town", user="User")
 written = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
-bound = ContributionBound(20, 5, "month", key=bytes(32))
+bound = ContributionBound(20, 5, "month", key=bytes(32)) if sys.argv[4] == "bounded" else None
+start = time.process_time()
 open_events(sys.argv[1], columns=columns, domain=domain, options=written).count(bound=bound)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+print(time.process_time() - start)
 """
 
 
@@ -141,18 +144,25 @@ def compare_memory(folder: Path, sizes: list[int]) -> None:
     if not Path("/proc/self/status").exists():
         print("peak memory is measured on Linux only")
         return
-    rows, worst = [], 0.0
+    rows, worst, slowest = [], 0.0, 0.0
     for n_rows in sizes:
         for path in (folder / "events.csv", folder / "events.parquet"):
             write_events(path, n_rows)
-            command = [sys.executable, "-c", PEAK_MEMORY, str(path), FIRST, LAST]
-            peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
-            worst = max(worst, peak)
-            rows.append([f"{n_rows:,}", path.suffix[1:], f"{path.stat().st_size / 1e6:,.0f} MB", f"{peak:,.0f} MiB"])
+            peaks, seconds = {}, {}
+            for way in ("alone", "bounded"):
+                command = [sys.executable, "-c", IN_A_PROCESS, str(path), FIRST, LAST, way]
+                printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+                peaks[way], seconds[way] = int(printed[0]) / 1024, float(printed[1])
+            times = seconds["bounded"] / seconds["alone"]
+            worst, slowest = max(worst, peaks["bounded"]), max(slowest, times)
+            size = f"{path.stat().st_size / 1e6:,.0f} MB"
+            shown = [f"{peaks['bounded']:,.0f} MiB", f"{seconds['bounded']:.1f} s", f"{times:.2f}"]
+            rows.append([f"{n_rows:,}", path.suffix[1:], size, *shown])
             path.unlink()
     if rows:
-        print_table(["rows", "kind", "file", "peak memory"], rows)
+        print_table(["rows", "kind", "file", "peak memory", "processor time", "× counting alone"], rows)
         print(f"target under {TARGET_MIB} MiB: {'met' if worst < TARGET_MIB else 'MISSED'}")
+        print(f"target at most {TARGET:g} × counting alone: {'met' if slowest <= TARGET else 'MISSED'}")
 
 
 if __name__ == "__main__":
