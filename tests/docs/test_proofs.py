@@ -21,6 +21,7 @@ OTHERS = (
     "memo",
     "composition",
     "contribution bound",
+    "bound choice",
     "shuffling",
 )
 """What is no entry of a table of mechanisms and yet carries a guarantee."""

@@ -25,7 +25,7 @@ from reference_samplers import reports_of
 from small_worlds import days_and_places
 from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.audit import Audit, audit_counter, audit_memo, audit_plan, audit_repeated_reports
+from tacit.audit import Audit, audit_bound_choice, audit_counter, audit_memo, audit_plan, audit_repeated_reports
 from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally
@@ -38,6 +38,7 @@ from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import TacitError
 from tacit.events import ContributionBound, EventColumns, ReadOptions, open_events
+from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.continual.engines import NodeDraws
@@ -265,6 +266,15 @@ tree_of_days = audit_of_curator("tree of user-days", mechanism="tree", fan_outs=
 _persons = {"mechanism": "tree", "fan_outs": (4, 4), "unit": "person", "most": 4, "most_per_cell": 2}
 tree_of_persons = audit_of_curator("tree of persons", **_persons)
 gaussian_tree_of_persons = audit_of_curator("tree of persons, Gaussian", epsilon=None, rho=0.5, delta=1e-6, **_persons)
+
+
+def _find_choice(setting: Setting) -> bool:
+    choice = BoundChoice((1, 2, 5), quantile=0.95, epsilon=EPSILON)
+    source = SeededRandomness(setting.seed)
+    return audit_bound_choice(choice, confidence=setting.confidence, randomness=source).is_refuted
+
+
+bound_choice = Refuter("audit of a bound that is chosen privately", _find_choice)
 
 tables = audit_of_curator("tables", epsilon=None, rho=0.5, delta=1e-6, mechanism="tables")
 

@@ -756,6 +756,13 @@ FAULTS: tuple[Fault, ...] = (
         "tests/mechanisms/central/test_tree.py",
     ),
     Fault(
+        "a bound is chosen by a utility that one person changes by two",
+        "tacit.mechanisms.central.bound_choice.BoundChoice.utilities",
+        lambda right: lambda *given: tuple(2 * one for one in right(*given)),
+        by.bound_choice,
+        "tests/mechanisms/central/test_bound_choice.py",
+    ),
+    Fault(
         "an exact sum stays in a node that is not measured",
         "tacit.mechanisms.central.tree.NoisyTree.noisy_nodes",
         _nodes(_root_left_in),

@@ -18,6 +18,7 @@ from tacit.audit.answers import (
     share_identified,
 )
 from tacit.audit.bounds import TradeOff, epsilon_of_guesses, lower_limit, upper_limit
+from tacit.audit.choices import audit_bound_choice
 from tacit.audit.claims import Audit, Claim, Verdict
 from tacit.audit.correlated_reports import audit_memo, audit_repeated_reports, audit_shared_coins
 from tacit.audit.curators import MeasuredNodes, audit_nodes
@@ -55,6 +56,7 @@ __all__ = [
     "View",
     "audit_answers",
     "audit_answers_function",
+    "audit_bound_choice",
     "audit_counter",
     "audit_dependence",
     "audit_floating_point",

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "simulate": "Make synthetic events: nobody's data, with the shape of the real ones.",
     "check": "Read events, report what can be counted, and describe how they are written.",
     "summary": "Show events per day in each year, and how many week and month cells hold a single event.",
+    "bound": "Choose privately how many events of a person are counted, from a public grid.",
     "plan": "Write a plan: the public agreement on what is counted and how privately.",
     "randomize": "Randomize every event, and record that it was done.",
     "tally": "Count the reports of one or more files. Every file is checked before the first is counted.",

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.counts.estimate import Estimate
 from tacit.counts.tally import ExactTally
-from tacit.domain import Domain
+from tacit.domain import Domain, TimeAxis
 from tacit.errors import PlanMismatch, Remedy, SettingError
 from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
 from tacit.events.reader import Progress
@@ -34,7 +34,8 @@ def digest_key(ledger: Ledger | None) -> bytes:
     return bytes(_KEY_BYTES) if ledger is None else ledger.key
 
 
-def _simulated_key(seed: int) -> bytes:
+def simulated_key(seed: int) -> bytes:
+    """Return the key that takes the place of a ledger's in a simulation."""
     return hashlib.blake2b(str(seed).encode(), digest_size=_KEY_BYTES, person=b"simulated key").digest()
 
 
@@ -162,7 +163,7 @@ def curate_events(
     """
     if (ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    key = digest_key(ledger) if seed is None else _simulated_key(seed)
+    key = digest_key(ledger) if seed is None else simulated_key(seed)
     counted = _counted(events, plan, key, data_set, progress, look)
     mechanism = central_mechanism_of(plan)
     is_resumed = False
@@ -170,7 +171,7 @@ def curate_events(
         assert seed is not None
         spend = Spend.simulation(mechanism.cost, seed=seed)
     else:
-        days = days_of(plan, counted.days)
+        days = days_of(plan.domain.time, counted.days)
         spans = events.options.fields_span_lines
         spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget, spans_lines=spans)
     made = mechanism.measure(counted.tally, plan, spend=spend)
@@ -190,7 +191,7 @@ def price_events(
 ) -> Spend:
     """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
     counted = _counted(events, plan, digest_key(ledger), data_set, progress, look)
-    spans, days = events.options.fields_span_lines, days_of(plan, counted.days)
+    spans, days = events.options.fields_span_lines, days_of(plan.domain.time, counted.days)
     return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)
 
 
@@ -238,9 +239,8 @@ def add_events(
     return counts
 
 
-def days_of(plan: Plan, days: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every day of the plan's time axis with the digest of its events: a day without events is published too."""
-    axis = plan.domain.time
+def days_of(axis: TimeAxis, days: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Every day of a time axis with the digest of its events: a day without events is published too."""
     edges = axis.with_end((axis.n_bins or 0) + 1).starts()
     last = (edges[-1] - np.timedelta64(1, "s")).astype("datetime64[D]")
     every = np.arange(edges[0].astype("datetime64[D]"), last + 1).astype(str).tolist()

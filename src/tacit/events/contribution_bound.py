@@ -198,10 +198,10 @@ class BoundedCount:
             # one more than the bound, so that a row cut by it is still seen to be
             units = np.minimum(batch.count, self.bound.cell_bound + 1).astype(np.uint64)
             self._n_events += int(batch.count.sum())
-        rows = np.column_stack([batch.person, cells << _UNITS_BITS | units])
+        persons, words = batch.person, cells << _UNITS_BITS | units
         if batch.count is not None:
-            rows = rows[units > 0]
-        self._spill.add(rows)
+            persons, words = persons[units > 0], words[units > 0]
+        self._spill.add(persons, words)
 
     def count(self) -> None:
         """Count what the bound allows, one file after the other."""
@@ -217,12 +217,11 @@ class BoundedCount:
             kept, within = self._within(together)
         if not len(kept):
             return
-        cells, units = _cells_and_units(kept)
-        self._keeper.add_units(cells, within)
+        self._keeper.add_units(_cells(kept), within)
         self._n_within += int(within.sum())
-        self.n_rows_beyond += int(np.count_nonzero(within < units))
+        self.n_rows_beyond += int(np.count_nonzero(within < _units(kept)))
         if self._contributed is not None:
-            starts = np.flatnonzero(_begins(kept))
+            starts = group_starts(kept)
             self._contributed.add(kept[starts, :2], np.add.reduceat(within, starts))
 
     def _within(self, rows: Rows) -> tuple[Rows, IntArray]:
@@ -231,10 +230,10 @@ class BoundedCount:
         Within a cell rows of few events come first, so that the number of rows that are cut does not depend on their
         order either.
         """
-        rows = rows.take(_by_group(rows), axis=0)
-        starts = np.flatnonzero(_begins(rows))
+        rows = rows.take(in_groups(rows), axis=0)
+        starts = group_starts(rows)
         sizes = np.diff(np.append(starts, len(rows)))
-        _, units = _cells_and_units(rows)
+        units = _units(rows)
         most = np.full(len(starts), self.bound.most)
         if self._contributed is not None:
             most = np.maximum(most - self._contributed.before(rows[starts, :2]), 0)
@@ -253,7 +252,7 @@ class BoundedCount:
         return rows, within
 
     def _within_over(self, group: IntArray, rows: Rows, most: IntArray) -> IntArray:
-        cells, units = _cells_and_units(rows)
+        cells, units = _cells(rows), _units(rows)
         group_starts = np.flatnonzero(np.diff(group, prepend=-1))
         is_cell = np.diff(cells, prepend=-1) != 0
         is_cell[group_starts] = True
@@ -262,8 +261,12 @@ class BoundedCount:
         return within
 
 
-def _cells_and_units(rows: Rows) -> tuple[IntArray, IntArray]:
-    return (rows[:, 2] >> _UNITS_BITS).astype(np.int64), (rows[:, 2] & _UNITS).astype(np.int64)
+def _cells(rows: Rows) -> IntArray:
+    return (rows[:, 2] >> _UNITS_BITS).view(np.int64)
+
+
+def _units(rows: Rows) -> IntArray:
+    return (rows[:, 2] & _UNITS).view(np.int64)
 
 
 def _before(units: IntArray, starts: IntArray) -> IntArray:
@@ -272,7 +275,7 @@ def _before(units: IntArray, starts: IntArray) -> IntArray:
     return before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
 
 
-def _by_group(rows: Rows) -> IntArray:
+def in_groups(rows: Rows) -> IntArray:
     """An order in which groups stand together."""
     order = np.argsort(rows[:, 0])
     first, second = rows[:, 0][order], rows[:, 1][order]
@@ -282,11 +285,11 @@ def _by_group(rows: Rows) -> IntArray:
     return order
 
 
-def _begins(rows: Rows) -> NDArray[np.bool_]:
+def group_starts(rows: Rows) -> IntArray:
     """Return which of the ordered rows are the first of a group."""
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (rows[1:, 0] != rows[:-1, 0]) | (rows[1:, 1] != rows[:-1, 1])
-    return is_first
+    return np.flatnonzero(is_first)
 
 
 def _by_priority(group: IntArray, rows: Rows) -> IntArray:

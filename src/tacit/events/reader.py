@@ -23,6 +23,7 @@ from tacit.events.dates import DateForm, holds_dates, parse_date_format
 from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
+from tacit.events.person_counts import PersonCounter, PersonCounts
 from tacit.events.places import PointLocator, Polygons
 from tacit.events.sources import Piece, RawTable, Source, open_source
 
@@ -204,6 +205,7 @@ class Events:
         """
         keeper = CountKeeper(self.domain, self.name)
         if bound is not None:
+            self._check_users()
             return self._count_bounded(BoundedCount(bound, keeper, contributed, first_bin), keeper, digest, progress)
         watcher = (
             TableWatcher(with_kinds=self.domain.kind is not None)
@@ -223,15 +225,35 @@ class Events:
     def _count_bounded(
         self, bounded: BoundedCount, keeper: CountKeeper, digest: DayDigest | None, progress: Progress | None
     ) -> EventCounts:
+        with closing(bounded):
+            self._feed(bounded.add, digest, progress, bounded.bound)
+            bounded.count()
+        return replace(self._finished(keeper), n_beyond=bounded.n_beyond, n_rows_beyond=bounded.n_rows_beyond)
+
+    def count_persons(
+        self,
+        grid: Sequence[int],
+        *,
+        key: bytes,
+        window: str | None = None,
+        progress: Progress | None = None,
+        digest: DayDigest | None = None,
+    ) -> PersonCounts:
+        """Count the persons of at most so many events, for each number of an ascending grid, in one pass.
+
+        With a ``window`` a person counts once in each. The ``key`` tells persons apart, and decides nothing.
+        """
+        self._check_users()
+        with closing(PersonCounter(grid)) as counter:
+            self._feed(counter.add, digest, progress, ContributionBound(1, None, window, key=key))
+            return counter.counts()
+
+    def _check_users(self) -> None:
         if self.columns.user is None:
             raise SettingError(
                 "user must be the name of a column where the events of a person are bounded; got user=None. "
                 "Name the column that tells persons apart, or count events without a bound."
             )
-        with closing(bounded):
-            self._feed(bounded.add, digest, progress, bounded.bound)
-            bounded.count()
-        return replace(self._finished(keeper), n_beyond=bounded.n_beyond, n_rows_beyond=bounded.n_rows_beyond)
 
     def _finished(self, keeper: CountKeeper) -> EventCounts:
         return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)

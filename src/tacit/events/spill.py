@@ -43,13 +43,15 @@ class Spill:
         """Remove all files."""
         self._files.close()
 
-    def add(self, rows: Rows) -> None:
-        """Set rows down."""
-        number = ((rows[:, 0] >> self._shift) & np.uint64(len(self._parts) - 1)).astype(np.uint8)
-        rows = rows.take(np.argsort(number, kind="stable"), axis=0)
-        ends = np.cumsum(np.bincount(number, minlength=len(self._parts)))
-        for part, piece in zip(self._parts, np.split(rows, ends[:-1]), strict=True):
-            part.write(piece)
+    def add(self, hashes: Rows, words: NDArray[np.uint64]) -> None:
+        """Set rows down: two words of a hash and one more each."""
+        number = ((hashes[:, 0] >> self._shift) & np.uint64(len(self._parts) - 1)).astype(np.uint8)
+        order = np.argsort(number, kind="stable")
+        rows = np.empty((len(words), ROW_WORDS), np.uint64)
+        rows[:, :2], rows[:, 2] = hashes[order], words[order]
+        ends = np.cumsum(np.bincount(number, minlength=len(self._parts))).tolist()
+        for part, first, end in zip(self._parts, [0, *ends[:-1]], ends, strict=True):
+            part.write(rows[first:end])
 
     def parts(self) -> Iterator[Part]:
         """Yield files of at most :data:`MAX_ROWS` rows, or of so many first words that they cannot be told apart."""
@@ -60,7 +62,7 @@ class Spill:
                     continue
                 with closing(Spill(depth=self._depth + 1)) as finer:
                     for rows in part.rows():
-                        finer.add(rows)
+                        finer.add(rows[:, :2], rows[:, 2])
                     part.close()
                     yield from finer.parts()
 
@@ -79,7 +81,7 @@ class Part:
     def write(self, rows: Rows) -> None:
         """Add rows at the end."""
         with _disk():
-            self._file.write(rows.tobytes())
+            self._file.write(rows.data)
         self.n_rows += len(rows)
 
     def rows(self) -> Iterator[Rows]:

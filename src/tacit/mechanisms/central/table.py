@@ -291,7 +291,7 @@ def pay(
     """
     check_counts(counts, plan.domain)
     release, cost, digest = plan.fingerprint, central_mechanism_of(plan).cost, input_digest_of(counts)
-    if _is_unfinished(ledger, data_set, release):
+    if is_unfinished(ledger, data_set, release):
         # what is unfinished may be a release of other events: this one is then paid again
         with suppress(DataError):
             taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=digest)
@@ -333,7 +333,8 @@ def price(
     )
 
 
-def _is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
+def is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
+    """Whether the ledger holds a spend for this release whose key is not wiped."""
     return any(
         isinstance(entry, SpendEntry)
         and not entry.is_finished

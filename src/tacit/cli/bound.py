@@ -1,0 +1,106 @@
+"""tacit bound: choose privately how many events of a person are counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit._base.files import write_whole
+from tacit.cli import console
+from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
+from tacit.cli.options import (
+    LEDGER,
+    DataSetName,
+    DomainOptions,
+    Force,
+    MostEpsilon,
+    SimulationSeed,
+    UserSourceOptions,
+    seed_or_none,
+    takes,
+)
+from tacit.cli.sources import domain_of, open_source
+from tacit.collection.choosing import choose_bound
+from tacit.errors import SettingError
+from tacit.mechanisms.central.bound_choice import BoundChoice
+from tacit.privacy.budget import Budget
+
+
+@takes(source=UserSourceOptions, domain=DomainOptions)
+def bound(
+    source: UserSourceOptions,
+    domain: DomainOptions,
+    epsilon: Annotated[float, typer.Option(help="How much the choice may give away; smaller is safer.")],
+    grid: Annotated[
+        str, typer.Option(help="The bounds to choose from, ascending; public.", metavar="NUMBERS")
+    ] = "1,2,5,10,20,50,100",
+    quantile: Annotated[
+        float, typer.Option(help="About such a share of the persons shall have no more events than the bound.")
+    ] = 0.95,
+    window: Annotated[
+        str | None, typer.Option(help="The window of the bound: week, month or year (default: all that is released).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the bound and its statement as text.", metavar="FILE")
+    ] = None,
+    data_set: DataSetName = None,
+    budget: MostEpsilon = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost; spend nothing.", rich_help_panel=LEDGER)
+    ] = False,
+    ledger: LedgerFile = None,
+    seed: SimulationSeed = None,
+    force: Force = False,
+) -> None:
+    """Choose privately how many events of a person are counted, from a public grid.
+
+    The bound for [bold]tacit plan --unit person --most[/bold] should leave most persons uncut, and how many events they
+    have is private. The exponential mechanism looks at the events and draws a bound; the ledger is asked first.
+
+    Example: [bold]tacit bound loans.csv --user Card --from 2014-01-02 --to 2019-06-30 --grid 1,2,5,10,20,50 --epsilon \
+0.1[/bold]
+    """
+    if domain.first is None or domain.last is None:
+        raise SettingError("the days that are looked at are public. Give the first and the last: --from, --to")
+    choice = BoundChoice(_numbers(grid), quantile, epsilon, window)
+    if dry_run:
+        if seed is not None:
+            raise SettingError("a simulation costs nothing. Leave out --dry-run.")
+        console.say(f"Dry run: this would cost {choice.cost} per {choice.unit.name}; nothing was spent.")
+        return
+    book = opened_ledger(ledger) if seed_or_none(seed) is None else None
+    console.check_outputs((out,), (Path(source.file), None if book is None else book.path), force=force)
+    events = open_source(source, domain_of(domain), with_user=True)
+    allowed = None if budget is None else Budget(epsilon=budget)
+    with console.progress("Counting persons") as report:
+        chosen = choose_bound(
+            events,
+            choice,
+            ledger=book,
+            data_set=data_set or data_set_name(source),
+            budget=allowed,
+            seed=seed,
+            progress=report,
+        )
+    if out is not None:
+        write_whole(out, "".join(f"{line}\n" for line in chosen.statement).encode())
+    console.strong(f"Count at most {console.counted(chosen.most, 'event')} of a person.")
+    for sentence in chosen.statement:
+        console.say(sentence)
+    if chosen.is_resumed:
+        console.say("An interrupted run was taken up again: the same bound, at no further cost.")
+    if book is not None:
+        book.finish(chosen.spend)
+        console.say(f"What remains of the budget of {chosen.spend.data_set}: {chosen.spend.what_remains}.")
+    say_ledger(book)
+    more = f" --window {window}" if window else ""
+    console.say(f"Next: tacit plan --trust curator --unit person --most {chosen.most}{more}")
+
+
+def _numbers(grid: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in grid.split(","))
+    except ValueError:
+        raise SettingError(f"grid must be whole numbers with commas; got {grid}. Write 1,2,5,10,20,50, say.") from None

@@ -1,0 +1,117 @@
+"""The bound on a person's events, chosen from the events themselves: counted, paid, drawn, in this order."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tacit._base.rounding import epsilon_at_most
+from tacit.collection.curating import days_of, digest_key, simulated_key
+from tacit.errors import DataError, SettingError
+from tacit.events import DayDigest, Events
+from tacit.events.person_counts import PersonCounts
+from tacit.events.reader import Progress
+from tacit.mechanisms.central.bound_choice import BoundChoice
+from tacit.mechanisms.central.table import is_unfinished
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger, Spend
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenBound:
+    """The bound that was drawn, which may be published, and what was paid for it.
+
+    Tell the ledger with ``Ledger.finish(chosen.spend)`` once it is written down: until then the same call on the same
+    events draws the same bound at no further cost.
+    """
+
+    most: int
+    choice: BoundChoice
+    spend: Spend = field(repr=False)
+    is_resumed: bool = False
+
+    @property
+    def statement(self) -> tuple[str, ...]:
+        """What was done and what is promised, in plain words."""
+        choice = self.choice
+        grid = ", ".join(str(bound) for bound in choice.grid)
+        whose = f"persons in one {choice.window}" if choice.window else "persons"
+        said = [
+            f"The bound of {self.most} events was chosen from the public grid {grid} by the exponential mechanism, so "
+            f"that about {100 * choice.quantile:g}% of {whose} have no more.",
+            f"It costs epsilon {epsilon_at_most(choice.epsilon)} for one person added or removed"
+            f"{f' in one {choice.window}' if choice.window else ''}, whatever their events.",
+        ]
+        if self.spend.is_simulation:
+            return (*said, "SIMULATION: protects nobody.")
+        return (*said, *self.spend.guarantee.sentences())
+
+
+def choose_bound(
+    events: Events,
+    choice: BoundChoice,
+    *,
+    ledger: Ledger | None,
+    data_set: str,
+    budget: Budget | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> ChosenBound:
+    """Count persons by their events, pay, and draw the bound. A ``seed`` instead of a ledger makes a simulation."""
+    if (ledger is None) == (seed is None):
+        raise SettingError("a real choice must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    if events.domain.time.n_bins is None:
+        raise SettingError("the time axis must have an end where a bound is paid for; got none. Give the last day.")
+    key = digest_key(ledger) if seed is None else simulated_key(seed)
+    digest = DayDigest(key, events.domain)
+    counted = events.count_persons(choice.grid, key=key, window=choice.window, progress=progress, digest=digest)
+    is_resumed = False
+    if ledger is None:
+        assert seed is not None
+        spend = Spend.simulation(choice.cost, seed=seed)
+    else:
+        spend, is_resumed = _paid(ledger, events, choice, counted, digest, data_set, budget)
+    randomness = spend.draw(choice.name, input_digest_of(counted, key))
+    most = choice.choose(counted.at_most, counted.n_persons, randomness=randomness)
+    return ChosenBound(most, choice, spend, is_resumed)
+
+
+def input_digest_of(counted: PersonCounts, key: bytes) -> bytes:
+    """What a spend knows the exact ranks by. Keep it from the public."""
+    return hmac.digest(key, json.dumps([counted.n_persons, *counted.at_most]).encode(), hashlib.sha256)
+
+
+def _paid(
+    ledger: Ledger,
+    events: Events,
+    choice: BoundChoice,
+    counted: PersonCounts,
+    digest: DayDigest,
+    data_set: str,
+    budget: Budget | None,
+) -> tuple[Spend, bool]:
+    """The right to draw, and whether it is that of a run that was interrupted."""
+    days = days_of(events.domain.time, digest.digests())
+    input_digest = input_digest_of(counted, digest_key(ledger))
+    if is_unfinished(ledger, data_set, choice.name):
+        # what is unfinished may be a choice from other events: this one is then paid again
+        with suppress(DataError):
+            taken = ledger.resume(
+                data_set=data_set, release=choice.name, cost=choice.cost, days=days, input_digest=input_digest
+            )
+            return taken, True
+    bought = ledger.spend(
+        data_set=data_set,
+        release=choice.name,
+        cost=choice.cost,
+        days=days,
+        budget=budget,
+        unit=choice.unit,
+        input_digest=input_digest,
+        spans_lines=events.options.fields_span_lines,
+        zone=events.domain.time.zone,
+    )
+    return bought, False
