@@ -33,8 +33,7 @@ COMMANDS: Final = {
     "Works offline.",
     "forecast": "Forecast the number of events per place, with intervals, from a release and public tables alone.",
     "backtest": "Compare forecasters on the past of a release: what they would have said, and what came.",
-    "synthetic": "Draw synthetic events from a release: as many per period as are public, per place as its refined "
-    "counts say.",
+    "synthetic": "Draw synthetic events from a release: as many as its public numbers and refined counts say.",
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
     "counter": "Publish a running count after every period, at one price for ever.",
     "ledger": "What was spent on which data set, what remains, what is promised, and budgets.",
