@@ -45,6 +45,7 @@ def test_public_names_are_pinned():
         "EventColumns",
         "ExactTally",
         "Gazetteer",
+        "KindAxis",
         "Ledger",
         "MECHANISMS",
         "PlaceAxis",

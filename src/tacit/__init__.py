@@ -1,10 +1,11 @@
 """Tacit counts events over time and place without telling on anyone.
 
-The flow, as nouns: events fall into the cells of a :class:`Domain` (a :class:`TimeAxis` times a
-:class:`PlaceAxis`); a :class:`Plan` fixes what is private and the randomizer that hides it; reports are summed
-to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` leaves for the public and gives an
-:class:`Answer` to any question about a :class:`Box`. A trusted curator counts exactly (:class:`ExactTally`), pays a
-:class:`Cost` from a :class:`Ledger`, and gets an :class:`Estimate` with noise for the :class:`Spend`.
+The flow, as nouns: events fall into the cells of a :class:`Domain` (a :class:`TimeAxis` times a :class:`PlaceAxis`, and
+times a :class:`KindAxis` where events have kinds); a :class:`Plan` fixes what is private and the randomizer that hides
+it; reports are summed to a :class:`Tally`; a tally becomes an :class:`Estimate`; a :class:`Release` leaves for the
+public and gives an :class:`Answer` to any question about a :class:`Box`. A trusted curator counts exactly
+(:class:`ExactTally`), pays a :class:`Cost` from a :class:`Ledger`, and gets an :class:`Estimate` with noise for the
+:class:`Spend`.
 
 >>> import numpy as np
 >>> from tacit import Domain, PlaceAxis, SecureRandomness, TimeAxis, mechanism_of, plan_for
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from tacit.counts.estimate import Answer, Estimate
     from tacit.counts.query import answer_ranges
     from tacit.counts.tally import ExactTally, Tally
-    from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
+    from tacit.domain import Box, Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
     from tacit.errors import TacitError
     from tacit.events import EventColumns, ReadOptions, SourceDescription, open_events
     from tacit.forecast import forecaster_named, series_of
@@ -65,6 +66,7 @@ __all__ = [
     "EventColumns",
     "ExactTally",
     "Gazetteer",
+    "KindAxis",
     "Ledger",
     "PlaceAxis",
     "Plan",
@@ -125,6 +127,7 @@ _HOMES: Final = {
     "EventColumns": "tacit.events",
     "ExactTally": "tacit.counts.tally",
     "Gazetteer": "tacit.domain",
+    "KindAxis": "tacit.domain",
     "Ledger": "tacit.privacy.ledger",
     "MECHANISMS": "tacit.mechanisms.registry",
     "PlaceAxis": "tacit.domain",

@@ -28,16 +28,6 @@ PAPER_COLUMNS_SHA256 = "8aaf23c713ac78c20407d1c5b20a59659c5490d9a10c5db11d82ed4d
 
 
 @pytest.fixture(scope="module")
-def data() -> doubs.DoubsInterventions:
-    return doubs.interventions()
-
-
-@pytest.fixture(scope="module")
-def rows(data: doubs.DoubsInterventions) -> dict[str, np.ndarray]:
-    return data.rows()
-
-
-@pytest.fixture(scope="module")
 def written(data: doubs.DoubsInterventions, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("doubs") / doubs.DEFAULT_FILE_NAME
     data.write(path)

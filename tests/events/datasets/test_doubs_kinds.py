@@ -13,11 +13,6 @@ AXIS = KindAxis.from_gazetteer(Gazetteer.builtin("doubs", of="kinds"))
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, np.ndarray]:
-    return doubs.interventions().rows()
-
-
-@pytest.fixture(scope="module")
 def kind(rows: dict[str, np.ndarray]) -> np.ndarray:
     names, codes = np.unique(rows["Kind"].astype(str), return_inverse=True)
     return AXIS.match(names.tolist())[codes]
@@ -59,11 +54,12 @@ def test_months_hours_and_weekdays_have_their_kinds(rows: dict[str, np.ndarray],
     assert share(kind, "animals and insects", month == 8) > 10 * share(kind, "animals and insects", month == 2)
 
 
-def test_cities_and_storms_have_their_kinds(rows: dict[str, np.ndarray], kind: np.ndarray) -> None:
+def test_cities_and_storms_have_their_kinds(
+    data: doubs.DoubsInterventions, rows: dict[str, np.ndarray], kind: np.ndarray
+) -> None:
     names, codes = np.unique(rows["Town"].astype(str), return_inverse=True)
     region = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")).match(names.tolist())[codes]
     assert share(kind, "vehicle fire", region < 2) > 2 * share(kind, "vehicle fire", region >= 2)
-    data = doubs.interventions()
     is_stormy = (data.storms.sum(axis=1) > data.ordinary.sum(axis=1))[
         (rows["SDate"].astype("datetime64[D]") - data.days[0]).astype(np.int64)
     ]
