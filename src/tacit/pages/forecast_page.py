@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.counts.series import Series
-from tacit.errors import PlanMismatch, SettingError
+from tacit.errors import PlanMismatch, Remedy, SettingError
 from tacit.events.places import Polygons
 from tacit.forecast.backtest import Leaderboard
 from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
@@ -59,10 +59,7 @@ def make_forecast_page(
     if forecast.origin and forecast.origin != release.checksum:
         raise PlanMismatch("the forecast was made of another release. Pass the release it was made of.")
     if forecast.domain.kind is not None:
-        raise SettingError(
-            "the page of a forecast shows places, without kinds of events. Forecast the release of all kinds together: "
-            'release.coarsen(kind="all"), or tacit release --kind all.'
-        )
+        raise SettingError("the page of a forecast shows places, without kinds of events.", remedy=Remedy.ADD_UP_KINDS)
     if not 0 < levels[0] < levels[1] < 1:
         raise SettingError(f"levels must be two shares, the smaller first; got levels={levels}. Give (0.8, 0.95).")
     past = series_of(release) if series is None else series
