@@ -21,9 +21,14 @@ Here m is the long-run share, :math:`\Delta` the length of a bin, b the excess o
 **Size prior.** What places say of one another's long-run shares m (``size_prior``): a mixture of log-logistic and
 Weibull distributions, weighed by the other places.
 
+**Kinds.** Where events have kinds, a column is a place and a kind. Columns of one kind have a size prior of their own,
+and an error in common, because only their own counts say how large the kind is. Columns that have public totals of
+their own are strata, smoothed apart (``posterior_noise.StrataNoise``).
+
 **Filter, smoother, likelihood** (``state_space``, ``passes``). Given the hyperparameters all is normal. One pass
 forward filters counts and regressors together; the innovations give :math:`\beta` by least squares, and the likelihood.
-One pass backward gives the posterior means, the variance of any question, and score and information of a level shift.
+One pass backward gives the posterior means, the variances of many questions, and score and information of a level
+shift; the variance of one question needs the pass forward alone.
 
 **Fit** (``fit``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts one
 after another, where they are more likely than none; additive outliers, counts that no usual bin explains, stand for

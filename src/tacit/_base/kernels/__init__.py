@@ -4,7 +4,8 @@ Most sets of kernels stand twice: compiled by numba (``draws``, ``unary``) and i
 ``unary_plain``). Integer kernels and those of trees write the same bytes either way; those of the likelihood differ in
 last digits. A device need not have numba, and one report is not worth the second that loading it takes. The size of
 a call alone decides which twin serves it, so that a release does not depend on what ran before in the process. The
-kernels of time series (``series``, ``filters``) are compiled only.
+kernels of time series (``series``, ``filters``) are compiled only; one question is answered by a plain pass
+(``tacit.statespace.passes``).
 """
 
 from __future__ import annotations
