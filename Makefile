@@ -38,6 +38,8 @@ bench: $(VENV)-bench/.bench
 	$(VENV)-bench/bin/python benchmarks/rappor.py
 	$(VENV)-bench/bin/python benchmarks/oracles.py
 	$(VENV)-bench/bin/python benchmarks/longitudinal.py
+	$(VENV)-bench/bin/python benchmarks/multidimensional.py
+	$(VENV)-bench/bin/python benchmarks/tables.py
 	$(VENV)-bench/bin/python benchmarks/central_noise.py
 	$(VENV)-bench/bin/python benchmarks/central_trees.py
 	$(VENV)-bench/bin/python benchmarks/continual.py

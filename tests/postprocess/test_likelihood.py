@@ -16,18 +16,23 @@ from small_worlds import days_and_places
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of, tally_reports
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
-from tacit.counts.tally import Tally
+from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import KindAxis
 from tacit.errors import NoInterval, SettingError
+from tacit.mechanisms.central.marginals import MarginalTables
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.postprocess import likelihood_steps, project
 from tacit.postprocess.likelihood import MOST_LIKELY, ReportHistogram, maximize_likelihood, most_likely_shares
 from tacit.postprocess.normal_likelihood import (
+    LIKELY_TABLES,
     LIKELY_UNDER_NORMAL_NOISE,
     covariances,
     maximize_normal_likelihood,
     nearest_counts,
 )
+from tacit.privacy.cost import Cost
+from tacit.privacy.ledger import Spend
 from tacit.randomness import SeededRandomness
 
 ORACLES = [
@@ -319,3 +324,34 @@ def test_every_support_oracle_of_the_table_is_tested():
     assert set(ORACLES) | {"tuned unary", "hierarchical", "sampled tables", "binary longitudinal hashing"} == set(
         MECHANISMS
     )
+
+
+@pytest.mark.false_failure(0)
+@pytest.mark.parametrize("shares", [(0, 2, 1, 4), (0, 0, 0, 1)])
+def test_the_most_likely_counts_of_tables_are_those_of_constrained_least_squares(shares, seed):
+    """None is negative, the total stays, and no move between two cells that keeps both makes them more likely."""
+    domain = replace(days_and_places(3, 4), kind=KindAxis.of(["fire", "flood", "fall"]))
+    tables = MarginalTables(domain.sizes, shares, Cost.zcdp(0.05))
+    plan = central_plan_for(domain, rho=0.05, delta=1e-6, mechanism="tables")
+    counts = ExactTally(np.random.default_rng(seed).poisson(3, domain.shape))
+    made = tables.measure(counts, plan, spend=Spend.simulation(tables.cost, seed=seed))
+    likely = maximize_normal_likelihood(made)
+    assert likely.steps[-1] == LIKELY_TABLES
+    assert (likely.values >= 0).all()
+    totals = np.maximum(made.values.sum(axis=1), 0.0)
+    np.testing.assert_allclose(likely.values.sum(axis=1), totals, atol=1e-6)
+    metric = np.linalg.inv(made.noise.bin_covariance())
+    for values, found, total in zip(made.values, likely.values, totals, strict=True):
+        slopes = metric @ (found - values)
+        if total > 0:
+            assert slopes[found > 1e-9].max() - slopes.min() < 1e-6 * np.abs(slopes).max() + 1e-9
+
+
+def test_a_curators_tree_has_no_likelihood():
+    plan = central_plan_for(days_and_places(4, 2), epsilon=1.0)
+    mechanism = central_mechanism_of(plan)
+    made = mechanism.measure(
+        ExactTally(np.ones((4, 2), np.int64)), plan, spend=Spend.simulation(mechanism.cost, seed=1)
+    )
+    with pytest.raises(SettingError, match="or a curator's tables"):
+        maximize_normal_likelihood(made)

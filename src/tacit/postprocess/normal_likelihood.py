@@ -2,20 +2,22 @@ r"""The most likely counts where only per-cell supports are known: their noise t
 
 .. math:: \hat x = \arg\min_{x \ge 0,\ \sum x = N} (x - y)^\top \Sigma^{-1} (x - y)
 
-with the covariance :math:`\Sigma` that the noise model states for the cells of a public bin. Where all cells err alike
-and independently this is plain projection; elsewhere cells that are known better move less. Solved exactly by active
-sets: among cells that may be positive a linear system is solved, and cells leave or enter one at a time.
+with the covariance :math:`\Sigma` that the noise model states for the cells of a public bin, or of a time bin of a
+curator's tables, whose estimated total then stands in for N. Where all cells err alike and independently this is plain
+projection; elsewhere cells that are known better move less. Solved exactly by active sets: among cells that may be
+positive a linear system is solved, and cells leave or enter one at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
@@ -24,6 +26,7 @@ from tacit.errors import SettingError
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
 LIKELY_UNDER_NORMAL_NOISE: Final = "maximum likelihood of the supports, their noise taken for normal"
+LIKELY_TABLES: Final = "maximum likelihood of the tables, their noise taken for normal"
 MOST_CELLS: Final = 128  # as in likelihood_steps: every bin solves systems of as many equations
 _NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of matrices; doubled, twice the memory
 _SLACK: Final = 1e-9  # relative: gains below a float's last digits are none
@@ -32,39 +35,59 @@ _SLACK: Final = 1e-9  # relative: gains below a float's last digits are none
 def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     """Replace counts by those under which they are most likely, if their noise is normal with the stated covariance.
 
-    Needs no reports, only the estimate, so it knows less than the likelihood of the reports themselves, and its name
-    says so. Biased where counts meet zero: errors below it are cut off.
+    Of a curator's tables these are what graphical models estimate from noisy marginals (McKenna2019). Needs no
+    reports, only the estimate, so it knows less than the likelihood of the reports themselves, and its name says so.
+    Biased where counts meet zero: errors below it are cut off.
     """
-    noise = estimate.noise.of_reports()
-    if noise is None:
-        raise SettingError(
-            "the likelihood needs randomized reports, counted in the plan's own places (or periods, where these are "
-            "private), not added up or refined. Use project, or for a curator's counts coherent."
-        )
-    if noise.distribution.n_cells > MOST_CELLS:
-        raise SettingError(
-            f"the likelihood of supports is for at most {MOST_CELLS} cells; got n_cells={noise.distribution.n_cells}. "
-            "Use project."
-        )
-    rows, totals = rows_with_totals(estimate)
-    per_report = covariances(noise.distribution)
-    counts = noise.counts if noise.counts is not None else np.repeat(noise.reports[:, None], len(per_report), axis=1)
-    found = np.zeros(rows.shape)
-    n_at_once = max(1, _NUMBERS_AT_ONCE // rows.shape[1] ** 2)
-    asked = np.flatnonzero(totals > 0)
-    for first in range(0, len(asked), n_at_once):
-        part = asked[first : first + n_at_once]
-        covariance = np.einsum("tu,uab->tab", counts[part], per_report)
-        found[part] = nearest_counts(rows[part], totals[part].astype(np.float64), covariance)
+    covariance = estimate.noise.bin_covariance()
+    if covariance is None:
+        values = _of_reports(estimate)
+    else:
+        _check_size(len(covariance))
+        totals = np.maximum(estimate.values.sum(axis=1), 0.0)
+        values = np.zeros(estimate.values.shape)
+        _fill(values, estimate.values, totals, lambda part: np.repeat(covariance[None], len(part), axis=0))
     return replace(
         estimate,
-        values=cells_of_rows(found, estimate),
+        values=values,
         noise=NoStatedNoise(
             "the most likely counts are raised where they are small, because none is negative, so no honest interval "
             "can be stated"
         ),
-        steps=(*estimate.steps, LIKELY_UNDER_NORMAL_NOISE),
+        steps=(*estimate.steps, LIKELY_UNDER_NORMAL_NOISE if covariance is None else LIKELY_TABLES),
     )
+
+
+def _of_reports(estimate: Estimate) -> FloatArray:
+    noise = estimate.noise.of_reports()
+    if noise is None:
+        raise SettingError(
+            "the likelihood needs randomized reports, counted in the plan's own places (or periods, where these are "
+            "private), or a curator's tables, not added up or refined. Use project, or for a curator's counts coherent."
+        )
+    _check_size(noise.distribution.n_cells)
+    rows, totals = rows_with_totals(estimate)
+    per_report = covariances(noise.distribution)
+    counts = noise.counts if noise.counts is not None else np.repeat(noise.reports[:, None], len(per_report), axis=1)
+    found = np.zeros(rows.shape)
+    _fill(found, rows, totals, lambda part: np.einsum("tu,uab->tab", counts[part], per_report))
+    return cells_of_rows(found, estimate)
+
+
+def _fill(
+    found: FloatArray, rows: FloatArray, totals: NDArray[Any], covariance: Callable[[IntArray], FloatArray]
+) -> None:
+    """Write the most likely counts of all rows that have any, as many at once as memory allows."""
+    n_at_once = max(1, _NUMBERS_AT_ONCE // rows.shape[1] ** 2)
+    asked = np.flatnonzero(totals > 0)
+    for first in range(0, len(asked), n_at_once):
+        part = asked[first : first + n_at_once]
+        found[part] = nearest_counts(rows[part], totals[part].astype(np.float64), covariance(part))
+
+
+def _check_size(n_cells: int) -> None:
+    if n_cells > MOST_CELLS:
+        raise SettingError(f"the likelihood is for at most {MOST_CELLS} cells; got n_cells={n_cells}. Use project.")
 
 
 def covariances(distribution: SupportDistribution) -> FloatArray:
@@ -92,7 +115,7 @@ def nearest_counts(values: FloatArray, totals: FloatArray, covariance: FloatArra
     is_certain = np.abs(covariance.sum(axis=(1, 2))) < 1e-9 * k
     covariance = covariance + is_certain[:, None, None] / k
     metric: FloatArray = np.linalg.inv(covariance).astype(np.float64, copy=False)
-    x = norm_sub(values, totals.astype(np.int64))
+    x = norm_sub(values, totals)
     may_be_positive = x > 0
     is_open = np.ones(n_rows, bool)
     for _ in range(20 * k):

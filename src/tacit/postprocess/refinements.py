@@ -152,7 +152,7 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         ),
     )
 }
-OF_A_CURATOR: Final = ("raw", "clip", "coherent", "shrink", "smooth", "filter")
-"""Those that need no public number of reports, which a curator's counts have not."""
+OF_A_CURATOR: Final = ("raw", "clip", "coherent", "likelihood", "shrink", "smooth", "filter")
+"""Those that need no public number of reports, which a curator's counts have not; likelihood is for tables."""
 OF_A_COUNTER: Final = ("raw", "clip", "coherent")
 """Those of them that take no noise for independent from one period to the next, which a counter's is not."""

@@ -73,6 +73,11 @@ class MarginalNoise(VarianceGammaNoise):
     def scaled(self, budget: Fraction) -> Noise | None:
         return replace(self, distributions=tuple(one and one.scaled(budget) for one in self.distributions))
 
+    def bin_covariance(self) -> FloatArray | None:
+        loads = self.fusion.node_weights(np.eye(self.shape[1]))
+        variances = [0.0 if one is None else one.variance for one in self.distributions]
+        return np.asarray((loads.T * np.repeat(variances, self.fusion.marginals.level_sizes)) @ loads, np.float64)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "marginals",

@@ -93,6 +93,13 @@ class Noise(Protocol):
         """
         return None
 
+    def bin_covariance(self) -> FloatArray | None:
+        """The covariance of the columns of a time bin, where it is the same in all, and bins err independently.
+
+        None where it is not known.
+        """
+        return None
+
     def of_reports(self) -> OracleNoise | None:
         """The noise of each cell's own reports; None if cells are sums, nodes of a tree, or a curator's counts."""
         return None
