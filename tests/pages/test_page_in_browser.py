@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from small_worlds import simulated_estimate
+from small_worlds import days_places_and_kinds, reported, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.figures import LABORATORY, counts_by
 from tacit.release import Release, Rules
@@ -323,3 +326,77 @@ def test_every_chart_is_drawn_without_compiling_text(open_page, which, request):
     assert drawn
     assert all(n_marks > 0 for n_marks in drawn.values()), drawn
     assert opened.console == []
+
+
+@pytest.fixture(scope="module")
+def page_with_kinds(tmp_path_factory):
+    domain = days_places_and_kinds(70, 3)
+    counts = np.random.default_rng(5).poisson([3, 90, 1, 2, 60, 1, 1, 40, 0.5], domain.shape)
+    plan = plan_for(domain, epsilon=4.0, mechanism="unary", private=("place", "kind"))
+    release = Release.of(plan, estimate_tally(reported(plan, counts, 3), plan), refine="raw")
+    path = tmp_path_factory.mktemp("page") / "kinds.html"
+    return make_page(release, path, truth=ExactTally(counts)), release
+
+
+def test_choosing_a_kind_changes_headline_map_charts_and_table(open_page, page_with_kinds):
+    path, release = page_with_kinds
+    opened = open_page(path)
+    page = opened.page
+    before = {name: page.locator(name).inner_text() for name in ("#headline-figures", ".tiles", ".matrix tbody")}
+    line = "document.querySelector('#chart-{} svg .mark-line path').getAttribute('d')"
+    drawn = {name: page.evaluate(line.format(name)) for name in ("series", "totals")}
+    page.locator("#kind-on-map").select_option(label="flood")
+    page.wait_for_function(f"{line.format('totals')} !== {json.dumps(drawn['totals'])}")
+    found = release.answer(kinds=["flood"])
+    headline = page.locator("#headline-figures").inner_text()
+    assert f"{round(found.value):,} events of kind flood" in " ".join(headline.split())
+    assert f"between {found.lower:,.0f} and {found.upper:,.0f} (95% interval)".lower() in headline.lower()
+    for name, text in before.items():
+        assert page.locator(name).inner_text() != text, name
+    assert page.evaluate(line.format("series")) != drawn["series"]
+    cell = release.answer(places=["place 1"], kinds=["flood"])
+    row = page.locator(".matrix tbody tr").nth(1).inner_text()
+    assert f"{round(cell.value):,}" in row
+    assert f"{cell.lower:,.0f}–{cell.upper:,.0f}" in row
+    assert {choice.input_value() for choice in page.locator(".kind-choice").all()} == {"4"}
+    assert set(page.locator(".kind-name").all_inner_texts()) == {"flood"}
+    page.locator("[data-place='1']").hover()
+    assert re.search(r"^place 1, flood, [^:]+: about", tip(page))
+    assert "true" in page.locator("#read-true-series + output, output[for=read-true-series]").first.inner_text()
+    page.locator("#kind-in-short").select_option("0")
+    assert page.locator("#headline-figures").inner_text() == before["#headline-figures"]
+    assert page.locator(".matrix tbody").first.inner_text() == before[".matrix tbody"]
+    assert opened.console == []
+    assert opened.requests == [path.as_uri()]
+
+
+def test_small_charts_of_kinds_share_their_scale_and_lead_to_their_kind(open_page, page_with_kinds):
+    opened = open_page(page_with_kinds[0])
+    page = opened.page
+    names = page.locator(".pick-kind").all_inner_texts()
+    assert names == ["flood", "fire", "fall"]
+    ticks = """[...document.querySelectorAll('#what .chart')].map(
+        (chart) => [...chart.querySelectorAll('text')].map((label) => label.textContent).join())"""
+    for step in ("month", "day"):
+        page.locator("#step-of-kinds").select_option(step)
+        page.wait_for_timeout(200)
+        labels = page.evaluate(ticks)
+        assert len(set(labels)) == 1
+        assert page.locator("#step").input_value() == step
+    fire = page.locator(".pick-kind").nth(1)
+    fire.focus()
+    page.keyboard.press("Enter")
+    assert fire.get_attribute("aria-pressed") == "true"
+    assert set(page.locator(".kind-name").all_inner_texts()) == {"fire"}
+    page.keyboard.press("Enter")
+    assert set(page.locator(".kind-name").all_inner_texts()) == {"all kinds"}
+    assert opened.console == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_a_page_with_kinds_fits_every_screen(open_page, page_with_kinds, width):
+    opened = open_page(page_with_kinds[0], width=width)
+    opened.page.locator("#kind-in-time").select_option(label="danger")
+    assert not is_too_wide(opened.page)
+    boxes = [chart.bounding_box() for chart in opened.page.locator("#what .chart svg").all()]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)

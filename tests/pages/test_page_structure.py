@@ -18,7 +18,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.pages import make_page, make_statement_page, sections
+from tacit.pages import make_page, make_statement_page, sections, tables
 from tacit.pages.figures import LABORATORY, counts_by
 from tacit.pages.selection import select
 
@@ -183,7 +183,7 @@ def test_the_laboratory_is_marked_everywhere(laboratory_page, read, true_counts)
     assert "lab" in section.classes
     assert [e for e in document.walk() if "stamp" in e.classes and LABORATORY in e.text]  # on every printed sheet
     data = data_of(document)
-    assert data["laboratory"]["periods"][0] == true_counts.sum(axis=0).tolist()
+    assert data["laboratory"][0]["periods"][0] == true_counts.sum(axis=0).tolist()
     assert all(
         LABORATORY in json.dumps(spec, ensure_ascii=False) for name, spec in data["specs"].items() if "true" in name
     )
@@ -327,12 +327,13 @@ def test_a_level_is_told_as_it_is(make_release, tmp_path, read, level, words):
 
 def test_zero_has_no_sign(release):
     found = select(release)
-    tiny = np.full_like(found.maps.values, -0.04)
-    maps = replace(found.maps, values=tiny, lower=tiny, upper=-tiny)
-    found = replace(found, maps=maps, series={"year": maps})
-    link = next(table["href"] for table in sections.tables(found, None) if "year" in table["file"])
+    view = found.all_kinds
+    tiny = np.full_like(view.maps.values, -0.04)
+    maps = replace(view.maps, values=tiny, lower=tiny, upper=-tiny)
+    found = replace(found, views=(replace(view, maps=maps, series={"year": maps}),))
+    link = next(table["href"] for table in tables.tables(found, None) if "year" in table["file"])
     saved = base64.b64decode(link.split(",")[1]).decode()
-    embedded = [sections.series(maps), sections.maps(found, None)["periods"], sections.matrix(found)]
+    embedded = [sections.series(maps), sections.maps(found, None)["periods"], tables.matrix(found)]
     for written in (saved, json.dumps(embedded, ensure_ascii=False)):
         assert not re.search(r"[-−]0(\.0*)?(?![\d.])", written)
 

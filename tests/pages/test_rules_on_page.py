@@ -15,8 +15,9 @@ from tacit.counts.tally import ExactTally
 from tacit.pages import make_page
 from tacit.pages.figures import counts_by, places_chart, series_chart, shades
 from tacit.pages.laboratory import laboratory
-from tacit.pages.sections import matrix, series, unsure_words
+from tacit.pages.sections import series, unsure_words
 from tacit.pages.selection import select
+from tacit.pages.tables import matrix
 from tacit.release import Release, Rules
 
 COUNTS = np.random.default_rng(3).poisson([60, 12, 0.2], (90, 3))
@@ -49,7 +50,7 @@ def test_months_are_shaded_by_their_status(release):
 
 def test_no_number_of_a_hidden_cell_is_in_the_page(tmp_path, release):
     selection = select(release)
-    content = series(selection.series["month"])
+    content = series(selection.all_kinds.series["month"])
     assert [row[1] for row in content["estimate"]] == [None] * 3
     assert content["status"][0][1] == "missing"
     words = {cell["hidden"] for row in matrix(selection)["rows"] for cell in row["cells"]}
@@ -64,7 +65,7 @@ def test_no_number_of_a_hidden_cell_is_in_the_page(tmp_path, release):
 
 
 def test_the_number_of_reports_of_a_period_without_data_is_not_zero_but_none(release):
-    totals = select(release).totals["month"]
+    totals = select(release).all_kinds.totals["month"]
     assert totals.status.ravel().tolist() == ["shown", "missing", "shown"]
     assert series(totals)["estimate"][0][1] is None
 
@@ -73,10 +74,10 @@ def test_a_period_that_lacks_days_says_so_wherever_it_is_named(tmp_path):
     rules = Rules.parse(missing=("2018-02-20/2018-03-04",))
     release = Release.of(PLAN, ESTIMATE, refine="project", rules=rules)
     selection = select(release)
-    months = selection.series["month"]
+    months = selection.all_kinds.series["month"]
     assert months.days_missing == (0, 9, 4)
     assert months.is_partial[:2] == (False, True)
-    assert selection.whole.is_partial == (True,)
+    assert selection.all_kinds.whole.is_partial == (True,)
     assert [name for name in matrix(selection)["periods"] if "February" in name] == [
         "February 2018 (9 days without data)"
     ]
@@ -110,7 +111,7 @@ def test_coverage_in_the_laboratory_is_of_counts_that_are_shown(tmp_path):
     release = Release.of(PLAN, ESTIMATE, refine="project", rules=Rules.parse(suppress=("relative error > 0.5",)))
     selection, truth = select(release), ExactTally(COUNTS)
     found = laboratory(selection, truth)
-    n_shown = int((~selection.series["day"].is_hidden).sum())
+    n_shown = int((~selection.all_kinds.series["day"].is_hidden).sum())
     assert found["coverage"][-1]["what"].startswith(f"{n_shown} counts")
     assert found["rates"] == []
 
@@ -191,6 +192,6 @@ def test_charts_mark_what_is_hidden_and_name_it(release):
 
 def test_without_rules_nothing_speaks_of_them(tmp_path):
     plain = Release.of(PLAN, ESTIMATE, refine="project")
-    assert "status" not in series(select(plain).series["month"])
+    assert "status" not in series(select(plain).all_kinds.series["month"])
     make_page(plain, tmp_path / "page.html")
     assert '<td class="little">suppressed' not in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,8 @@ from numpy.typing import NDArray
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.pages.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short_names, truth_by
-from tacit.pages.figures.counts import Counts
 from tacit.pages.sections import without_rows
-from tacit.pages.selection import Selection
+from tacit.pages.selection import Selection, View
 from tacit.pages.words import number, period, rounded_percent
 
 
@@ -46,47 +46,74 @@ def error_rates(truth: ExactTally, estimated: NDArray[np.float64]) -> NDArray[np
 
 def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
     """True counts for every period on the map and every series, how often intervals held, and error rates."""
-    release = selection.release
-    whole = truth_by(release, truth, None)
-    by_map = [whole[0]]
-    if selection.maps is not None:
-        by_map += list(truth_by(release, truth, selection.maps.step))
-    by_step = {step: truth_by(release, truth, step) for step in selection.series}
+    maps = selection.all_kinds.maps
+    steps = [*([maps.step] if maps is not None else []), *selection.all_kinds.series]
+    by_step = {step: truth_by(selection.release, truth, step) for step in (None, *steps)}
+    true = [{step: _of_view(selection, view, counts) for step, counts in by_step.items()} for view in selection.views]
+    place, singles = selection.release.domain.place.level, selection.single_kinds
+    coverage = [_coverage(selection, [0], true, step, f"{place} and {step}") for step in selection.all_kinds.series]
+    if singles:
+        coverage += [
+            _coverage(selection, singles, true, step, f"{place}, {selection.views[singles[0]].level} and {step}")
+            for step in selection.all_kinds.series
+        ]
     return {
         "mark": LABORATORY,
-        "coverage": [
-            _coverage(counts, by_step[step][:, selection.kept], release.domain.place.level)
-            for step, counts in selection.series.items()
+        "coverage": coverage,
+        "rates": _rates(selection, true[0]),
+        "data": [
+            {
+                "periods": [*of_view[None].tolist(), *([] if maps is None else of_view[maps.step].tolist())],
+                "series": {step: of_view[step].T.tolist() for step in selection.all_kinds.series},
+            }
+            for of_view in true
         ],
-        "rates": _rates(selection, truth),
-        "data": {
-            "periods": [row[selection.kept].tolist() for row in by_map],
-            "series": {step: counts.T[selection.kept].tolist() for step, counts in by_step.items()},
-        },
         "specs": _specs(selection),
     }
 
 
-def _coverage(counts: Counts, truth: NDArray[np.int64], level: str) -> dict[str, str]:
-    held = ((counts.lower <= truth) & (truth <= counts.upper))[~counts.is_hidden]
-    share = rounded_percent(float(held.mean())) if held.size else "–"
-    return {"what": f"{number(held.size)} counts by {level} and {counts.step}", "share": share}
+def _of_view(selection: Selection, view: View, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """True counts of the places shown and of the kinds of a view."""
+    domain = selection.release.domain
+    by_kind = counts.reshape(len(counts), domain.place.n_cells, domain.n_kinds)[:, selection.kept]
+    if view.name and domain.kind is not None:
+        by_kind = by_kind[:, :, domain.kind.coarsen(view.level)[1] == view.number]
+    return np.asarray(by_kind.sum(axis=2))
 
 
-def _rates(selection: Selection, truth: ExactTally) -> list[dict[str, str]]:
-    maps, release = selection.maps, selection.release
-    if maps is None or len(selection.kept) < release.domain.place.n_cells or maps.is_hidden.any():
+def _coverage(
+    selection: Selection,
+    views: Sequence[int],
+    true: Sequence[Mapping[str | None, NDArray[np.int64]]],
+    step: str,
+    by: str,
+) -> dict[str, str]:
+    """How often the intervals of some views hold the truth."""
+    held = []
+    for number_of_view in views:
+        counts, truth = selection.views[number_of_view].series[step], true[number_of_view][step]
+        held.append(((counts.lower <= truth) & (truth <= counts.upper))[~counts.is_hidden])
+    all_held = np.concatenate(held)
+    share = rounded_percent(float(all_held.mean())) if all_held.size else "–"
+    return {"what": f"{number(all_held.size)} counts by {by}", "share": share}
+
+
+def _rates(selection: Selection, true: Mapping[str | None, NDArray[np.int64]]) -> list[dict[str, str]]:
+    maps = selection.all_kinds.maps
+    if maps is None or len(selection.kept) < selection.release.domain.place.n_cells or maps.is_hidden.any():
         return []
-    counts = truth_by(release, truth, maps.step)
+    counts = true[maps.step]
     rates = error_rates(ExactTally(counts), np.maximum(maps.values, 0.0))
     return [{"period": period(label), "rate": f"{rate:.4f}"} for label, rate in zip(maps.periods, rates, strict=True)]
 
 
 def _specs(selection: Selection) -> dict[str, Any]:
-    names = short_names(selection.whole.places)
+    view, names = selection.all_kinds, short_names(selection.places.cells)
     no_truth = [0] * len(names)
-    charts: dict[str, Any] = {"true-places": places_chart(selection.whole, 0, names, truth=no_truth, palette=ON_PAGE)}
+    charts: dict[str, Any] = {"true-places": places_chart(view.whole, 0, names, truth=no_truth, palette=ON_PAGE)}
     first = selection.first_series
     if first is not None:
-        charts["true-series"] = series_chart(selection.series[first].last(1), 0, truth=[0], palette=ON_PAGE)
+        of_places = [one.series[first] for one in selection.views]
+        drawn = next((counts for counts in of_places if not counts.is_exact), of_places[0])
+        charts["true-series"] = series_chart(drawn.last(1), 0, truth=[0], palette=ON_PAGE)
     return {name: without_rows(chart) for name, chart in charts.items()}

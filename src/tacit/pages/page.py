@@ -12,7 +12,7 @@ from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
 from tacit.counts.tally import ExactTally
 from tacit.events.places import Polygons
-from tacit.pages import sections
+from tacit.pages import sections, tables
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
 from tacit.pages.figures import LABORATORY, outlines, short_names
 from tacit.pages.figures.charts import MOST_PLACES
@@ -53,21 +53,20 @@ def make_page(
     """
     selection = select(release)
     drawing = None if polygons is None else outlines(polygons, selection.places)
-    kinds, found = sections.error_rows(selection)
+    errors, found = sections.error_rows(selection)
     lab = None if truth is None else laboratory(selection, truth)
     maps = sections.maps(selection, drawing)
     data = {
-        "places": list(selection.whole.places),
-        "short": short_names(selection.whole.places),
+        "places": list(selection.places.cells),
+        "short": short_names(selection.places.cells),
         "level": percent(release.level),
         "unit": "events",
         "charted": MOST_PLACES,
-        "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
-        "series": {step: sections.series(counts) for step, counts in selection.series.items()},
-        "totals": {step: sections.series(counts) for step, counts in selection.totals.items()},
-        "recent": None if selection.recent is None else sections.series(selection.recent),
+        "first": selection.first_map,
+        "periods": sections.series_periods(selection),
+        "views": [sections.view_data(selection, view) for view in selection.views],
         "laboratory": None if lab is None else lab["data"],
-        "specs": sections.specs(selection, kinds, found) | ({} if lab is None else lab["specs"]),
+        "specs": sections.specs(selection, errors, found) | ({} if lab is None else lab["specs"]),
     }
     scripts = [chart_library(), resource("figures.js"), resource("page.js")]
     return write_page(
@@ -80,13 +79,15 @@ def make_page(
             "data": json_for_script(data),
             "selection": selection,
             "short": data["short"],
-            "headline": sections.headline(selection),
+            "view": selection.all_kinds,
+            "kinds": sections.kinds(selection),
+            "headline": sections.headline(selection, selection.all_kinds),
             "maps": maps,
-            "kinds": kinds,
+            "errors": errors,
             "choices": found,
-            "choices_step": kinds[sections.middle(kinds)].step if sections.has_choices_chart(kinds, found) else None,
-            "tables": sections.tables(selection, synthetic),
-            "matrix": sections.matrix(selection),
+            "choices_step": errors[sections.middle(errors)].step if sections.has_choices_chart(errors, found) else None,
+            "tables": tables.tables(selection, synthetic),
+            "matrix": tables.matrix(selection),
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
             "charted": MOST_PLACES,

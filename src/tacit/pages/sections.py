@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent
 from tacit.domain import PlaceAxis
-from tacit.pages.embedding import csv_link
 from tacit.pages.figures import (
     ON_PAGE,
     Choice,
@@ -24,60 +23,100 @@ from tacit.pages.figures import (
     shade_limits,
     shades,
     short_names,
+    small_chart,
     tile_map,
 )
 from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.selection import MOST_CELLS, Selection
+from tacit.pages.selection import MOST_CELLS, Selection, View
 from tacit.pages.words import (
-    column_width,
     counted,
     number,
     period,
     plural,
     rounded_percent,
     sentence_case,
-    sheets,
     span,
     step_noun,
 )
 from tacit.release import PrivacyStatement, Release
 
-_TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
+MOST_SMALL_CHARTS: Final = 24  # a choice: as many as fill two screens; of more the largest are drawn
+_PUBLIC: Final = "An exact number: how many reports came in is public."
 _LABELED_TILES: Final = 60  # a choice: more tiles are too small for numbers
 _ERROR_STEPS: Final = ("day", "week", "month", "year")
 
 
-def headline(selection: Selection) -> list[dict[str, str]]:
-    """The numbers to know first, each with a sentence."""
+def headline(selection: Selection, view: View) -> list[dict[str, str]]:
+    """The numbers to know first about a choice of kind, each with a sentence."""
     release = selection.release
-    estimate, place = release.unbiased, release.domain.place
-    n_times, n_places = release.domain.shape
-    items = []
-    if estimate.totals is not None:
-        items.append(
-            {
-                "value": number(int(estimate.totals.sum())),
-                "name": "events reported",
-                "note": f"{sentence_case(time_span(release))}{_lacking(release.rules.n_days_missing)}. "
-                "An exact number: how many reports came in is public.",
-            }
-        )
+    place, kind = release.domain.place, release.domain.kind
+    items = [_in_all(release, view)] if release.unbiased.totals is not None or kind is not None else []
+    of_kinds = "" if kind is None else f", for each of {counted(kind.n_cells, kind.level)}"
     items.append(
         {
-            "value": number(n_places),
+            "value": number(place.n_cells),
             "name": plural(place.level),
-            "note": f"Counted in each of {counted(n_times, step_noun(release.domain.time.step))}.",
+            "note": "Counted in each of "
+            f"{counted(release.domain.shape[0], step_noun(release.domain.time.step))}{of_kinds}.",
         }
     )
-    if not selection.whole.is_hidden.all():
-        items.append(_busiest(selection))
+    if not view.whole.is_hidden.all():
+        items.append(_busiest(selection, view))
     items.append(_protection(release.statement))
     return items
 
 
-def _busiest(selection: Selection) -> dict[str, str]:
-    whole = selection.whole
+def _in_all(release: Release, view: View) -> dict[str, str]:
+    """How many events there were in all: the public number of reports, or an estimate of those of a kind."""
+    when = f"{sentence_case(time_span(release))}{_lacking(release.rules.n_days_missing)}"
+    of_kind = f" of {view.level} {view.name}" if view.name else ""
+    if not view.name and release.unbiased.totals is not None:
+        value = number(int(release.unbiased.totals.sum()))
+        return {"value": value, "name": "events reported", "note": f"{when}. {_PUBLIC}"}
+    value, interval = in_words(view.total, 0, 0)
+    sure = _PUBLIC if view.total.is_exact else f"{sentence_case(interval)}."
+    return {"value": value, "name": f"events{of_kind}", "note": f"{when}. {sure}"}
+
+
+def kinds(selection: Selection) -> dict[str, Any] | None:
+    """What a page says of kinds: what may be chosen, by level, and small charts, the largest kinds first."""
+    axis = selection.release.domain.kind
+    if axis is None:
+        return None
+    levels: dict[str, list[dict[str, Any]]] = {}
+    for number_of_view, view in enumerate(selection.views):
+        if view.name:
+            levels.setdefault(view.level, []).append({"view": number_of_view, "name": view.name})
+    largest = selection.single_kinds
+    return {
+        "noun": axis.level,
+        "levels": levels,
+        "charts": [
+            {"view": n, "name": selection.views[n].name}
+            | dict(zip(("value", "note"), in_words(selection.views[n].total, 0, 0), strict=True))
+            for n in largest[:MOST_SMALL_CHARTS]
+        ],
+        "n_kinds": axis.n_cells,
+        "n_shown": len(largest),
+    }
+
+
+def in_words(counts: Counts, bin: int, cell: int) -> tuple[str, str]:
+    """A count as it is shown, as an interval where it is too uncertain for one number; and what is known of it."""
+    if counts.is_hidden[bin, cell]:
+        word = HIDDEN_WORDS[counts.status[bin, cell]]
+        return "–", word
+    lower, upper = number(counts.lower[bin, cell]), number(counts.upper[bin, cell])
+    if counts.is_exact:
+        return number(counts.shown[bin, cell]), "exact"
+    if not counts.reliable[bin, cell]:
+        return f"{lower}–{upper}", f"the {percent(counts.level)} interval: too uncertain for one number"
+    return number(counts.shown[bin, cell]), f"between {lower} and {upper} ({percent(counts.level)} interval)"
+
+
+def _busiest(selection: Selection, view: View) -> dict[str, str]:
+    whole = view.whole
     top = int(np.argmax(np.where(whole.is_hidden[0], -np.inf, whole.values[0])))
     limits = f"between {number(whole.lower[0, top])} and {number(whole.upper[0, top])}"
     certainty = "an exact, public number." if whole.is_exact else f"{limits} ({percent(whole.level)} interval)."
@@ -92,7 +131,7 @@ def _busiest(selection: Selection) -> dict[str, str]:
     return {
         "value": number(whole.shown[0, top]),
         "name": f"in {whole.places[top]}",
-        "note": f"The busiest {level}; {certainty}",
+        "note": f"The busiest {level}{f' for {view.name}' if view.name else ''}; {certainty}",
     }
 
 
@@ -128,10 +167,16 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
 
 
 def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
-    """The map, one state for every period a reader may choose."""
+    """The map of all kinds, one state for every period a reader may choose."""
+    found = map_periods(selection, selection.all_kinds)
+    return found | {"first": selection.first_map} | map_layout(selection.places, found["limits"], drawing)
+
+
+def map_periods(selection: Selection, view: View) -> dict[str, Any]:
+    """The numbers and shades of every period on the map, for a choice of kind."""
     limits = {
         counts.step: shade_limits(counts.shown[counts.reliable])
-        for counts in (selection.whole, selection.maps)
+        for counts in (view.whole, view.maps)
         if counts is not None
     }
     periods = [
@@ -142,9 +187,10 @@ def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
             "shade": shades(counts, bin, limits[counts.step]),
         }
         | _numbers(counts, bin)
-        for counts, bin in selection.map_periods
+        for counts, bin in view.map_periods
     ]
-    return {"periods": periods, "first": selection.first_map} | map_layout(selection.places, limits, drawing)
+    first_shades = {step: first_shade(found) for step, found in limits.items()}
+    return {"periods": periods, "limits": limits, "first_shades": first_shades}
 
 
 def map_layout(axis: PlaceAxis, limits: Mapping[str, Sequence[int]], drawing: Outlines | None) -> dict[str, Any]:
@@ -170,17 +216,35 @@ def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
     }
 
 
-def series(counts: Counts) -> dict[str, Any]:
-    """All places through time, as columns: what a page's script turns into rows."""
-    digits = 1 if counts.values.size < MOST_CELLS / 4 else 0
-    content: dict[str, Any] = counts.period_columns()
-    content["period"] = [period(label) for label in counts.periods]
-    content["exact"] = counts.is_exact
-    for name, values, n in (
-        ("estimate", counts.values, digits),
-        ("lower", counts.lower, 0),
-        ("upper", counts.upper, 0),
-    ):
+def view_data(selection: Selection, view: View) -> dict[str, Any]:
+    """All numbers of one choice of kind that a page's script draws; names of periods stand beside all views."""
+    n_views = len(selection.views)
+    found = {
+        "name": view.name,
+        "maps": map_periods(selection, view),
+        "series": {step: series(counts, n_views) for step, counts in view.series.items()},
+        "totals": {step: series(counts, n_views) for step, counts in view.totals.items()},
+        "recent": None if view.recent is None else series(view.recent, n_views),
+    }
+    return found if n_views == 1 else found | {"headline": headline(selection, view)}
+
+
+def series_periods(selection: Selection) -> dict[str, dict[str, Any]]:
+    """The periods of all time series, by step; those of the last days as ``recent``."""
+    view = selection.all_kinds
+    drawn = dict(view.series) | ({} if view.recent is None else {"recent": view.recent})
+    return {
+        name: counts.period_columns() | {"period": [period(label) for label in counts.periods]}
+        for name, counts in drawn.items()
+    }
+
+
+def series(counts: Counts, n_views: int = 1) -> dict[str, Any]:
+    """All places through time, as columns: what a page's script turns into rows. Exact counts have no limits."""
+    digits = 1 if counts.values.size * n_views < MOST_CELLS / 4 else 0
+    content: dict[str, Any] = {"exact": counts.is_exact}
+    limits = () if counts.is_exact else (("lower", counts.lower, 0), ("upper", counts.upper, 0))
+    for name, values, n in (("estimate", counts.values, digits), *limits):
         numbers = rounded(values.T, n).astype(object)
         numbers[counts.is_hidden.T] = None
         content[name] = numbers.tolist()
@@ -192,35 +256,46 @@ def series(counts: Counts) -> dict[str, Any]:
 def error_rows(selection: Selection) -> tuple[list[Errors], list[Choice]]:
     """Return the standard errors of places' counts, for each kind of period and for every epsilon."""
     release = selection.release
-    drawn = [selection.recent, *reversed(list(selection.series.values()))]
+    view = selection.all_kinds
+    drawn = [view.recent, *reversed(list(view.series.values()))]
     steps = [counts.step for counts in drawn if counts is not None and counts.step in _ERROR_STEPS]
-    kinds = [errors for errors in (errors_by(release, step) for step in steps) if errors is not None]
-    return kinds, choices(release, kinds)
+    rows = [errors for errors in (errors_by(release, step) for step in steps) if errors is not None]
+    return rows, choices(release, rows)
 
 
-def specs(selection: Selection, kinds: Sequence[Errors], found: Sequence[Choice]) -> dict[str, Any]:
+def specs(selection: Selection, errors: Sequence[Errors], found: Sequence[Choice]) -> dict[str, Any]:
     """The charts as Vega-Lite; their rows are put in by the page's script."""
-    names = short_names(selection.whole.places)
-    charts: dict[str, Any] = {"places": places_chart(selection.whole, 0, names, palette=ON_PAGE)}
-    first = selection.first_series
+    view, first = selection.all_kinds, selection.first_series
+    names = short_names(view.whole.places)
+    charts: dict[str, Any] = {"places": places_chart(view.whole, 0, names, palette=ON_PAGE)}
     if first is not None:
-        charts["totals"] = series_chart(selection.totals[first].last(1), 0, height=240, palette=ON_PAGE)
-        charts["series"] = series_chart(selection.series[first].last(1), 0, height=240, palette=ON_PAGE)
-    if selection.recent is not None:
-        charts["recent"] = series_chart(selection.recent.last(1), 0, height=200, palette=ON_PAGE)
-    if has_choices_chart(kinds, found):
-        charts["choices"] = choices_chart(found, middle(kinds), palette=ON_PAGE)
+        # one chart serves all kinds: it has a band if any of them has one
+        of_totals, of_places = (
+            next((counts for counts in drawn if not counts.is_exact), drawn[0]).last(1)
+            for drawn in (
+                [one.totals[first] for one in selection.views],
+                [one.series[first] for one in selection.views],
+            )
+        )
+        charts["totals"] = series_chart(of_totals, 0, height=240, palette=ON_PAGE)
+        charts["series"] = series_chart(of_places, 0, height=240, palette=ON_PAGE)
+        if selection.single_kinds:
+            charts["kinds"] = small_chart(of_totals, palette=ON_PAGE)
+    if view.recent is not None:
+        charts["recent"] = series_chart(view.recent.last(1), 0, height=200, palette=ON_PAGE)
+    if has_choices_chart(errors, found):
+        charts["choices"] = choices_chart(found, middle(errors), palette=ON_PAGE)
     return {name: without_rows(chart) for name, chart in charts.items()}
 
 
-def has_choices_chart(kinds: Sequence[Errors], found: Sequence[Choice]) -> bool:
+def has_choices_chart(errors: Sequence[Errors], found: Sequence[Choice]) -> bool:
     """Whether error against epsilon can be drawn: on a logarithmic scale no error is zero."""
-    return bool(kinds) and all(choice.errors and min(choice.errors) > 0 for choice in found)
+    return bool(errors) and all(choice.errors and min(choice.errors) > 0 for choice in found)
 
 
 def without_rows(chart: Any, *names: str) -> dict[str, Any]:
     """A chart as Vega-Lite without the rows of these data sets: all but the few of error against epsilon, if none."""
-    spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False), names or ("series", "places", "picked"))
+    spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False), names or ("series", "places", "picked", "top"))
     return spec
 
 
@@ -234,94 +309,10 @@ def _without_rows(part: Any, names: Sequence[str]) -> Any:
     return {key: _without_rows(item, names) for key, item in part.items() if key != "$schema"}
 
 
-def middle(kinds: Sequence[Errors]) -> int:
+def middle(errors: Sequence[Errors]) -> int:
     """The kind of period error against epsilon is drawn for: months where there are any."""
-    steps = [errors.step for errors in kinds]
+    steps = [one.step for one in errors]
     return steps.index("month") if "month" in steps else 0
-
-
-def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
-    """Links to tables in the page itself, each with the statement at its head."""
-    remarks = [
-        "Made by Tacit. Lines that begin with # are not data.",
-        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' "
-        "judges them, as in its table.",
-    ]
-    remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
-    remarks += selection.release.statement.text().splitlines()
-    offered = {counts.step: counts for counts in (selection.whole, selection.maps) if counts is not None}
-    offered |= {step: c for step, c in selection.series.items() if c.values.size <= MOST_CELLS / 4}
-    return [
-        {
-            "href": csv_link(_table_head(counts), _table_rows(counts), remarks=remarks),
-            "file": f"counts-{'in-all' if step == 'all' else 'by-' + step.replace(' ', '-')}.csv",
-            "words": "in all" if step == "all" else f"by {step}",
-            "size": counted(counts.values.size, "row"),
-        }
-        for step, counts in offered.items()
-    ]
-
-
-def _table_head(counts: Counts) -> tuple[str, ...]:
-    """The columns of the table; those about rules only where there is something to say."""
-    status = ("status",) if counts.has_rules else ()
-    return (*_TABLE, *status, *(("days_missing",) if any(counts.days_missing) else ()))
-
-
-def _table_rows(counts: Counts) -> Iterator[tuple[Any, ...]]:
-    values, errors = rounded(counts.values, 1), rounded(counts.standard_errors, 1)
-    is_hidden = counts.is_hidden
-    for bin, label in enumerate(counts.periods):
-        for cell, place in enumerate(counts.places):
-            numbers: tuple[Any, ...] = (
-                float(values[bin, cell]),
-                float(errors[bin, cell]),
-                round(float(counts.lower[bin, cell])),
-                round(float(counts.upper[bin, cell])),
-            )
-            yield (
-                label,
-                place,
-                *(("",) * len(numbers) if is_hidden[bin, cell] else numbers),
-                "yes" if counts.reliable[bin, cell] else "no",
-                *((counts.status[bin, cell],) if counts.has_rules else ()),
-                *((counts.days_missing[bin],) if any(counts.days_missing) else ()),
-            )
-
-
-def matrix(selection: Selection) -> dict[str, Any]:
-    """The table of places by periods that stands in the page."""
-    columns = selection.map_periods
-    heads = [period_name(counts, bin, selection.release) for counts, bin in columns]
-    rows: list[dict[str, Any]] = [
-        {
-            "place": place,
-            "cells": [
-                {
-                    "value": number(counts.values[bin, cell]),
-                    "lower": number(counts.lower[bin, cell]),
-                    "upper": number(counts.upper[bin, cell]),
-                    "reliable": bool(counts.reliable[bin, cell]),
-                    "exact": counts.is_exact,
-                    "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
-                }
-                for counts, bin in columns
-            ],
-        }
-        for cell, place in enumerate(selection.whole.places)
-    ]
-    return {"periods": heads, "rows": rows, "sheets": sheets(_widths(heads, [row["cells"] for row in rows]))}
-
-
-def _widths(heads: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[float]:
-    return [
-        column_width(
-            head,
-            [cell["hidden"] or f"{cell['value']}*" for cell in cells],
-            [limit for cell in cells if not cell["hidden"] for limit in (cell["lower"], cell["upper"])],
-        )
-        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
 
 
 def shown_words(release: Release) -> str:
@@ -357,4 +348,5 @@ def _lacking(n_days: int) -> str:
 
 def default_title(release: Release) -> str:
     """A title where none is given."""
-    return f"{sentence_case(release.plan.name)} by {release.domain.place.level}, {time_span(release)}"
+    kind = "" if release.domain.kind is None else f" and {release.domain.kind.level}"
+    return f"{sentence_case(release.plan.name)} by {release.domain.place.level}{kind}, {time_span(release)}"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import PlaceAxis
+from tacit.domain import ALL, KindAxis, PlaceAxis
+from tacit.errors import SettingError
 from tacit.pages.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
+from tacit.pages.figures.counts import added_up
 from tacit.release import Release
 
 MOST_PLACES: Final = 600  # the towns of a department; the largest are shown. Twice as many make a page twice as long
 MOST_CELLS: Final = 50_000
 """Numbers of one kind in a page, which keeps it to a few megabytes. Halved, fewer steps are offered."""
+MOST_KINDS: Final = 60  # single kinds to choose from, the largest: twice as many leave half the places or steps
 RECENT_DAYS: Final = 90  # a quarter of a year: a line of days that can still be read
 _MOST_MAPS: Final = 40  # periods to choose from in one list: years, or three years of months
 _MOST_PERIODS: Final = 800  # two years of days: more points than a screen has pixels say nothing more
@@ -23,21 +26,58 @@ _COMFORTABLE_PERIODS: Final = 200  # a choice: a chart with more periods is not 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """The counts a page draws.
+class View:
+    """The counts of one choice of kind: of all kinds, of a group of them, or of one.
 
-    ``whole`` is all time together, ``maps`` the periods a reader may choose on the map (years, as a rule), ``series``
-    and ``totals`` the steps in which time series are offered, ``recent`` the last days. ``kept`` are the numbers of
-    the places shown.
+    ``name`` is that of the group or kind, empty for all kinds, and ``number`` its place on its ``level``. ``whole`` is
+    all time together, ``total`` that of all places, ``maps`` the periods a reader may choose on the map (years, as a
+    rule), ``series`` and ``totals`` the steps in which time series are offered, ``recent`` the last days.
     """
 
-    release: Release
-    kept: NDArray[np.int64]
+    name: str
+    level: str
+    number: int
     whole: Counts
+    total: Counts
     maps: Counts | None
     series: Mapping[str, Counts]
     totals: Mapping[str, Counts]
     recent: Counts | None
+
+    @property
+    def map_periods(self) -> list[tuple[Counts, int]]:
+        """The periods a reader may choose, each as counts and a number in them; the whole time first."""
+        if self.maps is None:
+            return [(self.whole, 0)]
+        return [(self.whole, 0), *((self.maps, bin) for bin in range(len(self.maps.periods)))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What a page draws: a view for every choice of kind, all kinds first. Without kinds there is one.
+
+    ``kept`` are the numbers of the places shown. ``left_out`` are steps in which the page would show time series if
+    there were no kinds.
+    """
+
+    release: Release
+    kept: NDArray[np.int64]
+    views: tuple[View, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def all_kinds(self) -> View:
+        """The view that a page begins with."""
+        return self.views[0]
+
+    @property
+    def single_kinds(self) -> list[int]:
+        """The numbers of the views of single kinds, the largest first."""
+        kind = self.release.domain.kind
+        found = [n for n, view in enumerate(self.views) if kind is not None and view.level == kind.level]
+        return sorted(
+            found, key=lambda n: (bool(self.views[n].total.is_hidden[0, 0]), -self.views[n].total.values[0, 0])
+        )
 
     @property
     def places(self) -> PlaceAxis:
@@ -47,50 +87,111 @@ class Selection:
     @property
     def first_series(self) -> str | None:
         """The step shown first: the finest that is not crowded."""
-        steps = list(self.series)
-        calm = [step for step in steps if len(self.series[step].periods) <= _COMFORTABLE_PERIODS]
-        return calm[-1] if calm else (steps[0] if steps else None)
-
-    @property
-    def map_periods(self) -> list[tuple[Counts, int]]:
-        """The periods a reader may choose, each as counts and a number in them; the whole time first."""
-        if self.maps is None:
-            return [(self.whole, 0)]
-        return [(self.whole, 0), *((self.maps, bin) for bin in range(len(self.maps.periods)))]
+        series = self.all_kinds.series
+        calm = [step for step in series if len(series[step].periods) <= _COMFORTABLE_PERIODS]
+        return calm[-1] if calm else next(iter(series), None)
 
     @property
     def first_map(self) -> int:
         """The period shown first: the last that was counted in full and has a number, or the whole time."""
-        if self.maps is None:
+        maps = self.all_kinds.maps
+        if maps is None:
             return 0
-        without_numbers = np.flatnonzero(self.maps.is_hidden.all(axis=1))
-        full = [bin for bin, is_partial in enumerate(self.maps.is_partial) if not is_partial]
+        without_numbers = np.flatnonzero(maps.is_hidden.all(axis=1))
+        full = [bin for bin, is_partial in enumerate(maps.is_partial) if not is_partial]
         full = [bin for bin in full if bin not in without_numbers]
         return full[-1] + 1 if full else 0
 
 
 def select(release: Release) -> Selection:
-    """Choose steps and places for a page."""
-    whole = counts_in_all(release)
-    kept = np.sort(np.argsort(-whole.values[0], kind="stable")[:MOST_PLACES])
+    """Choose steps, places and kinds for a page."""
+    levels = _levels(release)
+    whole = counts_in_all(levels[ALL])
+    kinds = {level: _largest_kinds(added) for level, added in levels.items()}
+    n_views = sum(map(len, kinds.values()))
     steps = {step: _n_bins(release, step) for step in coarser_steps(release.domain.time)}
     maps = next((s for s, n in steps.items() if s in ("year", "month") and 2 <= n <= _MOST_MAPS), None)
-    in_series = [s for s, n in steps.items() if 2 <= n <= _MOST_PERIODS and n * len(kept) <= MOST_CELLS]
-    return Selection(
-        release=release,
-        kept=kept,
-        whole=whole.of_places(kept),
-        maps=counts_by(release, maps).of_places(kept) if maps else None,
-        series={step: counts_by(release, step).of_places(kept) for step in in_series},
-        totals={step: totals_by(release, step) for step in in_series},
-        recent=_recent(release, steps, in_series, kept),
-    )
+    most_places = MOST_PLACES
+    if n_views > 1:
+        most_places = min(MOST_PLACES, max(1, MOST_CELLS // (n_views * (1 + steps.get(maps or "", 0)))))
+    kept = np.sort(np.argsort(-whole.values[0], kind="stable")[:most_places])
+
+    def offered(n_columns: int) -> list[str]:
+        return [s for s, n in steps.items() if 2 <= n <= _MOST_PERIODS and n * n_columns <= MOST_CELLS]
+
+    in_series = offered(n_views * len(kept))
+    is_recent = "day" in steps and "day" not in in_series and RECENT_DAYS * n_views * len(kept) <= MOST_CELLS
+    drawn = _Drawn(maps, in_series, is_recent, kept)
+    views = [view for level, added in levels.items() for view in drawn.views(level, added, kinds[level])]
+    without_kinds = offered(min(MOST_PLACES, release.domain.place.n_cells))
+    return Selection(release, kept, tuple(views), tuple(step for step in without_kinds if step not in in_series))
 
 
-def _recent(release: Release, steps: Mapping[str, int], in_series: list[str], kept: NDArray[np.int64]) -> Counts | None:
-    if "day" not in steps or "day" in in_series or RECENT_DAYS * len(kept) > MOST_CELLS:
-        return None
-    return counts_by(release, "day").last(RECENT_DAYS).of_places(kept)
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Which periods and places are drawn of every kind."""
+
+    maps: str | None
+    series: Sequence[str]
+    is_recent: bool
+    kept: NDArray[np.int64]
+
+    def views(self, level: str, release: Release, kinds: NDArray[np.int64]) -> list[View]:
+        """The views of some kinds of a release that was added up to a level of kinds."""
+        whole, total = counts_in_all(release), counts_in_all(release, place=ALL)
+        maps = counts_by(release, self.maps) if self.maps else None
+        series = {step: counts_by(release, step) for step in self.series}
+        totals = {step: totals_by(release, step) for step in self.series}
+        recent = counts_by(release, "day").last(RECENT_DAYS) if self.is_recent else None
+        places, axis = release.domain.place.cells, release.domain.kind
+
+        def part(counts: Counts, kind: int) -> Counts:
+            return (counts if axis is None else counts.of_kind(kind, places)).of_places(self.kept)
+
+        def in_all(counts: Counts, kind: int) -> Counts:
+            return counts if axis is None else counts.of_kind(kind, (ALL,))
+
+        return [
+            View(
+                name="" if axis is None else axis.cells[kind],
+                level=level,
+                number=kind,
+                whole=part(whole, kind),
+                total=in_all(total, kind),
+                maps=None if maps is None else part(maps, kind),
+                series={step: part(counts, kind) for step, counts in series.items()},
+                totals={step: in_all(counts, kind) for step, counts in totals.items()},
+                recent=None if recent is None else part(recent, kind),
+            )
+            for kind in kinds.tolist()
+        ]
+
+
+def _levels(release: Release) -> dict[str, Release]:
+    """The release of all kinds together, by groups of them, and as it is; without kinds, as it is alone."""
+    axis = release.domain.kind
+    if axis is None:
+        return {ALL: release}
+    names = () if axis.gazetteer is None else axis.gazetteer.levels
+    coarser = names[names.index(axis.level) + 1 :] if axis.level in names else ()
+    groups = [level for level in coarser if 1 < _n_groups(axis, level) < axis.n_cells]
+    found = {level: added_up(release, kind=level) for level in (ALL, *reversed(groups))}
+    return {**found, axis.level: release}
+
+
+def _n_groups(axis: KindAxis, level: str) -> int:
+    try:
+        return axis.coarsen(level)[0].n_cells
+    except SettingError:  # kinds that are not counted belong to the same groups
+        return 0
+
+
+def _largest_kinds(release: Release) -> NDArray[np.int64]:
+    """The numbers of the kinds to choose from, in their order."""
+    if release.domain.kind is None:
+        return np.zeros(1, np.int64)
+    totals = counts_in_all(release, place=ALL).values[0]
+    return np.sort(np.argsort(-totals, kind="stable")[:MOST_KINDS])
 
 
 def _n_bins(release: Release, step: str) -> int:

@@ -137,7 +137,7 @@ class Release:
         """Refuse a question whose answer the release does not show."""
         if self.rules.missing_bins(self.domain.time)[box.time].all():
             raise NotShown("there are no data for the time asked for, which is not zero. Ask for another time.")
-        is_public = self.unbiased.known_total(box) is not None and not self._totals_are_counts
+        is_public = self.unbiased.known_total(box) is not None and not self.totals_are_counts
         if is_public or not self.rules.suppress:
             return
         weights = box.weights(self.domain)
@@ -259,7 +259,7 @@ class Release:
         if not self.rules.are_none:
             columns["status"] = self.statuses().ravel()
             is_blank = self.blank().ravel()
-            for name in (*BLANKED, *(("reports",) if self._totals_are_counts else ())):
+            for name in (*BLANKED, *(("reports",) if self.totals_are_counts else ())):
                 if name in columns:
                     columns[name] = np.where(is_blank, np.nan, columns[name])
         if self.rules.missing:
@@ -285,7 +285,7 @@ class Release:
         return self.refined if self.has_refined_intervals else self.unbiased
 
     @property
-    def _totals_are_counts(self) -> bool:
+    def totals_are_counts(self) -> bool:
         """Whether every cell has a public number of reports of its own, which is its count."""
         return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.grid
 

@@ -125,28 +125,28 @@ class OracleNoise(Noise):
         """Limits for sums of our cells, all at once."""
         (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
         rows = target.rows(values)
-        reports = sum_groups(self.reports, public, n_groups=len(rows))
+        in_bins = sum_groups(self.reports, public, n_groups=len(rows))
         errors = target.rows(self.sum_errors(grouping))
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
-        for group in range(rows.shape[1]):
-            size = int(np.count_nonzero(private == group))
+        n_cells = np.bincount(private, minlength=rows.shape[1])
+        for size in np.unique(n_cells).tolist():  # sums of as many cells share what is listed of their distribution
+            groups = np.flatnonzero(n_cells == size)
+            found, reports = rows[:, groups], np.repeat(in_bins[:, None], len(groups), axis=1)
             coins, distributions = self.distribution.coins(size), self.distribution.sum_distributions(size)
             if coins is not None:
                 supports = (reports * size).astype(np.float64)
-                lower[:, group], upper[:, group] = self._limits(
-                    rows[:, group], supports, reports * coins.flips, reports, coins, level
-                )
+                limits = self._limits(found, supports, reports * coins.flips, reports, coins, level)
             elif size == self.distribution.n_cells and distributions is not None:
-                lower[:, group] = upper[:, group] = reports  # as many cells are named whatever is true
+                limits = reports, reports  # as many cells are named whatever is true
             elif distributions is not None:
-                lower[:, group], upper[:, group] = distributions.limits(
-                    self._supports(rows[:, group], reports * size), reports, level=level
-                )
+                limits = distributions.limits(self._supports(found, reports * size), reports, level=level)
             else:
-                worst = reports * self.distribution.variances((private == group).astype(np.float64)).max()
-                margin = self._margin(errors[:, group] ** 2, worst, reports, level)
-                lower[:, group] = np.clip(rows[:, group] - margin, 0.0, reports)
-                upper[:, group] = np.clip(rows[:, group] + margin, 0.0, reports)
+                per_report = [
+                    self.distribution.variances((private == group).astype(np.float64)).max() for group in groups
+                ]
+                margin = self._margin(errors[:, groups] ** 2, reports * per_report, reports, level)
+                limits = np.clip(found - margin, 0.0, reports), np.clip(found + margin, 0.0, reports)
+            lower[:, groups], upper[:, groups] = limits
         return target.cells(lower), target.cells(upper)
 
     def forget(self, cells: BoolArray) -> Noise:

@@ -8,7 +8,16 @@
 """
 
 from tacit.pages.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, largest_belief, standard_error_at
-from tacit.pages.figures.charts import LABORATORY, ON_PAGE, ON_PAPER, Palette, choices_chart, places_chart, series_chart
+from tacit.pages.figures.charts import (
+    LABORATORY,
+    ON_PAGE,
+    ON_PAPER,
+    Palette,
+    choices_chart,
+    places_chart,
+    series_chart,
+    small_chart,
+)
 from tacit.pages.figures.counts import Counts, coarser_steps, counts_by, counts_in_all, rows_of, totals_by, truth_by
 from tacit.pages.figures.maps import (
     N_SHADES,
@@ -51,6 +60,7 @@ __all__ = [
     "shade_limits",
     "shades",
     "short_names",
+    "small_chart",
     "standard_error_at",
     "tile_map",
     "totals_by",

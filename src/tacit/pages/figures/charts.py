@@ -74,6 +74,7 @@ ON_PAGE: Final = Palette(
 
 MOST_PLACES: Final = 40  # a choice: so many rows fill a tall screen; twice as many are two screens
 LABORATORY: Final = "LABORATORY – not for publication"
+_SMALL_HEIGHT: Final = 90  # pixels: three labels of the axis above one another; halved, two of them touch
 _ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved, names touch
 NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
@@ -126,6 +127,26 @@ def series_chart(
     if truth is not None:
         layers.append(watermark(alt, palette))
     return finished(alt.layer(*layers), palette, height=height)
+
+
+def small_chart(counts: Counts, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
+    """One of many small charts through time that share their scales: a line in the band of its limits.
+
+    The data set ``top`` holds the largest number of all of them, up to which each one reaches.
+    """
+    alt = require("altair", extra="pages")
+    rows = rows_of(counts.period_columns() | counts.series_columns(0))
+    axis = alt.Axis(tickCount=3, labelOverlap=True, labelFlush=True, labelFontSize=11)
+    x = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
+    y = {"title": None, "axis": alt.Axis(tickCount=3, format=NUMBER, labelFontSize=11)}
+    base = alt.Chart(alt.Data(name="series", values=rows)).encode(x=x)
+    top = alt.Chart(alt.Data(name="top", values=[{"top": float(counts.upper.max(initial=0.0))}]))
+    layers = [top.mark_point(opacity=0, aria=False).encode(y=alt.Y("top:Q", **y))]
+    if not counts.is_exact:
+        layers.append(base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2="upper:Q"))
+    line = base.mark_line(color=palette.accent, strokeWidth=1.5, aria=False)
+    layers.append(line.encode(y=alt.Y("shown:Q", **y)))
+    return finished(alt.layer(*layers), palette, height=_SMALL_HEIGHT)
 
 
 def places_chart(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,13 +23,13 @@ from tacit.release.rules import MISSING, SHOWN, SUPPRESSED
 HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
 """What stands where no number is drawn."""
 _COARSE_STEPS: Final = ("year", "month", "day")
-_ALL_PLACES: Final = "all"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """The counts that a release recommends per period and place, with limits for the true ones.
 
+    Counts of a release with kinds of events first have a column for every place and kind; :meth:`of_kind` keeps one.
     ``starts`` are ISO dates or times to place a period on an axis, ``is_partial`` marks periods of which only a part
     was counted, at an end of the time or because data are missing for ``days_missing`` of their days. ``status`` is
     what the release's rules say of each count: shown, greyed, suppressed or missing; of the last two no number is
@@ -73,6 +73,11 @@ class Counts:
         """Keep these places only, in this order."""
         places = tuple(self.places[number] for number in numbers)
         return replace(self, places=places, **{name: getattr(self, name)[:, numbers] for name in _ARRAYS})
+
+    def of_kind(self, kind: int, places: Sequence[str]) -> Counts:
+        """Keep one kind of event of these places, which are all that were counted, each with every kind."""
+        numbers = np.arange(kind, len(self.places), len(self.places) // len(places))
+        return replace(self.of_places(numbers), places=tuple(places))
 
     def period_columns(self) -> dict[str, list[Any]]:
         """Return the columns that all series share: start, name and whether a period is partial."""
@@ -149,18 +154,22 @@ def coarser_steps(axis: TimeAxis) -> Iterator[str]:
 
 def counts_by(release: Release, step: str) -> Counts:
     """Add a release up to years, months or days; noise included."""
-    added = _added_up(release, step)
-    about = _about(added.domain.time, added.domain.place.cells, release)
+    added = added_up(release, time=step)
+    about = _about(added.domain.time, added.domain.columns, release)
+    if added.totals_are_counts:  # as where the kind is private, all else is public, and all kinds are added up
+        found = _exact(np.asarray(added.unbiased.cell_totals, np.float64), about)
+        status = added.statuses()
+        return replace(found, status=status, reliable=np.equal(status.astype(str), SHOWN))
     return _estimated(added.recommended.values, added.recommended.noise, added.statuses(), release, about)
 
 
-def _added_up(release: Release, step: str) -> Release:
-    """A release in longer periods; one that cannot be refined there is refined in the simplest way."""
+def added_up(release: Release, *, time: str | None = None, kind: str | None = None) -> Release:
+    """A release in longer periods or larger groups; one that cannot be refined there is refined in the simplest way."""
     try:
-        return release.coarsen(time=step)
+        return release.coarsen(time=time, kind=kind)
     except SettingError:
         return Release.of(
-            release.plan, release.unbiased, by=step, level=release.level, refine=clip, rules=release.rules
+            release.plan, release.unbiased, by=time, kind=kind, level=release.level, refine=clip, rules=release.rules
         )
 
 
@@ -197,34 +206,38 @@ def _estimated(
     )
 
 
-def counts_in_all(release: Release) -> Counts:
-    """Add a release up over its whole time. Where the number of reports per place is public, that is the answer."""
+def counts_in_all(release: Release, *, place: str | None = None) -> Counts:
+    """Add a release up over its whole time, and to a level of places. Where that number is public, it is the answer."""
     estimate, axis = release.recommended, release.domain.time
-    n_times, n_places = release.domain.shape
+    if place is not None:
+        estimate = estimate.coarsen(place=place)
+    domain, grid = estimate.domain, estimate.domain.grid
     about = {
         "step": "all",
         "periods": (whole_period(axis),),
         "starts": starts_of(axis)[:1],
         "is_partial": (bool(release.rules.missing),),
-        "places": release.domain.place.cells,
+        "places": domain.columns,
         "level": release.level,
         "days_missing": (release.rules.n_days_missing,),
     }
-    if estimate.totals is not None and estimate.totals.shape == (1, n_places) and n_places > 1:
-        return _exact(estimate.totals.astype(np.float64), about)
-    in_all = Grouping.of_columns(np.zeros(n_times, np.int64), np.arange(n_places), (1, n_places))
+    totals = None if estimate.totals is None else estimate.totals.sum(axis=0, keepdims=True)
+    if totals is not None and totals.shape == (1, *grid[1:]) and (domain.n_columns > 1 or place is not None):
+        return _exact(totals.reshape(1, -1).astype(np.float64), about)
+    sizes = (1, domain.place.n_cells, domain.n_kinds)
+    in_all = Grouping(np.zeros(grid[0], np.int64), np.arange(sizes[1]), sizes, np.arange(sizes[2]))
     return _summed(estimate, in_all, release, about)
 
 
 def totals_by(release: Release, step: str) -> Counts:
     """Add a release up over all places. Where the number of reports per period is public, that is the answer."""
     estimate = release.recommended.coarsen(time=step)
-    axis, n_times = estimate.domain.time, estimate.domain.shape[0]
-    about = _about(axis, (_ALL_PLACES,), release)
-    if estimate.totals is not None and estimate.totals.shape == (n_times, 1):
-        found = _exact(estimate.totals.astype(np.float64), about)
+    domain, in_all = estimate.domain.coarsen(place=ALL)
+    axis, about = domain.time, _about(domain.time, domain.columns, release)
+    totals = estimate.coarsen(place=ALL).totals
+    if totals is not None and totals.shape == domain.grid:
+        found = _exact(totals.reshape(domain.shape).astype(np.float64), about)
     else:
-        _, in_all = estimate.domain.coarsen(place=ALL)
         found = _summed(estimate, in_all, release, about)
     is_missing = release.rules.missing_bins(axis)[:, None]  # no data, which is not zero
     return replace(found, status=np.where(is_missing, MISSING, found.status), reliable=found.reliable & ~is_missing)
@@ -236,7 +249,7 @@ def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[n
     if counts.shape != release.domain.shape:
         raise SettingError(
             f"truth must have the release's shape {release.domain.shape}; got shape={counts.shape}. "
-            "Count the events over the same periods and places."
+            "Count the events over the same periods, places and kinds."
         )
     if step is None:
         return np.asarray(counts.sum(axis=0, keepdims=True))

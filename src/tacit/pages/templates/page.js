@@ -3,16 +3,19 @@
   const { all, byId, clamp, drawAll, drawLegend, number, redraw, watchShapes } = window.tacit;
   const data = JSON.parse(byId("data").textContent);
 
-  const state = { period: data.maps.first, place: largestPlace(), step: chosenStep() };
+  // a view is a choice of kind: all kinds first; without kinds it is the only one
+  const state = { view: 0, period: data.first, place: largestPlace(), step: chosenStep() };
+  const view = () => data.views[state.view];
+  const mapPeriod = () => view().maps.periods[state.period];
 
   function largestPlace() {
-    const counts = data.maps.periods[0].estimate;
+    const counts = data.views[0].maps.periods[0].estimate;
     return counts.indexOf(Math.max(...counts));
   }
 
   function chosenStep() {
     const select = byId("step");
-    return select ? select.value : Object.keys(data.series).pop();
+    return select ? select.value : Object.keys(data.views[0].series).pop();
   }
 
   // Sentences
@@ -32,13 +35,14 @@
   }
 
   function placeSentence(place) {
-    const period = data.maps.periods[state.period];
-    if (hidden(period, place)) return `${data.places[place]}, ${period.label}: ${hidden(period, place)}.`;
+    const period = mapPeriod();
+    const where = [data.places[place], view().name, period.label].filter(Boolean).join(", ");
+    if (hidden(period, place)) return `${where}: ${hidden(period, place)}.`;
     const [count, lower, upper] = [period.estimate[place], period.lower[place], period.upper[place]];
     let what = `about ${number(count)} ${data.unit}, ${interval(lower, upper)}`;
     if (!period.reliable[place]) what = `too uncertain for one number; ${interval(lower, upper)}`;
     if (period.exact) what = `${number(count)} ${data.unit}, exactly`;
-    return `${data.places[place]}, ${period.label}: ${what}.`;
+    return `${where}: ${what}.`;
   }
 
   function rowSentence(row) {
@@ -63,7 +67,7 @@
   }
 
   function drawMap() {
-    const period = data.maps.periods[state.period];
+    const period = mapPeriod();
     for (const shape of shapes) {
       const place = Number(shape.dataset.place);
       const kind = shape.tagName.toLowerCase() === "button" ? "tile" : "outline";
@@ -88,14 +92,15 @@
   }
 
   function drawShades(period) {
-    const limits = data.maps.limits[period.limits];
+    const maps = view().maps;
+    const limits = maps.limits[period.limits];
     const words = limits.length
       ? [`fewer than ${number(limits[0])}`]
           .concat(limits.slice(1).map((limit, i) => `${number(limits[i])} to ${number(limit - 1)}`))
           .concat([`${number(limits[limits.length - 1])} or more`])
       : ["any count"];
     const hasNumbers = period.estimate.some((count) => count !== null);
-    const shades = words.map((word, i) => [`shade-${i + data.maps.first_shades[period.limits]}`, word]);
+    const shades = words.map((word, i) => [`shade-${i + maps.first_shades[period.limits]}`, word]);
     const items = hasNumbers ? shades.concat([["unsure", "too uncertain for one number"]]) : [];
     for (const [status, word] of Object.entries(hiddenWords)) {
       if (period.status && period.status.includes(status)) items.push([status, word]);
@@ -115,8 +120,8 @@
   // Rows for the charts
 
   function placeRows(withTruth) {
-    const period = data.maps.periods[state.period];
-    const truth = withTruth ? data.laboratory.periods[state.period] : null;
+    const period = mapPeriod();
+    const truth = withTruth ? data.laboratory[state.view].periods[state.period] : null;
     return data.places
       .map((place, i) => ({
         place, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
@@ -128,17 +133,21 @@
       .slice(0, data.charted);
   }
 
-  function seriesRows(columns, place, truth) {
-    return columns.start.map((start, i) => {
+  // exact counts are embedded without limits
+  function seriesRows(periods, columns, place, truth) {
+    return periods.start.map((start, i) => {
       const estimate = columns.estimate[place][i];
-      const lower = columns.lower[place][i];
-      const upper = columns.upper[place][i];
+      const [lower, upper] = ["lower", "upper"].map((name) => (columns.exact ? estimate : columns[name][place][i]));
       return {
-        start, period: columns.period[i], partial: columns.partial[i], exact: columns.exact, estimate, lower, upper,
+        start, period: periods.period[i], partial: periods.partial[i], exact: columns.exact, estimate, lower, upper,
         shown: estimate === null ? null : clamp(estimate, lower, upper),
         ...(columns.status ? { status: columns.status[place][i] } : {}), ...(truth ? { truth: truth[place][i] } : {}),
       };
     });
+  }
+
+  function stepRows(name, number, place, truth) {
+    return seriesRows(data.periods[state.step], data.views[number][name][state.step], place, truth);
   }
 
   // Charts
@@ -154,14 +163,29 @@
   const figures = {
     places: figure("places", null, () => ({ places: placeRows(false) })),
     "true-places": figure("true-places", null, () => ({ places: placeRows(true) })),
-    totals: figure("totals", "series", () => ({ series: seriesRows(data.totals[state.step], 0) })),
-    series: figure("series", "series", () => ({ series: seriesRows(data.series[state.step], state.place) })),
-    recent: figure("recent", "series", () => ({ series: seriesRows(data.recent, state.place) })),
+    totals: figure("totals", "series", () => ({ series: stepRows("totals", state.view, 0) })),
+    series: figure("series", "series", () => ({ series: stepRows("series", state.view, state.place) })),
+    recent: figure("recent", "series", () => ({ series: seriesRows(data.periods.recent, view().recent, state.place) })),
     "true-series": figure("true-series", "series", () => ({
-      series: seriesRows(data.series[state.step], state.place, data.laboratory.series[state.step]),
+      series: stepRows("series", state.view, state.place, data.laboratory[state.view].series[state.step]),
     })),
     choices: figure("choices", null, () => ({})),
   };
+
+  // Small charts, one for each kind: all reach up to the largest of them
+
+  const picks = all(".pick-kind");
+  const pickedViews = picks.map((pick) => Number(pick.dataset.view));
+
+  function top() {
+    const totals = pickedViews.map((number) => data.views[number].totals[state.step]);
+    return Math.max(0, ...totals.flatMap((columns) => (columns.exact ? columns.estimate[0] : columns.upper[0])));
+  }
+
+  for (const number of pickedViews) {
+    const rows = () => ({ series: stepRows("totals", number, 0), top: [{ top: top() }] });
+    figures[`kind-${number}`] = { spec: data.specs.kinds, read: null, rows };
+  }
 
   function drawSeries() {
     for (const name of all(".place-name")) name.textContent = data.places[state.place];
@@ -169,11 +193,40 @@
     for (const name of ["series", "totals", "recent", "true-series"]) redraw(name, figures[name]);
   }
 
+  function drawHeadline() {
+    byId("headline-figures").replaceChildren(...view().headline.map((item) => {
+      const [block, term, value, note] = ["div", "dt", "b", "dd"].map((tag) => document.createElement(tag));
+      value.textContent = item.value;
+      term.append(value, ` ${item.name}`);
+      note.textContent = item.note;
+      block.append(term, note);
+      return block;
+    }));
+  }
+
+  function drawTable() {
+    for (const table of all(".matrix table")) {
+      const first = Number(table.dataset.first);
+      [...table.tBodies[0].rows].forEach((row, place) => {
+        [...row.cells].slice(1).forEach((cell, i) => drawCell(cell, view().maps.periods[first + i], place));
+      });
+    }
+  }
+
+  function drawCell(cell, period, place) {
+    const word = hidden(period, place);
+    cell.className = word || !period.reliable[place] ? "little" : "";
+    cell.textContent = word || number(period.estimate[place]) + (period.reliable[place] ? "" : "*");
+    if (word) return;
+    const limits = period.exact ? "exact" : `${number(period.lower[place])}–${number(period.upper[place])}`;
+    cell.append(Object.assign(document.createElement("small"), { textContent: limits }));
+  }
+
   function drawTruth() {
     const table = byId("true-rows");
     if (!table) return;
-    const period = data.maps.periods[state.period];
-    const truth = data.laboratory.periods[state.period];
+    const period = mapPeriod();
+    const truth = data.laboratory[state.view].periods[state.period];
     table.replaceChildren(...data.places.map((place, i) => {
       const row = document.createElement("tr");
       const head = document.createElement("th");
@@ -190,27 +243,55 @@
 
   // Choices
 
+  function drawPeriod() {
+    drawMap();
+    drawTruth();
+    redraw("places", figures.places);
+    redraw("true-places", figures["true-places"]);
+  }
+
+  function chooseKind(number) {
+    state.view = number;
+    const choices = all(".kind-choice");
+    for (const choice of choices) choice.value = String(number);
+    const chosen = choices[0].selectedOptions[0].textContent;
+    for (const name of all(".kind-name")) name.textContent = view().name || chosen.toLowerCase();
+    for (const pick of picks) pick.setAttribute("aria-pressed", String(Number(pick.dataset.view) === number));
+    drawHeadline();
+    drawTable();
+    drawPeriod();
+    drawSeries();
+  }
+
   if (byId("period")) {
     byId("period").addEventListener("change", (event) => {
       state.period = Number(event.target.value);
-      drawMap();
-      drawTruth();
-      redraw("places", figures.places);
-      redraw("true-places", figures["true-places"]);
+      drawPeriod();
     });
   }
+  for (const choice of all(".kind-choice")) {
+    choice.addEventListener("change", (event) => chooseKind(Number(event.target.value)));
+  }
+  picks.forEach((pick, i) => {
+    // a second time leads back to all kinds
+    pick.addEventListener("click", () => chooseKind(state.view === pickedViews[i] ? 0 : pickedViews[i]));
+  });
   if (byId("place")) {
     byId("place").value = String(state.place);
     byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
   }
-  if (byId("step")) {
-    byId("step").addEventListener("change", (event) => {
+  const steps = all(".step-choice");
+  for (const choice of steps) {
+    choice.addEventListener("change", (event) => {
       state.step = event.target.value;
+      for (const other of steps) other.value = state.step;
       drawSeries();
+      for (const number of pickedViews) redraw(`kind-${number}`, figures[`kind-${number}`]);
     });
   }
 
   drawMap();
   drawSeries();
+  if (data.views.length > 1) drawTable();
   drawAll(figures);
 })();

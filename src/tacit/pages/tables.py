@@ -1,0 +1,119 @@
+"""The tables of a page: links to CSV files inside it, and the table of places by periods that stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tacit.pages.embedding import csv_link
+from tacit.pages.figures import Counts
+from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
+from tacit.pages.sections import period_name, shown_words
+from tacit.pages.selection import MOST_CELLS, Selection, View
+from tacit.pages.words import column_width, counted, number, sheets
+
+_TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
+
+
+def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
+    """Links to tables in the page itself, each with the statement at its head."""
+    remarks = [
+        "Made by Tacit. Lines that begin with # are not data.",
+        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' "
+        "judges them, as in its table.",
+    ]
+    remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
+    remarks += selection.release.statement.text().splitlines()
+    kinds = [selection.views[number] for number in sorted(selection.single_kinds)]
+    return [
+        {
+            "href": csv_link(_table_head(parts), _table_rows(parts), remarks=remarks),
+            "file": f"counts-{by.replace(' ', '-')}{'-and-kind' if is_of_kinds else ''}.csv",
+            "words": f"{by}, each kind" if is_of_kinds else by,
+            "size": counted(sum(counts.values.size for _, counts in parts), "row"),
+        }
+        for is_of_kinds, views in ((False, [selection.all_kinds]), (True, kinds))
+        for by, parts in _offered(views).items()
+    ]
+
+
+def _offered(views: Sequence[View]) -> dict[str, list[tuple[str, Counts]]]:
+    """The tables of some kinds, by step: for each kind its name and its counts; without those that are too long."""
+    found: dict[str, list[tuple[str, Counts]]] = {}
+    for view in views:
+        short = [counts for counts in view.series.values() if counts.values.size * len(views) <= MOST_CELLS / 4]
+        drawn = {counts.step: counts for counts in (view.whole, view.maps, *short) if counts is not None}
+        for step, counts in drawn.items():
+            found.setdefault("in all" if step == "all" else f"by {step}", []).append((view.name, counts))
+    return found
+
+
+def _table_head(parts: Sequence[tuple[str, Counts]]) -> tuple[str, ...]:
+    """The columns of the table; those about kinds and rules only where there is something to say."""
+    kind = ("kind",) if parts[0][0] else ()
+    status = ("status",) if any(counts.has_rules for _, counts in parts) else ()
+    missing = ("days_missing",) if any(parts[0][1].days_missing) else ()
+    return (*_TABLE[:2], *kind, *_TABLE[2:], *status, *missing)
+
+
+def _table_rows(parts: Sequence[tuple[str, Counts]]) -> Iterator[tuple[Any, ...]]:
+    has_rules = any(counts.has_rules for _, counts in parts)
+    for kind, counts in parts:
+        yield from _rows_of_kind(counts, (kind,) if kind else (), has_rules)
+
+
+def _rows_of_kind(counts: Counts, kind: tuple[str, ...], has_rules: bool) -> Iterator[tuple[Any, ...]]:
+    values, errors = rounded(counts.values, 1), rounded(counts.standard_errors, 1)
+    is_hidden = counts.is_hidden
+    for bin, label in enumerate(counts.periods):
+        for cell, place in enumerate(counts.places):
+            numbers: tuple[Any, ...] = (
+                float(values[bin, cell]),
+                float(errors[bin, cell]),
+                round(float(counts.lower[bin, cell])),
+                round(float(counts.upper[bin, cell])),
+            )
+            yield (
+                label,
+                place,
+                *kind,
+                *(("",) * len(numbers) if is_hidden[bin, cell] else numbers),
+                "yes" if counts.reliable[bin, cell] else "no",
+                *((counts.status[bin, cell],) if has_rules else ()),
+                *((counts.days_missing[bin],) if any(counts.days_missing) else ()),
+            )
+
+
+def matrix(selection: Selection) -> dict[str, Any]:
+    """The table of places by periods that stands in the page, of all kinds."""
+    columns = selection.all_kinds.map_periods
+    heads = [period_name(counts, bin, selection.release) for counts, bin in columns]
+    rows: list[dict[str, Any]] = [
+        {
+            "place": place,
+            "cells": [
+                {
+                    "value": number(counts.values[bin, cell]),
+                    "lower": number(counts.lower[bin, cell]),
+                    "upper": number(counts.upper[bin, cell]),
+                    "reliable": bool(counts.reliable[bin, cell]),
+                    "exact": counts.is_exact,
+                    "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
+                }
+                for counts, bin in columns
+            ],
+        }
+        for cell, place in enumerate(selection.all_kinds.whole.places)
+    ]
+    return {"periods": heads, "rows": rows, "sheets": sheets(_widths(heads, [row["cells"] for row in rows]))}
+
+
+def _widths(heads: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[float]:
+    return [
+        column_width(
+            head,
+            [cell["hidden"] or f"{cell['value']}*" for cell in cells],
+            [limit for cell in cells if not cell["hidden"] for limit in (cell["lower"], cell["upper"])],
+        )
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
