@@ -138,12 +138,9 @@ def test_kinds_are_smoothed_where_there_are_periods_enough():
     assert fires.lower < fires.value < fires.upper
 
 
-READABLE = [("place",), ("time",), ("time", "place")]
-
-
 @given(
     ending=st.sampled_from([".parquet", ".csv"]),
-    private=st.sampled_from(READABLE),
+    private=st.sampled_from(PRIVATE),
     levels=st.fixed_dictionaries(
         {}, optional={"by": st.just("month"), "place": st.just(ALL), "kind": st.sampled_from(["group", ALL])}
     ),
