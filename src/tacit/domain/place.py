@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain.gazetteer import BUILTIN, Gazetteer
+from tacit.domain.gazetteer import BUILTIN, Gazetteer, TableReference
 from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name, matcher_of
 from tacit.domain.table import KINDS, PLACES
 from tacit.errors import Remedy, SettingError
@@ -27,7 +27,6 @@ __all__ = [
     "KindAxis",
     "NamedAxis",
     "PlaceAxis",
-    "TableReference",
     "fold_name",
 ]
 
@@ -39,61 +38,6 @@ ELSEWHERE: Final = "elsewhere"
 
 OTHER: Final = "other"
 """The name of the cell for events of no other kind, where an axis has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableReference:
-    """What a plan says of the table of places it was made with: how to know it again, never where it lies.
-
-    ``columns`` and ``named`` are the headers of a file that was read, by which a copy of it is read.
-    """
-
-    sha256: str
-    name: str = field(compare=False)
-    levels: tuple[str, ...] = field(default=(), compare=False)
-    columns: tuple[str, ...] = field(default=(), compare=False)
-    named: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def to(cls, gazetteer: Gazetteer) -> TableReference:
-        """Refer to a table at hand."""
-        if gazetteer.is_builtin:
-            return cls(gazetteer.sha256, gazetteer.name)
-        named = dict(gazetteer.named)
-        return cls(gazetteer.sha256, gazetteer.name, gazetteer.levels, gazetteer.columns, named)
-
-    def read(self, path: str | Path, *, of: str = PLACES) -> Gazetteer:
-        """Read the table from a file that the user names, by the columns of the one that was."""
-        levels = dict(zip(self.levels, self.columns, strict=True)) if self.columns else None
-        return Gazetteer.read(path, levels=levels, columns=self.named, name=self.name, of=of)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON or TOML."""
-        values: dict[str, Any] = {"name": self.name, "sha256": self.sha256}
-        if self.levels:
-            values |= {"levels": list(self.levels), "columns": list(self.columns)}
-        if self.named:
-            values["named"] = dict(self.named)
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TableReference:
-        """Rebuild a reference from the values of :meth:`to_dict`; a path in it, as once was written, is left out."""
-        known = {"name", "sha256", "path", "levels", "columns", "named", "rows", "tiles"}
-        if not isinstance(values, Mapping) or not {"name", "sha256"} <= values.keys() <= known:
-            raise SettingError(
-                "gazetteer must have name and sha256, and may have levels, columns, named, rows and tiles; got other "
-                "names. Correct them."
-            )
-        levels, columns, named = values.get("levels", []), values.get("columns", []), values.get("named", {})
-        if not (isinstance(named, Mapping) and _are_texts([*named.keys(), *named.values()])):
-            raise SettingError("named of a gazetteer must give names of columns. Correct them.")
-        n_columns = (0, len(levels)) if "rows" in values else (len(levels),)  # a table that is carried needs no columns
-        if not (_are_texts(levels) and _are_texts(columns) and len(columns) in n_columns):
-            raise SettingError("levels and columns of a gazetteer must be lists of as many names. Correct them.")
-        if not _are_texts([values["name"], values["sha256"], values.get("path", "")]):
-            raise SettingError("name, sha256 and path of a gazetteer must be texts. Correct them.")
-        return cls(values["sha256"], values["name"], tuple(levels), tuple(columns), dict(named))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -410,10 +354,6 @@ class KindAxis(NamedAxis):
     rest = OTHER
     usual_level = "kind"
     tables = KINDS
-
-
-def _are_texts(values: object) -> bool:
-    return isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
 
 
 def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:
