@@ -403,9 +403,10 @@ def test_the_digest_is_that_of_the_same_events_without_users(
 
 def test_groups_that_share_their_first_word_are_told_apart() -> None:
     rows = np.array([[5, 2, 10], [5, 1, 11], [4, 9, 12], [5, 2, 13], [5, 1, 14]], np.uint64)
-    order = contribution_bound.in_groups(rows)
-    assert rows[order, 2].tolist() == [12, 11, 14, 10, 13]
-    assert contribution_bound.group_starts(rows[order]).tolist() == [0, 1, 3]
+    together, starts = contribution_bound.grouped(rows)
+    assert together[:, :2].tolist() == [[4, 9], [5, 1], [5, 1], [5, 2], [5, 2]]
+    assert sorted(together[1:3, 2].tolist()) == [11, 14]
+    assert starts.tolist() == [0, 1, 3]
 
 
 def test_cells_whose_priorities_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

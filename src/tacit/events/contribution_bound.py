@@ -135,9 +135,14 @@ class PersonHash:
         return state.astype(np.uint64, copy=False)
 
     def _encrypted(self, blocks: Hashes) -> Hashes:
-        encryptor = self._cipher.encryptor()
-        content = encryptor.update(blocks.tobytes()) + encryptor.finalize()
-        return np.frombuffer(bytearray(content), "<u8").reshape(-1, 2)
+        # the cipher asks for room for a block more
+        content = np.empty((len(blocks) + 1, 2), "<u8")
+        self._cipher.encryptor().update_into(_bytes(blocks), _bytes(content))
+        return content[:-1]
+
+
+def _bytes(words: Hashes) -> memoryview:
+    return words.view(np.uint8).reshape(-1).data
 
 
 def _kept(left: IntArray) -> Hashes:
@@ -190,18 +195,15 @@ class BoundedCount:
         if self._first_bin:
             batch = batch.take(np.flatnonzero(batch.time_bin >= self._first_bin))
         assert batch.person is not None
-        cells = self._keeper.take_in(batch).astype(np.uint64)
+        words = self._keeper.take_in(batch).view(np.uint64) << _UNITS_BITS
         if batch.count is None:
-            units = np.ones(len(batch), np.uint64)
             self._n_events += len(batch)
-        else:
-            # one more than the bound, so that a row cut by it is still seen to be
-            units = np.minimum(batch.count, self.bound.cell_bound + 1).astype(np.uint64)
-            self._n_events += int(batch.count.sum())
-        persons, words = batch.person, cells << _UNITS_BITS | units
-        if batch.count is not None:
-            persons, words = persons[units > 0], words[units > 0]
-        self._spill.add(persons, words)
+            self._spill.add(batch.person, words | np.uint64(1))
+            return
+        # one more than the bound, so that a row cut by it is still seen to be
+        units = np.minimum(batch.count, self.bound.cell_bound + 1).view(np.uint64)
+        self._n_events += int(batch.count.sum())
+        self._spill.add(batch.person[units > 0], (words | units)[units > 0])
 
     def count(self) -> None:
         """Count what the bound allows, one file after the other."""
@@ -221,7 +223,7 @@ class BoundedCount:
         self._n_within += int(within.sum())
         self.n_rows_beyond += int(np.count_nonzero(within < _units(kept)))
         if self._contributed is not None:
-            starts = group_starts(kept)
+            starts = np.flatnonzero(_begins(kept))
             self._contributed.add(kept[starts, :2], np.add.reduceat(within, starts))
 
     def _within(self, rows: Rows) -> tuple[Rows, IntArray]:
@@ -230,8 +232,7 @@ class BoundedCount:
         Within a cell rows of few events come first, so that the number of rows that are cut does not depend on their
         order either.
         """
-        rows = rows.take(in_groups(rows), axis=0)
-        starts = group_starts(rows)
+        rows, starts = grouped(rows)
         sizes = np.diff(np.append(starts, len(rows)))
         units = _units(rows)
         most = np.full(len(starts), self.bound.most)
@@ -275,21 +276,22 @@ def _before(units: IntArray, starts: IntArray) -> IntArray:
     return before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
 
 
-def in_groups(rows: Rows) -> IntArray:
-    """An order in which groups stand together."""
-    order = np.argsort(rows[:, 0])
-    first, second = rows[:, 0][order], rows[:, 1][order]
-    if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():
-        # two of them share the first word: once in 10^5 for ten million groups
-        return np.lexsort((rows[:, 1], rows[:, 0]))
-    return order
+def grouped(rows: Rows) -> tuple[Rows, IntArray]:
+    """Return the rows with those of a group together, and the first row of each group."""
+    rows = rows.take(np.argsort(rows[:, 0]), axis=0)
+    is_first = _begins(rows)
+    if np.count_nonzero(is_first) > 1 + np.count_nonzero(rows[1:, 0] != rows[:-1, 0]):
+        # two groups share the first word: once in 10^5 for ten million groups
+        rows = rows.take(np.lexsort((rows[:, 1], rows[:, 0])), axis=0)
+        is_first = _begins(rows)
+    return rows, np.flatnonzero(is_first)
 
 
-def group_starts(rows: Rows) -> IntArray:
+def _begins(rows: Rows) -> NDArray[np.bool_]:
     """Return which of the ordered rows are the first of a group."""
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (rows[1:, 0] != rows[:-1, 0]) | (rows[1:, 1] != rows[:-1, 1])
-    return np.flatnonzero(is_first)
+    return is_first
 
 
 def _by_priority(group: IntArray, rows: Rows) -> IntArray:

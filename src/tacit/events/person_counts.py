@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit.events.contribution_bound import group_starts, in_groups
+from tacit.events.contribution_bound import grouped
 from tacit.events.interpret import EventBatch
 from tacit.events.spill import ROW_WORDS, Part, Rows, Spill
 
@@ -61,9 +61,7 @@ class PersonCounter:
         """The number of events of each person of a file, cut beyond the grid."""
         known: Rows = np.empty((0, ROW_WORDS), np.uint64)
         for rows in part.rows():
-            together = np.concatenate([known, rows])
-            together = together.take(in_groups(together), axis=0)
-            starts = group_starts(together)
+            together, starts = grouped(np.concatenate([known, rows]))
             known = together[starts]
             known[:, 2] = np.minimum(np.add.reduceat(together[:, 2], starts), np.uint64(self._grid[-1] + 1))
         return known[:, 2].astype(np.int64)
