@@ -36,6 +36,7 @@ def test_public_names_are_pinned():
     """Adding or removing a public name is a decision; make it here too."""
     assert sorted(tacit.__all__) == [
         "Answer",
+        "BoundChoice",
         "Box",
         "Budget",
         "CENTRAL_MECHANISMS",
@@ -68,6 +69,7 @@ def test_public_names_are_pinned():
         "audit_plan",
         "central_mechanism_of",
         "central_plan_for",
+        "choose_bound",
         "curate_events",
         "estimate_tally",
         "forecaster_named",

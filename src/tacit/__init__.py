@@ -17,9 +17,9 @@ public and gives an :class:`Answer` to any question about a :class:`Box`. A trus
 (1, 1)
 
 The four tasks begin here, too: devices report (:func:`open_events`, :func:`plan_for`, :func:`randomize_events`,
-:func:`tally_reports`, :func:`estimate_tally`); a curator releases (:func:`central_plan_for`, :func:`curate_events`);
-what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of ``tacit.forecast``); a claim
-is audited (:func:`audit_plan`, and the rest of ``tacit.audit``).
+:func:`tally_reports`, :func:`estimate_tally`); a curator releases (:func:`choose_bound`, :func:`central_plan_for`,
+:func:`curate_events`); what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of
+``tacit.forecast``); a claim is audited (:func:`audit_plan`, and the rest of ``tacit.audit``).
 
 Names and rooms (``tacit.forecast``, ``tacit.audit``) are loaded when they are first used, so that importing the package
 costs nothing.
@@ -31,6 +31,7 @@ from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tacit.audit import audit_plan
+    from tacit.collection.choosing import choose_bound
     from tacit.collection.curating import curate_events
     from tacit.collection.randomizing import randomize_events
     from tacit.collection.tallying import estimate_tally, tally_reports
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError
     from tacit.events import EventColumns, ReadOptions, SourceDescription, open_events
     from tacit.forecast import forecaster_named, series_of
+    from tacit.mechanisms.central.bound_choice import BoundChoice
     from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
     from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
     from tacit.plan import Plan
@@ -58,6 +60,7 @@ __all__ = [
     "CENTRAL_MECHANISMS",
     "MECHANISMS",
     "Answer",
+    "BoundChoice",
     "Box",
     "Budget",
     "Cost",
@@ -88,6 +91,7 @@ __all__ = [
     "audit_plan",
     "central_mechanism_of",
     "central_plan_for",
+    "choose_bound",
     "curate_events",
     "estimate_tally",
     "forecaster_named",
@@ -118,6 +122,7 @@ _ROOMS: Final = (
 )
 _HOMES: Final = {
     "Answer": "tacit.counts.estimate",
+    "BoundChoice": "tacit.mechanisms.central.bound_choice",
     "Box": "tacit.domain",
     "Budget": "tacit.privacy.budget",
     "CENTRAL_MECHANISMS": "tacit.mechanisms.central.table",
@@ -150,6 +155,7 @@ _HOMES: Final = {
     "audit_plan": "tacit.audit",
     "central_mechanism_of": "tacit.mechanisms.central.table",
     "central_plan_for": "tacit.mechanisms.central.table",
+    "choose_bound": "tacit.collection.choosing",
     "curate_events": "tacit.collection.curating",
     "estimate_tally": "tacit.collection.tallying",
     "forecaster_named": "tacit.forecast",
