@@ -17,6 +17,7 @@ from tacit.cli.options import (
     DomainOptions,
     FirstPeriod,
     Force,
+    KindLevel,
     KindNames,
     LastPeriod,
     Level,
@@ -263,6 +264,7 @@ def release(
         str | None, typer.Option(help="Add up to: week, month or year (default: the counter's step).")
     ] = None,
     place: Annotated[str | None, typer.Option(help="Add up to a coarser level of places.")] = None,
+    kind: KindLevel = None,
     delta: Annotated[
         float | None, typer.Option(help="Where noise is Gaussian, the delta at which epsilon is stated: 1e-6, say.")
     ] = None,
@@ -294,6 +296,7 @@ def release(
         asked.estimate(delta=delta or 0.0),
         by=by,
         place=place,
+        kind=kind,
         level=level,
         refine=refine,
         rules=agreed_rules,

@@ -60,6 +60,12 @@ KindNames = Annotated[
     list[str] | None,
     typer.Option(help="A kind of event or a group of kinds; may be repeated (default: all).", metavar="NAME"),
 ]
+KindLevel = Annotated[
+    str | None,
+    typer.Option(
+        help="Add kinds of events up to: a level of their table, or all (default: the level that is counted)."
+    ),
+]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Title = Annotated[str | None, typer.Option(help="The page's title.")]
 Synthetic = Annotated[

@@ -12,7 +12,7 @@ import typer
 from tacit._base.rounding import percent
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, stated_now
-from tacit.cli.options import Force, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
+from tacit.cli.options import Force, KindLevel, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
@@ -44,10 +44,7 @@ def release(
     place: Annotated[
         str | None, typer.Option(help="Add up to: region or department (default: the plan's level).")
     ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Add kinds of events up to: a level of their table, or all (default: the plan's level)."),
-    ] = None,
+    kind: KindLevel = None,
     out: ReleaseOut = Path("release.parquet"),
     refine: Annotated[
         str | None,
