@@ -24,7 +24,7 @@ import tomli_w
 import counter_worlds
 from damaged_files import archive_of, distorted, flipped, json_text, members, outcomes, wrong_array
 from small_series import noisy_series
-from small_worlds import simulated
+from small_worlds import days_places_and_kinds, reported, simulated
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
@@ -212,6 +212,9 @@ def use_model(path: Path) -> None:
 
 def release_bytes(folder: Path, ending: str, kind: str) -> bytes:
     plan, tally = simulated(COUNTS)
+    if kind == "kinds":
+        plan = plan_for(days_places_and_kinds(12, 2), epsilon=2.0, mechanism="unary", private=("place", "kind"))
+        tally = reported(plan, np.hstack([COUNTS, COUNTS[:, :2]]), 1)
     estimate = estimate_tally(tally, plan)
     refine = smooth if kind == "smooth" else None
     Release.of(plan, estimate, refine=refine).write(folder / f"r{ending}")
@@ -385,6 +388,10 @@ KINDS = {
     "model seasonal-naive": Kind(150, lambda f: model_bytes(f, "seasonal naive"), half(other_model), use_model),
     "release csv": Kind(450, lambda f: release_bytes(f, ".csv", "plain"), half(other_csv), use_release),
     "smoothed release csv": Kind(300, lambda f: release_bytes(f, ".csv", "smooth"), half(other_csv), use_release),
+    "release csv with kinds": Kind(150, lambda f: release_bytes(f, ".csv", "kinds"), half(other_csv), use_release),
+    "release parquet with kinds": Kind(
+        150, lambda f: release_bytes(f, ".parquet", "kinds"), half(other_parquet), use_release
+    ),
     "release parquet": Kind(300, lambda f: release_bytes(f, ".parquet", "plain"), half(other_parquet), use_release),
     "plan": Kind(450, plan_bytes, half(other_plan), use_plan),
     "report file": Kind(300, report_bytes, half(other_report), use_report),
