@@ -27,6 +27,7 @@ from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.audit import Audit, audit_bound_choice, audit_counter, audit_memo, audit_plan, audit_repeated_reports
 from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
+from tacit.collection.curating import add_events
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally
 from tacit.collection.wire import RandomizingWriter, ReportFile, ReportWriter
@@ -40,7 +41,7 @@ from tacit.errors import TacitError
 from tacit.events import ContributionBound, EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
-from tacit.mechanisms.continual import Counter
+from tacit.mechanisms.continual import Counter, CounterFiles, pick, start_counter
 from tacit.mechanisms.continual.engines import NodeDraws
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
@@ -806,17 +807,21 @@ _AXES = Domain(TimeAxis.between("2018-01-01", "2018-01-04", zone="UTC"), PlaceAx
 _Row = tuple[str, int, int]
 
 
-def _counted(rows: list[_Row], bound: ContributionBound | None) -> np.ndarray:
-    """Counts of rows (user, hour since the start, place)."""
+def _table(rows: list[_Row]) -> pa.Table:
+    """Rows (user, hour since the start, place) as a table."""
     start = datetime(2018, 1, 1, tzinfo=UTC)
-    table = pa.table(
+    return pa.table(
         {
             "when": pa.array([start + timedelta(hours=hour) for _, hour, _ in rows], pa.timestamp("us", tz="UTC")),
             "where": pa.array([_PLACES[place] for *_, place in rows], pa.string()),
             "who": pa.array([user for user, *_ in rows], pa.string()),
         }
     )
-    user = None if bound is None else "who"
+
+
+def _counted(rows: list[_Row], bound: ContributionBound | None) -> np.ndarray:
+    """Counts of rows."""
+    table, user = _table(rows), None if bound is None else "who"
     events = open_events(table, columns=EventColumns("when", "where", user=user), domain=_AXES)
     return events.count(bound=bound).counts
 
@@ -837,6 +842,28 @@ def _check_persons(setting: Setting) -> None:
 
 
 persons = checked("counts with and without each person's window", _check_persons)
+
+
+def _check_counter_of_persons(setting: Setting) -> None:
+    """Over its life a counter counts of one person at most the bound, also when it is opened again for every day."""
+    unit = Unit.person(most=3, most_per_cell=2)
+    path = setting.folder / f"persons-{setting.seed}.counter"
+    endless = replace(_AXES, time=_AXES.time.without_end())
+    noise_model = pick(Cost.pure(EPSILON), 8, most=unit.most)
+    start_counter(CounterFiles(path), noise_model, endless, data_set="visits", unit=unit, seed=setting.seed)
+    table = _table([("a", 24 * day + hour, hour % 3) for day in range(4) for hour in range(4)])
+    columns, n_counted = EventColumns("when", "where", user="who"), 0
+    for day in range(4):
+        found = add_events(
+            CounterFiles(path),
+            lambda domain: open_events(table, columns=columns, domain=domain),
+            first=_AXES.time.label(day),
+        )
+        n_counted += int(found.counts[day].sum())
+    assert n_counted <= unit.most, f"{n_counted} events of a person are counted"
+
+
+counter_of_persons = checked("what a counter counts of a person", _check_counter_of_persons)
 
 
 def _check_rows(setting: Setting) -> None:

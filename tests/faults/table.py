@@ -422,6 +422,14 @@ def _day_forgotten(right: Any) -> Any:
     return lambda self, persons, windows: right(self, persons, np.zeros_like(windows))
 
 
+def _nothing_added(right: Any) -> Any:
+    def advanced(self, position, *, forget=0):
+        self._added.clear()
+        return right(self, position, forget=forget)
+
+    return advanced
+
+
 def _as_they_come(right: Any) -> Any:
     return lambda group, rows: np.arange(len(rows))
 
@@ -1152,6 +1160,20 @@ FAULTS: tuple[Fault, ...] = (
         _as_they_come,
         by.persons,
         "tests/events/test_bounding.py",
+    ),
+    Fault(
+        "a counter forgets what it counted of a person",
+        "tacit.mechanisms.continual.contributions.Contributions.before",
+        lambda right: lambda self, groups: np.zeros(len(groups), np.int64),
+        by.counter_of_persons,
+        "tests/collection/test_person_counters.py",
+    ),
+    Fault(
+        "a counter does not write down what it counted of a person",
+        "tacit.mechanisms.continual.contributions.Contributions.advanced",
+        _nothing_added,
+        by.counter_of_persons,
+        "tests/collection/test_person_counters.py",
     ),
     Fault(
         "rows of one cell are counted once in a batch",
