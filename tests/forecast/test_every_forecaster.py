@@ -192,7 +192,7 @@ def test_what_cannot_be_answered_is_refused(make: Callable[[], Forecaster]) -> N
     with pytest.raises(SettingError, match="origins must be from 1 to 730"):
         forecaster.predict_from(noisy_series(), np.array([731]), 1)
     other = Series.exact(Domain(small_domain().time, PlaceAxis.of(["A", "B", "C"])), small_counts())
-    with pytest.raises(PlanMismatch, match="other places or times"):
+    with pytest.raises(PlanMismatch, match="other places, kinds or times"):
         forecaster.predict_from(other, np.array([10]), 1)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.series import Series
+from tacit.forecast.forecaster import Kept, floats
 from tacit.forecast.past import History, positive_means
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.statespace.calendar import n_slots, season_length, slots
@@ -18,7 +18,6 @@ from tacit.statespace.calendar import n_slots, season_length, slots
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)  # bins: a day, a week, a month, a quarter, half a year and a year
 _FEWEST_BINS: Final = 7  # a week of days
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
-_ARRAYS: Final = ("means", "variances", "shared")
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
 
 
@@ -43,6 +42,13 @@ class WeekdayMean(ResidualForecaster):
     """
 
     name = "weekday mean"
+    kept: ClassVar[Kept] = {
+        **ResidualForecaster.kept,
+        "n_times": int,
+        "means": floats,
+        "variances": floats,
+        "shared": floats,
+    }
 
     def __init__(self, *, years: int | None = None) -> None:
         self.years = years
@@ -54,17 +60,18 @@ class WeekdayMean(ResidualForecaster):
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         slot = slots(history.time, len(history))
         self._n_times = len(history)
-        self._slots = self._means(history, slot, np.array([len(history)]))
+        learned = self._slot_means(history, slot, np.array([len(history)]))
+        self._means, self._variances, self._shared = learned.means, learned.variances, learned.shared
 
         def expect(origins: IntArray, horizon: int) -> Expected:
             targets = origins[:, None] + np.arange(horizon)[None, :]
-            return _of_slots(self._means(history, slot, origins), slot[targets])
+            return _of_slots(self._slot_means(history, slot, origins), slot[targets])
 
         # the last two years, less what the first means need: a choice, by which the past counts as far as it is alike
         first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
         return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
-    def _means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
+    def _slot_means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
         """Return the means of slots over the bins before each of ``untils``."""
         firsts = np.zeros(len(untils), np.int64)
         if self.years is not None:
@@ -88,18 +95,11 @@ class WeekdayMean(ResidualForecaster):
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         targets = origins[:, None] + np.arange(horizon)[None, :]
         slot = slots(history.time, int(origins.max()) + horizon)
-        return _of_slots(self._slots, slot[targets])
+        return _of_slots(_SlotMeans(self._means, self._variances, self._shared), slot[targets])
 
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
         leads = origins[:, None] + np.arange(1, horizon + 1)[None, :] - self._n_times
         return np.asarray(np.maximum(leads, 1), np.float64)
-
-    def _rule(self) -> dict[str, Any]:
-        return {"n_times": self._n_times, **{name: getattr(self._slots, name) for name in _ARRAYS}}
-
-    def _restore_rule(self, learned: Mapping[str, Any]) -> None:
-        self._n_times = int(learned["n_times"])
-        self._slots = _SlotMeans(*(np.asarray(learned[name], np.float64) for name in _ARRAYS))
 
 
 class SeasonalNaive(ResidualForecaster):
@@ -118,6 +118,7 @@ class SeasonalNaive(ResidualForecaster):
     """
 
     name = "seasonal naive"
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "levels": floats, "errors": floats, "deviation": float}
 
     def __init__(self, *, season: str = "week") -> None:
         self.season = season
@@ -152,14 +153,6 @@ class SeasonalNaive(ResidualForecaster):
         repeats = np.broadcast_to(np.bincount(steps % season)[steps % season].astype(float), source.shape)
         means = np.maximum(means, _LEAST * levels)
         return Expected(_added_up(means), known=gain * levels * half, repeats=repeats, shared=shared)
-
-    def _rule(self) -> dict[str, Any]:
-        return {"levels": self._levels, "errors": self._errors, "deviation": self._deviation}
-
-    def _restore_rule(self, learned: Mapping[str, Any]) -> None:
-        self._levels = np.asarray(learned["levels"], np.float64)
-        self._errors = np.asarray(learned["errors"], np.float64)
-        self._deviation = float(learned["deviation"])
 
 
 def _relative_deviation(history: History, first: int) -> float:

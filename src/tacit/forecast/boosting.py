@@ -15,9 +15,9 @@ Reference: Chen2016; Arcolezi2020.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from tacit.counts.series import Series
 from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Learner, forecaster_from_dict, forecaster_named
+from tacit.forecast.forecaster import Forecaster, Kept, Learner, floats, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
 from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
@@ -44,6 +44,13 @@ _HORIZONS: Final = (1, 7, 28)  # bins at which residuals of the paper's model ar
 _FEWEST_BINS: Final = 60  # two months: trees on less see no weekday nine times
 
 
+def _trees(raw: Any) -> Any:
+    """Return the trees of a file; one thread is enough to ask them."""
+    booster = require("xgboost", extra="forecast").Booster({"nthread": 1})
+    booster.load_model(bytearray(np.asarray(raw, np.uint8).tobytes()))
+    return booster
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
 class BoostingForecaster(Learner):
     """Trees on residuals, calendar and covariates, with the place as a feature, correct the means of ``base``.
@@ -55,6 +62,14 @@ class BoostingForecaster(Learner):
     """
 
     name = "boosting"
+    kept: ClassVar[Kept] = {
+        "base": forecaster_from_dict,
+        "ranks": lambda ranks: np.asarray(ranks, np.int64),
+        "names": tuple,
+        "columns": lambda columns: [int(column) for column in columns],
+        "n_trees": int,
+        "booster": _trees,
+    }
 
     max_depth: int = 3
     learning_rate: float = 0.05
@@ -201,24 +216,6 @@ class BoostingForecaster(Learner):
         own = () if self._covariates is None else self._covariates.notes
         return tuple(dict.fromkeys((*self._base.predict(horizon).notes, *own)))
 
-    def _learned(self) -> dict[str, Any]:
-        return {
-            "base": self._base.to_dict(),
-            "ranks": self._ranks,
-            "names": list(self._names),
-            "columns": list(self._columns),
-            "n_trees": self._n_trees,
-            "booster": _raw(self._booster),
-        }
-
-    def _restore(self, learned: Mapping[str, Any]) -> None:
-        self._base = forecaster_from_dict(learned["base"])
-        self._ranks = np.asarray(learned["ranks"], np.int64)
-        self._names = tuple(learned["names"])
-        self._columns = [int(column) for column in learned["columns"]]
-        self._n_trees = int(learned["n_trees"])
-        self._booster = _booster(learned["booster"], self.n_jobs)
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PaperForecaster(ResidualForecaster):
@@ -235,6 +232,11 @@ class PaperForecaster(ResidualForecaster):
     """
 
     name = "paper's XGBoost"
+    kept: ClassVar[Kept] = {
+        **ResidualForecaster.kept,
+        "ratio": floats,
+        "boosters": lambda raw: [_trees(one) for one in raw],
+    }
 
     max_depth: int = 3
     learning_rate: float = 0.1
@@ -343,13 +345,6 @@ class PaperForecaster(ResidualForecaster):
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return (*super()._notes(series, horizon), *(() if self.true_means is None else (RAW_DATA_NOTE,)))
 
-    def _rule(self) -> dict[str, Any]:
-        return {"ratio": self._ratio, "boosters": [_raw(booster) for booster in self._boosters]}
-
-    def _restore_rule(self, learned: Mapping[str, Any]) -> None:
-        self._ratio = np.asarray(learned["ratio"], np.float64)
-        self._boosters = [_booster(raw, self.n_jobs) for raw in learned["boosters"]]
-
 
 def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
     check_at_least(1, max_depth=settings.max_depth, n_estimators=settings.n_estimators, n_jobs=settings.n_jobs)
@@ -377,16 +372,6 @@ def _scaled(distribution: CountDistribution, factors: FloatArray) -> CountDistri
     beyond = np.maximum(distribution.variances - distribution.means, 0.0)
     means = distribution.means * factors
     return CountDistribution(means, means + beyond * np.square(factors))
-
-
-def _raw(booster: Any) -> NDArray[np.uint8]:
-    return np.frombuffer(bytes(booster.save_raw("ubj")), np.uint8)
-
-
-def _booster(raw: Any, n_jobs: int) -> Any:
-    booster = require("xgboost", extra="forecast").Booster({"nthread": n_jobs})
-    booster.load_model(bytearray(np.asarray(raw, np.uint8).tobytes()))
-    return booster
 
 
 def _last_whole_year(years: FloatArray) -> list[float]:

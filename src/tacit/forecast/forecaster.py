@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
 
-from tacit._base.arrays import IntArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -89,15 +89,19 @@ class Settings:
         return f"{type(self).__name__}({told})"
 
 
+Kept = Mapping[str, Callable[[Any], Any]]
+"""What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
+
+
 class Learner(Settings, ABC):
     """What all forecasters here share: checks, the frame of a forecast, and their form in a file.
 
     A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
-    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is kept in a file
-    (:meth:`_learned`, :meth:`_restore`).
+    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file.
     """
 
     name: str
+    kept: ClassVar[Kept] = {}
     _series: Series | None = None
     _covariates: Covariates | None = None
 
@@ -159,7 +163,8 @@ class Learner(Settings, ABC):
         learned = None
         if self._series is not None:
             known = None if self._covariates is None else self._covariates.to_dict()
-            learned = {"series": self._series.to_dict(), "covariates": known, **self._learned()}
+            own = {name: _plain(getattr(self, f"_{name}")) for name in self.kept}
+            learned = {"series": self._series.to_dict(), "covariates": known, **own}
         return {"forecaster": self.name, "params": params, "learned": learned}
 
     def _restored(self, learned: Mapping[str, Any]) -> Self:
@@ -168,7 +173,8 @@ class Learner(Settings, ABC):
         if learned["covariates"] is not None:
             self._covariates = Covariates.from_dict(learned["covariates"], series.domain.time)
         self._series = series
-        self._restore(learned)
+        for name, read in self.kept.items():
+            setattr(self, f"_{name}", None if learned[name] is None else read(learned[name]))
         return self
 
     def _fitted(self) -> Series:
@@ -188,11 +194,19 @@ class Learner(Settings, ABC):
     @abstractmethod
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]: ...
 
-    @abstractmethod
-    def _learned(self) -> dict[str, Any]: ...
 
-    @abstractmethod
-    def _restore(self, learned: Mapping[str, Any]) -> None: ...
+def _plain(part: Any) -> Any:
+    """Return what was learned as a file holds it: plain data and arrays."""
+    if isinstance(part, list):
+        return [_plain(one) for one in part]
+    if hasattr(part, "save_raw"):  # boosted trees
+        return np.frombuffer(bytes(part.save_raw("ubj")), np.uint8)
+    return part.to_dict() if hasattr(part, "to_dict") else part
+
+
+def floats(values: Any) -> FloatArray:
+    """Return an array of a file as floats."""
+    return np.asarray(values, np.float64)
 
 
 def coming(domain: Domain, horizon: int) -> Domain:

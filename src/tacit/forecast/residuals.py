@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Learner, gap_notes
+from tacit.forecast.forecaster import Kept, Learner, gap_notes
 from tacit.forecast.past import History
 from tacit.statespace.calendar import season_length
 from tacit.statespace.covariates import Covariates
@@ -121,10 +121,10 @@ class Overdispersion:
 class ResidualForecaster(Learner):
     """A rule for means, and an :class:`Overdispersion` learned from how far it was off.
 
-    A forecaster of this kind says how it learns (:meth:`_learn_rule`), what it expects (:meth:`_expect`), and what of
-    its rule is to be kept in a file (:meth:`_rule`, :meth:`_restore_rule`).
+    A forecaster of this kind says how it learns (:meth:`_learn_rule`) and what it expects (:meth:`_expect`).
     """
 
+    kept: ClassVar[Kept] = {"overdispersion": Overdispersion.from_dict}
     _overdispersion: Overdispersion
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:
@@ -148,13 +148,6 @@ class ResidualForecaster(Learner):
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return gap_notes(int(series.since_counted(np.array([len(series)]))[0]), series.domain.time.step)
 
-    def _learned(self) -> dict[str, Any]:
-        return {"overdispersion": self._overdispersion.to_dict(), **self._rule()}
-
-    def _restore(self, learned: Mapping[str, Any]) -> None:
-        self._overdispersion = Overdispersion.from_dict(learned["overdispersion"])
-        self._restore_rule(learned)
-
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
         """Return how many bins ago the model was last told anything, for each bin ahead."""
         return np.broadcast_to(np.arange(1.0, horizon + 1), (len(origins), horizon))
@@ -164,12 +157,6 @@ class ResidualForecaster(Learner):
 
     @abstractmethod
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected: ...
-
-    @abstractmethod
-    def _rule(self) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def _restore_rule(self, learned: Mapping[str, Any]) -> None: ...
 
 
 def learn_overdispersion(history: History, expect: Expect, *, first: int, horizons: Sequence[int]) -> Overdispersion:

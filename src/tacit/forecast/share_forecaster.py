@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Learner, gap_notes
+from tacit.forecast.forecaster import Kept, Learner, gap_notes
 from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.passes import Ahead
@@ -103,6 +103,12 @@ class ShareForecaster(Learner):
     """
 
     name = "total x share"
+    kept: ClassVar[Kept] = {
+        "totals": TotalModel.from_dict,
+        "shares": ShareModel.from_dict,
+        "n_learned": int,
+        "n_gaps": int,
+    }
 
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
@@ -116,7 +122,7 @@ class ShareForecaster(Learner):
                 f"{self.name} needs at least {FEWEST_BINS} time bins that were counted; this series has fewer."
             )
         self._totals = TotalModel.learned(past, covariates)
-        self._shares = None
+        self._shares: ShareModel | None = None
         if len(series.columns) > 1:
             rates = self._totals.filter(past, covariates, np.empty(0, np.int64))
             known, excess = share_observations(past, self._totals, rates)
@@ -161,19 +167,6 @@ class ShareForecaster(Learner):
             return Disaggregated(total, None, own, inflation, 0.0)
         shares = self._shares.predict(known.weights, time, horizon)
         return Disaggregated(total, shares, own, inflation, self._shares.hyperparameters.overdispersion)
-
-    def _learned(self) -> dict[str, Any]:
-        return {
-            "totals": self._totals.to_dict(),
-            "shares": None if self._shares is None else self._shares.to_dict(),
-            "n_learned": self._n_learned,
-            "n_gaps": self._n_gaps,
-        }
-
-    def _restore(self, learned: Mapping[str, Any]) -> None:
-        self._totals = TotalModel.from_dict(learned["totals"])
-        self._shares = None if learned["shares"] is None else ShareModel.from_dict(learned["shares"])
-        self._n_learned, self._n_gaps = int(learned["n_learned"]), int(learned["n_gaps"])
 
     def _sizes(self, series: Series) -> FloatArray | None:
         """Return the prior's numbers in the order of the columns: each kind of a place has that of the place."""
