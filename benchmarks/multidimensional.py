@@ -31,7 +31,7 @@ from tacit.randomness import SecureRandomness
 
 SIZES = [17, 6]
 EPSILONS = (1.0, 2.0, 4.0)
-N_OURS, N_PEER, N_REPEATS = 300_000, 10_000, 12
+N_OURS, N_PEER, N_REPEATS = 300_000, 10_000, 40
 MARGINALS, ALL = {"place": 1.0, "kind": 1.0}, {"place": 1.0, "kind": 1.0, "joint": 1.0}
 Shares = list[NDArray[np.float64]]
 Work = Callable[[NDArray[np.int64]], Shares]
