@@ -13,7 +13,7 @@ import pytest
 
 from small_worlds import days_and_places
 from tacit.collection.curating import add_events, curate_events, days_of, price_events
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import BudgetExhausted, DataError, SettingError, UndeclaredCopy
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_plan_for
@@ -246,3 +246,26 @@ def test_a_counter_needs_users_where_it_protects_their_days_and_only_there(path,
     with pytest.raises(SettingError, match=told):
         add_events(files, lambda domain: events_of(path, domain, user), first=DOMAIN.time.label(0))
     assert not files.history().n_bins
+
+
+@pytest.mark.parametrize("refine", ["coherent", "likelihood"])
+def test_tables_are_measured_taken_up_released_and_read_back(refine, ledger, tmp_path):
+    domain = Domain(DOMAIN.time, DOMAIN.place, KindAxis.of(["fire", "flood"]))
+    rows = [f"{domain.time.label(n % 10)},place {n % 2},{('fire', 'flood')[n % 3 == 0]}" for n in range(90)]
+    (tmp_path / "events.csv").write_text("\n".join(["day,town,what", *rows]))
+    columns = EventColumns(time="day", place="town", kind="what")
+    events = open_events(tmp_path / "events.csv", columns=columns, domain=domain, options=WRITTEN)
+    plan = central_plan_for(domain, rho=0.5, delta=1e-6, mechanism="tables", asked={"kind": 1.0, "joint": 1.0})
+    first, again = (curate_events(events, plan, ledger=ledger, data_set="calls") for _ in range(2))
+    assert again.is_resumed
+    assert np.array_equal(first.estimate.values, again.estimate.values)
+    assert len(ledger.history()) == 1
+    release = Release.of(plan, first.estimate, refine=refine)
+    release.write(tmp_path / "release.csv")
+    ledger.finish(again.spend)
+    read = Release.read(tmp_path / "release.csv")
+    assert read.answer(kinds="flood") == release.answer(kinds="flood")
+    assert (release.refined.values >= 0).all()
+    assert "tables by place, by kind and of both" in " ".join(read.statement.text().split())
+    errors = read.unbiased.coarsen(place="all").noise.standard_errors()
+    assert (errors < 2**0.5 * read.unbiased.noise.standard_errors()[0, 0]).all()
