@@ -680,6 +680,22 @@ def _check_order(setting: Setting) -> None:
 order = checked("order and length of reports", _check_order)
 
 
+def _check_public_part(setting: Setting) -> None:
+    """Of events that differ in private coordinates alone, report files have the same public bins."""
+    domain = replace(days_and_places(2, 3), kind=KindAxis.of(["fire", "flood"]))
+    plan = plan_for(domain, epsilon=EPSILON, private=("place", "kind"))
+    path = setting.folder / "one.reports"
+    bins = []
+    for column in range(domain.n_columns):
+        with RandomizingWriter(path, plan, randomness=SeededRandomness(setting.seed)) as writer:
+            writer.add(np.array([1]), np.array([column]))
+        bins.append(ReportFile.open(path).bins.tolist())
+    assert all(found == bins[0] for found in bins), "the public bin tells the place or the kind"
+
+
+public_part = checked("public part of reports", _check_public_part)
+
+
 def _check_other_words(setting: Setting) -> None:
     """Of counts that differ in one event no report is drawn from the same words, whatever the secret."""
     days = [f"2018-01-{day:02d}" for day in range(1, 11) for _ in range(40)] + ["2018-01-11"]

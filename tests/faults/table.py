@@ -381,6 +381,14 @@ def _any_input(right: Any) -> Any:
     return lambda self, release, input_digest: right(self, release, b"counts")
 
 
+def _kind_in_the_open(right: Any) -> Any:
+    def split(layout, times, columns):
+        public, hidden = right(layout, times, columns)
+        return public * layout.sizes[2] + columns % layout.sizes[2], hidden
+
+    return split
+
+
 def _unsorted(right: Any) -> Any:
     return lambda bins, reports: np.argsort(bins, kind="stable")
 
@@ -1068,6 +1076,13 @@ FAULTS: tuple[Fault, ...] = (
         result_of(lambda content: content | {"is_simulation": False}),
         by.label,
         "tests/collection/wire/test_reports.py",
+    ),
+    Fault(
+        "a private kind of event stands in the open",
+        "tacit.domain.layout.Layout.split",
+        _kind_in_the_open,
+        by.public_part,
+        "tests/collection/test_kinds_hidden.py",
     ),
     Fault(
         "a message tells the order of events",
