@@ -61,7 +61,8 @@ class Stream:
     @property
     def guarantee(self) -> Guarantee:
         """What this counter and all other entries about the same events promise together."""
-        return self.prior + Guarantee.of_release(self.noise_model.cost, self.unit, is_counter=True)
+        own = Guarantee.of_release(self.noise_model.cost, self.unit, is_counter=True, asked=self.prior.asked)
+        return self.prior + own
 
     @property
     def n_columns(self) -> int:

@@ -106,28 +106,42 @@ def _in_windows(
 ) -> list[Touched]:
     """Return the entries of each window of a question that one of the wanted days lies in."""
     window = LONGER.get(question, "day")
-    asked: dict[str, set[str]] = defaultdict(set)
-    for day in wanted:
-        asked[window_of(day, window)].add(day)
     others = {entry: own for entry, own in bounds.windows.items() if own != window}
     endless = {entry: largest_overlap(others[entry], window) for entry in bounds.forever & others.keys()}
     lie = _overlaps(rows, {entry: own for entry, own in others.items() if entry not in endless}, window)
+    asked: dict[str, set[str]] = defaultdict(set)
+    for day in wanted:
+        asked[window_of(day, window)].add(day)
+    found: Mapping[str, set[Entry]] = rows if window == "day" else _by_window(rows, window)
+    alike: dict[tuple[frozenset[Entry], Lies], set[str]] = defaultdict(set)
+    for name, own_days in asked.items():
+        entries = bounds.forever.union(found.get(name, ()))
+        # most entries have windows like those that are asked about, or none
+        lies = ((entry, lie.get((entry, name), endless.get(entry))) for entry in entries & others.keys())
+        alike[entries, frozenset(lies) if others else frozenset()] |= own_days
+    return [
+        Touched(frozenset((dict.fromkeys(entries, WHOLE) | dict(lies)).items()), names, frozenset(own_days), question)
+        for (entries, lies), own_days in alike.items()
+    ]
+
+
+Lies = frozenset[tuple[Entry, Overlap | None]]
+"""How the windows of some entries lie to a window that is asked about."""
+
+
+def _by_window(rows: Mapping[str, set[Entry]], window: Window) -> dict[str, set[Entry]]:
     found: dict[str, set[Entry]] = defaultdict(set)
     for day, entries in rows.items():
-        name = window_of(day, window)
-        if name in asked:
-            found[name] |= entries
-    alike: dict[frozenset[tuple[Entry, Overlap | None]], set[str]] = defaultdict(set)
-    for name, own_days in asked.items():
-        entries = found.get(name, set()) | bounds.forever
-        alike[frozenset((entry, lie.get((entry, name), endless.get(entry, WHOLE))) for entry in entries)] |= own_days
-    return [Touched(entries, names, frozenset(own_days), question) for entries, own_days in alike.items()]
+        found[window_of(day, window)] |= entries
+    return found
 
 
 def _overlaps(
     rows: Mapping[str, set[Entry]], windows: Mapping[Entry, Window], asked: Window
 ) -> dict[tuple[Entry, str], Overlap]:
     """Return how the windows of entries lie to each window that is asked about."""
+    if not windows:
+        return {}
     days: dict[Entry, list[str]] = defaultdict(list)
     for day, entries in rows.items():
         for entry in entries & windows.keys():
