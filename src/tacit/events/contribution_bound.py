@@ -123,15 +123,15 @@ class PersonHash:
         block[:, 1] = words[starts] & _kept(lengths)
         state = self._encrypted(block)
         done = _WORD
-        rows = np.flatnonzero(lengths > done)
-        while len(rows):
+        while (n_open := np.count_nonzero(lengths > done)) > 0:
+            # mostly all rows are as long as that, and none need be picked
+            rows = slice(None) if n_open == len(lengths) else np.flatnonzero(lengths > done)
             start, left = starts[rows] + done, lengths[rows] - done
             block = state[rows]
             block[:, 0] ^= words[start] & _kept(left)
             block[:, 1] ^= words[start + _WORD] & _kept(left - _WORD)
             state[rows] = self._encrypted(block)
             done += _BLOCK
-            rows = rows[left > _BLOCK]
         return state.astype(np.uint64, copy=False)
 
     def _encrypted(self, blocks: Hashes) -> Hashes:

@@ -21,9 +21,11 @@ Rows = NDArray[np.uint64]
 ROW_WORDS: Final = 3  # of 64 bits, of which a row is made
 MAX_ROWS: Final = 1 << 20
 """24 MiB of rows are worked on at a time; halved, half the memory."""
-_PART_BITS: Final = 5  # 32 files at a time, far below what a process may open
-_MAX_DEPTH: Final = 3  # 32^4 files of a million rows: 10^12
-_HELD_BYTES: Final = 1 << 19  # of a file before it goes to the disk: 16 MiB for 32 of them
+# 64 files at a time, far below what a process may open: rows are spread once up to 60 million; with half as many files,
+# half as many, and rows that are spread twice take a fifth more time
+_PART_BITS: Final = 6
+_MAX_DEPTH: Final = 3  # 64^4 files of a million rows: 10^13
+_HELD_BYTES: Final = 1 << 18  # of a file before it goes to the disk: 16 MiB for 64 of them
 
 
 class Spill:
