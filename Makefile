@@ -49,7 +49,7 @@ bench: $(VENV)-bench/.bench
 	@echo "Longer ones, each by $(VENV)-bench/bin/python:"
 	@echo "  benchmarks/planner.py    predicted beside simulated errors"
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
-	@echo "  benchmarks/bounding.py   bounding what a user's day adds, the same"
+	@echo "  benchmarks/bounding.py   bounding what one person adds, the same"
 
 $(VENV)/.desk: pyproject.toml $(TESTED)
 	$(PYTHON) tools/environment.py $(VENV) desk

@@ -152,7 +152,7 @@ def test_persons_are_bounded_over_the_life_of_a_counter(tacit, branches, visits,
         (("--epsilon", "0"), "epsilon"),
         (("--epsilon", "nan"), "epsilon"),
         (("--epsilon", "1", "--horizon", "0"), "horizon"),
-        (("--epsilon", "1", "--unit", "person"), "unit"),
+        (("--epsilon", "1", "--unit", "household"), "unit"),
     ],
 )
 def test_settings_that_make_no_counter_are_refused_and_nothing_is_spent(tacit, branches, tmp_path, words, told):
