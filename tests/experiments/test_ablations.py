@@ -15,6 +15,7 @@ from experiments.ablations.summary import FULL, Limits, Run, losses, verdicts
 from experiments.ablations.worlds import KINDS, draw
 from experiments.findings import read_findings
 
+from statistical import Recorded, assert_as_recorded
 from tacit.postprocess import smoothing
 from tacit.statespace import fit
 
@@ -78,19 +79,33 @@ def test_worlds_have_3_to_300_places_and_5_to_5000_events_a_day() -> None:
     assert max(events) > 2000
 
 
-def test_without_level_shifts_forecasts_of_a_place_that_closed_err_more() -> None:
-    rng = np.random.default_rng(1)
+def closed_place(seed: int) -> dict[str, float]:
+    """How much more forecasts err without level shifts after a place has closed, and what inflation covers."""
     rates = np.tile([120.0, 60.0, 40.0, 20.0], (200, 1))
     rates[120:, 0] = 0.0
-    world = replace(draw("closures", 1, tiny=True), counts=rng.poisson(rates), local_epsilon=3.0)
+    world = replace(
+        draw("closures", seed, tiny=True), counts=np.random.default_rng(seed).poisson(rates), local_epsilon=3.0
+    )
     found = list(experiment.measured(world, [RULE["level shifts"], RULE["inflation"]]))
     scores = {(one.use, one.rule, one.period): one for one in found}
     assert len(scores) == len(found) == 9 + 9 + 6
-    assert scores["forecast", "level shifts", "day"].error > 1.2 * scores["forecast", FULL, "day"].error
     for use in ("local", "curator"):  # a rule of intervals alone changes intervals alone
         for period in ("day", "month", "total"):
             assert scores[use, "inflation", period].error == scores[use, FULL, period].error
-    assert scores["local", "inflation", "day"].cover_80 < scores["local", FULL, "day"].cover_80
+    without, full = (scores["forecast", rule, "day"].error for rule in ("level shifts", FULL))
+    narrow, wide = (scores["local", rule, "day"].cover_80 for rule in ("inflation", FULL))
+    return {"error": float(np.log(without / full)), "covered": wide - narrow}
+
+
+CLOSED_PLACE: Recorded = {"error": (0.2241, 0.031), "covered": (0.0003825, 0.00019)}
+"""The logarithm of the ratio of errors, and the difference of what is covered."""
+
+
+@pytest.mark.false_failure(1e-6)
+def test_without_level_shifts_forecasts_of_a_place_that_closed_err_more(seed: int) -> None:
+    assert_as_recorded(closed_place, CLOSED_PLACE, seed)
+    assert CLOSED_PLACE["error"][0] > np.log(1.2)
+    assert CLOSED_PLACE["covered"][0] > 0
 
 
 def test_its_reduced_size_comes_back(tmp_path: Path) -> None:

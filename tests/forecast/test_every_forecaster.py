@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from small_series import PLACES, noisy_series, small_counts, small_domain, small_series
+from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, PlanMismatch, SettingError
@@ -197,9 +199,11 @@ def test_what_cannot_be_answered_is_refused(make: Callable[[], Forecaster]) -> N
 
 
 @EVERY
-def test_a_week_of_data_is_refused_or_answered_with_a_wide_interval(make: Callable[[], Forecaster]) -> None:
+@pytest.mark.false_failure(0)
+def test_a_week_of_data_is_refused_or_answered_with_a_wide_interval(make: Callable[[], Forecaster], seed: int) -> None:
+    """Half of the mean: by chance alone 40 events a day have an interval of 0.6."""
     try:
-        forecast = make().fit(small_series(n_days=7)).predict(3)
+        forecast = make().fit(small_series(seed, n_days=7)).predict(3)
     except DataError as refused:
         assert "needs a series of at least" in str(refused) or "needs at least" in str(refused)  # noqa: PT017
     else:
@@ -217,8 +221,12 @@ def test_all_zeros_are_forecast_as_next_to_nothing(make: Callable[[], Forecaster
 
 
 @EVERY
-def test_a_place_without_history_and_a_gap_of_three_months_are_survived(make: Callable[[], Forecaster]) -> None:
-    counts = small_counts(n_days=500)
+@pytest.mark.false_failure(1e-6)
+def test_a_place_without_history_and_a_gap_of_three_months_are_survived(
+    make: Callable[[], Forecaster], seed: int
+) -> None:
+    """36 events a day are usual; the mean of the last seven days, the least that is learned from, errs by 2.3."""
+    counts = small_counts(seed, n_days=500)
     counts[:, 2] = 0
     missing = np.zeros(500, bool)
     missing[380:470] = True
@@ -226,13 +234,15 @@ def test_a_place_without_history_and_a_gap_of_three_months_are_survived(make: Ca
     forecast = make().fit(Series.exact(small_domain(500), counts, missing=missing)).predict(14)
     assert np.isfinite(forecast.counts.means).all()
     assert (forecast.counts.means[:, 2] < 1).all()
-    assert 25 < forecast.totals.means.mean() < 60
+    assert 20 < forecast.totals.means.mean() < 60
 
 
 @EVERY
+@pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize(("step", "n_bins"), [("6 hours", 480), ("week", 120), ("month", 72)])
-def test_other_steps_than_days_are_forecast(make: Callable[[], Forecaster], step: str, n_bins: int) -> None:
-    counts = np.random.default_rng(3).poisson(20.0, size=(n_bins, 3))
+def test_other_steps_than_days_are_forecast(make: Callable[[], Forecaster], step: str, n_bins: int, seed: int) -> None:
+    """The least that is learned from are 36 counts of 20, repeated: a fifth is 5.4 standard errors of their mean."""
+    counts = np.random.default_rng(seed).poisson(20.0, size=(n_bins, 3))
     domain = Domain(
         TimeAxis("2012-01-01" if step != "week" else "2012-01-02", step, "Europe/Paris", n_bins), PlaceAxis.of(PLACES)
     )
@@ -242,9 +252,11 @@ def test_other_steps_than_days_are_forecast(make: Callable[[], Forecaster], step
 
 
 @EVERY
-def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callable[[], Forecaster]) -> None:
-    exact = small_series()
-    noisy = exact.values + np.random.default_rng(5).normal(0, 4, exact.values.shape)
+@pytest.mark.false_failure(1e-6)
+def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callable[[], Forecaster], seed: int) -> None:
+    """Of 51 events a day the mean of a week, the least that is learned from, errs by 3.8: 22 are 5.8 of that."""
+    exact = small_series(seed)
+    noisy = exact.values + np.random.default_rng(seed).normal(0, 4, exact.values.shape)
     known = replace(
         exact.observations,
         exposures=np.ones(730),
@@ -257,14 +269,29 @@ def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callabl
     )
     series = replace(exact, observations=known)
     forecast = make().fit(series).predict(7)
-    np.testing.assert_allclose(forecast.totals.means.mean(), 48.0, rtol=0.25)
+    assert abs(forecast.totals.means.mean() - 51) < 22
 
 
-@UNBIASED
-def test_intervals_cover_counts_of_the_coming_months(make: Callable[[], Forecaster]) -> None:
-    """On 130 days x 3 places, whose counts are Poisson: a fair interval is within these limits by far."""
-    forecaster, series = _fitted(make), noisy_series()
-    origins = np.arange(N_FIT, 730)
+def covered(name: str, seed: int) -> dict[str, float]:
+    """What intervals of 80 % cover of 130 days x 3 places, whose counts are Poisson."""
+    series, origins = noisy_series(seed), np.arange(N_FIT, 730)
+    forecaster = VARIANTS[name]().fit(series.until(N_FIT), _covariates())
     distribution = forecaster.predict_from(series, origins, 1).counts
-    covered = distribution.coverage(small_counts()[origins][:, None, :], 0.8).mean()
-    assert 0.68 < covered < 0.93
+    return {"80 %": float(distribution.coverage(small_counts(seed)[origins][:, None, :], 0.8).mean())}
+
+
+COVERED: dict[str, Recorded] = {
+    "total x share": {"80 %": (0.8155, 0.019)},
+    "weekday mean": {"80 %": (0.7649, 0.021)},
+    "seasonal naive": {"80 %": (0.7915, 0.021)},
+    "weekday mean, last year": {"80 %": (0.7826, 0.021)},
+    "seasonal naive, year": {"80 %": (0.785, 0.022)},
+}
+"""Of all whose means are not biased."""
+
+
+@pytest.mark.false_failure(1e-6)
+@pytest.mark.parametrize("name", COVERED)
+def test_intervals_cover_counts_of_the_coming_months(name: str, seed: int) -> None:
+    assert_as_recorded(partial(covered, name), COVERED[name], seed)
+    assert 0.72 < COVERED[name]["80 %"][0] < 0.9

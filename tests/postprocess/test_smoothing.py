@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places, simulated_estimate
+from statistical import Recorded, assert_as_recorded
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
 from tacit.counts.node_distributions import DiscreteLaplace
@@ -62,9 +64,6 @@ def shifting(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> 
     return rng.multinomial(rng.poisson(50, n_days), shares / shares.sum(axis=1, keepdims=True))
 
 
-WORLDS = [drifting, bursting, shifting]
-
-
 def oracle_estimate(counts: Counts, epsilon: float, seed: int) -> Estimate:
     plan = plan_for(days_and_places(*counts.shape), mechanism="subset" if epsilon < 4 else "response", epsilon=epsilon)
     mechanism = mechanism_of(plan)
@@ -91,36 +90,6 @@ def curators_estimate(counts: Counts, seed: int) -> Estimate:
 
 def mean_error(counts: Counts, values: NDArray[np.float64]) -> float:
     return float(error_rates(ExactTally(counts), values).mean())
-
-
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize(("epsilon", "share"), [(0.4, 0.5), (1.69, 0.6), (4.39, 0.95)])
-def test_days_err_less_than_the_papers_in_worlds_it_was_not_tuned_on(
-    world: Callable[..., Counts], epsilon: float, share: float
-) -> None:
-    counts = world(np.random.default_rng(1))
-    estimate = oracle_estimate(counts, epsilon, 2)
-    ours, theirs = (mean_error(counts, step(estimate).values) for step in (smooth, clip_and_rescale))
-    assert ours < share * theirs
-
-
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("epsilon", [0.4, 1.69, 4.39])
-def test_intervals_cover_what_they_say_in_worlds_it_was_not_tuned_on(
-    world: Callable[..., Counts], epsilon: float
-) -> None:
-    """Means of three worlds. Wider than for many: a level that is off is off for all days of a place."""
-    covered = np.zeros((3, 2))
-    for seed in range(3):
-        counts = world(np.random.default_rng(seed))
-        smoothed = smooth(oracle_estimate(counts, epsilon, 4))
-        assert isinstance(smoothed.noise, SmoothedNoise)
-        for column, level in enumerate((0.8, 0.95)):
-            lower, upper = smoothed.noise.limits(smoothed.values, level)
-            spread = np.clip(np.minimum(upper, counts + 0.5) - np.maximum(lower, counts - 0.5), 0, 1)
-            covered[seed, column] = spread.mean()
-    assert 0.72 < covered[:, 0].mean() < 0.87
-    assert 0.90 < covered[:, 1].mean() < 0.985
 
 
 def breaking(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> Counts:
@@ -164,6 +133,107 @@ def covered(found: Estimate, counts: Counts, level: float) -> float:
     return float(np.clip(np.minimum(upper, counts + 0.5) - np.maximum(lower, counts - 0.5), 0, 1).mean())
 
 
+def errors_and_covers(world: Callable[..., Counts], epsilon: float, seed: int) -> dict[str, float]:
+    """The error of days beside the paper's, and what intervals cover of days and of months."""
+    counts = world(np.random.default_rng(seed))
+    estimate = oracle_estimate(counts, epsilon, seed)
+    found = smooth(estimate)
+    months, truth = found.coarsen(time="month"), found.domain.coarsen(time="month")[1].sums(counts)
+    return {
+        "error": mean_error(counts, found.values) / mean_error(counts, clip_and_rescale(estimate).values),
+        "days at 80 %": covered(found, counts, 0.8),
+        "days at 95 %": covered(found, counts, 0.95),
+        "months at 80 %": covered(months, truth, 0.8),
+        "months at 95 %": covered(months, truth, 0.95),
+    }
+
+
+ERRORS_AND_COVERS: dict[tuple[Callable[..., Counts], float], Recorded] = {
+    (drifting, 0.4): {
+        "error": (0.3112, 0.03),
+        "days at 80 %": (0.7871, 0.066),
+        "days at 95 %": (0.9457, 0.035),
+        "months at 80 %": (0.7599, 0.13),
+        "months at 95 %": (0.9183, 0.091),
+    },
+    (drifting, 1.69): {
+        "error": (0.4404, 0.011),
+        "days at 80 %": (0.8043, 0.011),
+        "days at 95 %": (0.9605, 0.0044),
+        "months at 80 %": (0.8231, 0.041),
+        "months at 95 %": (0.9592, 0.021),
+    },
+    (drifting, 4.39): {
+        "error": (0.895, 0.011),
+        "days at 80 %": (0.796, 0.0063),
+        "days at 95 %": (0.9482, 0.003),
+        "months at 80 %": (0.8038, 0.028),
+        "months at 95 %": (0.9476, 0.015),
+    },
+    (bursting, 0.4): {
+        "error": (0.3084, 0.019),
+        "days at 80 %": (0.8023, 0.042),
+        "days at 95 %": (0.9539, 0.019),
+        "months at 80 %": (0.7949, 0.095),
+        "months at 95 %": (0.9444, 0.051),
+    },
+    (bursting, 1.69): {
+        "error": (0.4118, 0.0039),
+        "days at 80 %": (0.8012, 0.0092),
+        "days at 95 %": (0.9607, 0.0051),
+        "months at 80 %": (0.8293, 0.035),
+        "months at 95 %": (0.9637, 0.014),
+    },
+    (bursting, 4.39): {
+        "error": (0.881, 0.0078),
+        "days at 80 %": (0.7958, 0.006),
+        "days at 95 %": (0.9478, 0.0029),
+        "months at 80 %": (0.8039, 0.027),
+        "months at 95 %": (0.9496, 0.016),
+    },
+    (shifting, 0.4): {
+        "error": (0.3566, 0.023),
+        "days at 80 %": (0.7696, 0.042),
+        "days at 95 %": (0.9401, 0.023),
+        "months at 80 %": (0.7484, 0.083),
+        "months at 95 %": (0.9069, 0.061),
+    },
+    (shifting, 1.69): {
+        "error": (0.4404, 0.0064),
+        "days at 80 %": (0.7975, 0.013),
+        "days at 95 %": (0.9578, 0.0078),
+        "months at 80 %": (0.8334, 0.04),
+        "months at 95 %": (0.9547, 0.029),
+    },
+    (shifting, 4.39): {
+        "error": (0.8836, 0.0078),
+        "days at 80 %": (0.7924, 0.0058),
+        "days at 95 %": (0.9461, 0.0032),
+        "months at 80 %": (0.8069, 0.025),
+        "months at 95 %": (0.9527, 0.013),
+    },
+}
+"""Worlds that smoothing was not tuned on."""
+
+
+@pytest.mark.false_failure(3e-6)
+@pytest.mark.parametrize(("world", "epsilon"), ERRORS_AND_COVERS)
+def test_days_and_months_err_and_are_covered_as_recorded(
+    world: Callable[..., Counts], epsilon: float, seed: int
+) -> None:
+    recorded = ERRORS_AND_COVERS[world, epsilon]
+    assert_as_recorded(partial(errors_and_covers, world, epsilon), recorded, seed, n_runs=2)
+
+
+def test_what_is_recorded_errs_less_than_the_papers_and_is_covered_as_said() -> None:
+    for (_, epsilon), recorded in ERRORS_AND_COVERS.items():
+        means = {name: mean for name, (mean, _) in recorded.items()}
+        assert means["error"] < (0.5 if epsilon < 1 else 0.62 if epsilon < 4 else 0.95)
+        for period, slack in (("days", (0.04, 0.02)), ("months", (0.06, 0.05))):
+            assert abs(means[f"{period} at 80 %"] - 0.8) < slack[0]
+            assert abs(means[f"{period} at 95 %"] - 0.95) < slack[1]
+
+
 COVERED = {
     (0.81, breaking): ((0.781, 0.015), (0.946, 0.006), (0.793, 0.063), (0.942, 0.036)),
     (0.81, unsteady): ((0.778, 0.050), (0.938, 0.021), (0.815, 0.067), (0.954, 0.041)),
@@ -198,40 +268,86 @@ def test_recorded_coverage_is_near_what_intervals_say() -> None:
         assert (np.abs(means - (0.8, 0.95, 0.8, 0.95)) < (0.03, 0.02, 0.04, 0.02)).all()
 
 
-@pytest.mark.parametrize("epsilon", [4.39, 5.89])
-def test_small_counts_are_covered_as_often_as_said_and_whole_intervals_at_least_as_often(epsilon: float) -> None:
-    counts = sparse(np.random.default_rng(1))
-    found = smooth(oracle_estimate(counts, epsilon, 2))
+def small_counts_covered(epsilon: float, seed: int) -> dict[str, float]:
+    counts = sparse(np.random.default_rng(seed))
+    found = smooth(oracle_estimate(counts, epsilon, seed))
+    covers = {}
     for level in (0.8, 0.95):
-        spread = covered(found, counts, level)
-        assert level - 0.02 < spread < level + 0.02
+        covers[f"{level:.0%}"] = covered(found, counts, level)
         lower, upper = found.noise.intervals(found.values, level)
-        assert ((lower <= counts) & (counts <= upper)).mean() >= spread
+        assert ((lower <= counts) & (counts <= upper)).mean() >= covers[f"{level:.0%}"]
+    return covers
 
 
-def test_what_is_said_of_levels_under_much_noise_is_about_how_far_off_they_are() -> None:
-    """Mean squares of 8 worlds of 15 places: 1 is right, and above 1.4 or below 0.6 happens once in 400 runs."""
-    squares = []
-    for seed in range(8):
-        counts = unequal(np.random.default_rng(seed))
-        year = smooth(oracle_estimate(counts, 0.4, seed), non_negative=False).coarsen(time="year")
-        squares.append(np.square((year.values[0] - counts.sum(axis=0)) / year.noise.standard_errors()[0]))
-    assert 0.6 < np.mean(squares) < 1.4
+SMALL_COUNTS_COVERED: dict[float, Recorded] = {
+    4.39: {"80%": (0.8037, 0.0075), "95%": (0.9443, 0.0026)},
+    5.89: {"80%": (0.8051, 0.0045), "95%": (0.9492, 0.0022)},
+}
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_days_that_are_missing_are_not_days_without_events(step: Callable[[Estimate], Estimate]) -> None:
-    """A curator's counts, and reports whose places are not known on some days: levels stay where they were."""
-    rng = np.random.default_rng(3)
-    counts = rng.poisson(np.array([12.0, 4.0, 1.0]), (200, 3))
-    for estimate in (curators_estimate(counts, 7), oracle_estimate(counts, 3.0, 7)):
+@pytest.mark.false_failure(1e-6)
+@pytest.mark.parametrize("epsilon", SMALL_COUNTS_COVERED)
+def test_small_counts_are_covered_as_often_as_said_and_whole_intervals_at_least_as_often(
+    epsilon: float, seed: int
+) -> None:
+    assert_as_recorded(partial(small_counts_covered, epsilon), SMALL_COUNTS_COVERED[epsilon], seed)
+    for said, (mean, _) in zip((0.8, 0.95), SMALL_COUNTS_COVERED[epsilon].values(), strict=True):
+        assert abs(mean - said) < 0.02
+
+
+def squares_of_levels(seed: int) -> dict[str, float]:
+    counts = unequal(np.random.default_rng(seed))
+    year = smooth(oracle_estimate(counts, 0.4, seed), non_negative=False).coarsen(time="year")
+    errors = (year.values[0] - counts.sum(axis=0)) / year.noise.standard_errors()[0]
+    return {"square": float(np.square(errors).mean())}
+
+
+SQUARES_OF_LEVELS: Recorded = {"square": (1.026, 0.51)}
+
+
+@pytest.mark.false_failure(1e-6)
+def test_what_is_said_of_levels_under_much_noise_is_about_how_far_off_they_are(seed: int) -> None:
+    """Mean squares over standard errors: 1 is right."""
+    assert_as_recorded(squares_of_levels, SQUARES_OF_LEVELS, seed, n_runs=4)
+    assert 0.8 < SQUARES_OF_LEVELS["square"][0] < 1.2
+
+
+def gap_of_forty_days(step: Callable[[Estimate], Estimate], seed: int) -> dict[str, float]:
+    """How far counts are off in the gap and before it, of a curator's counts and of reports without their places."""
+    counts = np.random.default_rng(seed).poisson(np.array([12.0, 4.0, 1.0]), (200, 3))
+    found = {}
+    for name, estimate in (
+        ("curator", curators_estimate(counts, seed)),
+        ("reports", oracle_estimate(counts, 3.0, seed)),
+    ):
         values = estimate.values.copy()
         values[80:120] = np.nan
-        found = step(replace(estimate, values=values)).values
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(found[80:120].mean(axis=0), [12, 4, 1], atol=2.5)
+        shown = step(replace(estimate, values=values)).values
+        assert np.isfinite(shown).all()
+        found[f"{name}, in it"] = float(np.abs(shown[80:120].mean(axis=0) - [12, 4, 1]).max())
         if step is smooth:
-            np.testing.assert_allclose(found[:80].mean(axis=0), step(estimate).values[:80].mean(axis=0), atol=0.8)
+            moved = shown[:80].mean(axis=0) - step(estimate).values[:80].mean(axis=0)
+            found[f"{name}, before it"] = float(np.abs(moved).max())
+    return found
+
+
+GAP_OF_FORTY_DAYS: dict[Callable[[Estimate], Estimate], Recorded] = {
+    smooth: {
+        "curator, in it": (0.7101, 0.19),
+        "curator, before it": (0.2279, 0.083),
+        "reports, in it": (0.5006, 0.35),
+        "reports, before it": (0.02331, 0.016),
+    },
+    filtered: {"curator, in it": (0.9322, 0.34), "reports, in it": (0.5644, 0.3)},
+}
+
+
+@pytest.mark.false_failure(2e-6)
+@pytest.mark.parametrize("step", STEPS)
+def test_days_that_are_missing_are_not_days_without_events(step: Callable[[Estimate], Estimate], seed: int) -> None:
+    """A curator's counts, and reports whose places are not known on some days: levels stay where they were."""
+    assert_as_recorded(partial(gap_of_forty_days, step), GAP_OF_FORTY_DAYS[step], seed, n_recorded=12)
+    assert all(mean < (1.5 if "in it" in name else 0.4) for name, (mean, _) in GAP_OF_FORTY_DAYS[step].items())
 
 
 def test_a_release_of_before_is_read_as_it_was() -> None:
@@ -305,19 +421,23 @@ def test_what_all_places_add_up_to_is_known() -> None:
     assert noise.variance(np.eye(60, 8)) > 1
 
 
-def test_the_variance_of_a_model_is_that_of_its_own_worlds() -> None:
-    """Exact in expectation; with 120 worlds the mean square is within a third but for a probability of about 1e-5."""
-    counts = drifting(np.random.default_rng(1), 40, 4)
+def square_of_a_known_model(seed: int) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    world = rng.multinomial(rng.poisson(60, 40), [0.4, 0.3, 0.2, 0.1])
     known = Hyperparameters(level_sd=0.5, ar_sd=0.1, timescale_days=5.0)
-    squares = []
-    for seed in range(120):
-        rng = np.random.default_rng(seed)
-        world = rng.multinomial(counts.sum(axis=1), [0.4, 0.3, 0.2, 0.1])
-        found = smooth(oracle_estimate(world, 2.0, seed), hyperparameters=known, non_negative=False)
-        month = found.coarsen(time="month")
-        error = month.values[0] - sum_groups(world, (np.arange(40) > 30).astype(np.int64), n_groups=2)[0]
-        squares.append(np.square(error / month.noise.standard_errors()[0]))
-    assert 0.5 < np.mean(squares) < 1.2
+    month = smooth(oracle_estimate(world, 2.0, seed), hyperparameters=known, non_negative=False).coarsen(time="month")
+    error = month.values[0] - sum_groups(world, (np.arange(40) > 30).astype(np.int64), n_groups=2)[0]
+    return {"square": float(np.square(error / month.noise.standard_errors()[0]).mean())}
+
+
+SQUARE_OF_A_KNOWN_MODEL: Recorded = {"square": (0.7377, 0.56)}
+"""Below 1: these levels hold still, and the model says that they may move."""
+
+
+@pytest.mark.false_failure(1e-6)
+def test_the_variance_of_a_model_is_that_of_its_own_worlds(seed: int) -> None:
+    assert_as_recorded(square_of_a_known_model, SQUARE_OF_A_KNOWN_MODEL, seed, n_runs=60)
+    assert 0.6 < SQUARE_OF_A_KNOWN_MODEL["square"][0] < 1.1
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -366,30 +486,61 @@ def test_smoothing_and_filtering_are_told_apart_in_the_release() -> None:
     assert "nothing from the future" in filtered(estimate).steps[0]
 
 
-def test_below_the_noise_a_day_cannot_show_its_anomaly_and_says_so() -> None:
-    """One place has 60 events more on one day. Much noise hides them, little noise shows most of them."""
-    counts = bursting(np.random.default_rng(4), 400)
+def anomaly(seed: int) -> dict[str, float]:
+    """One place has 60 events more on one day: the weight of the day's own reports, and how many events are shown."""
+    counts = bursting(np.random.default_rng(seed), 400)
     day, place = 200, 0
     counts[day] = counts[day - 1]
     usual = counts[day, place]
     counts[day, place] += 60
-    smoothed = {epsilon: smooth(oracle_estimate(counts, epsilon, 5)) for epsilon in (0.4, 5.0)}
-    gains = {epsilon: found.noise.model.gains[day].mean() for epsilon, found in smoothed.items()}  # type: ignore[attr-defined]
-    assert gains[0.4] < 0.05 < 0.6 < gains[5.0]
-    shown = {epsilon: found.values[day, place] - usual for epsilon, found in smoothed.items()}
-    assert shown[0.4] < 30 < 45 < shown[5.0]
+    found = {}
+    for noise, epsilon in (("much", 0.4), ("little", 5.0)):
+        smoothed = smooth(oracle_estimate(counts, epsilon, seed))
+        found[f"gain, {noise} noise"] = float(smoothed.noise.model.gains[day].mean())  # type: ignore[attr-defined]
+        found[f"shown, {noise} noise"] = float(smoothed.values[day, place] - usual)
+    return found
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_curators_counts_are_smoothed_as_rates(step: Callable[[Estimate], Estimate]) -> None:
-    """Counts with Laplace noise and no public totals: fewer errors, and intervals that cover."""
-    counts = np.random.default_rng(11).poisson(np.array([12.0, 4.0, 1.0]), (300, 3))
-    estimate = curators_estimate(counts, 3)
-    noisy = estimate.values
+ANOMALY: Recorded = {
+    "gain, much noise": (0.0534, 0.05),
+    "shown, much noise": (8.749, 7.4),
+    "gain, little noise": (0.9946, 0.003),
+    "shown, little noise": (59.78, 2.3),
+}
+
+
+@pytest.mark.false_failure(2e-6)
+def test_below_the_noise_a_day_cannot_show_its_anomaly_and_says_so(seed: int) -> None:
+    """Much noise hides the events, little noise shows most of them."""
+    assert_as_recorded(anomaly, ANOMALY, seed, n_runs=4)
+    assert ANOMALY["gain, much noise"][0] < 0.06 < 0.6 < ANOMALY["gain, little noise"][0]
+    assert ANOMALY["shown, much noise"][0] < 20 < 50 < ANOMALY["shown, little noise"][0]
+
+
+def curators_rates(step: Callable[[Estimate], Estimate], seed: int) -> dict[str, float]:
+    """Counts with Laplace noise and no public totals: the error beside the noise, and what intervals cover."""
+    counts = np.random.default_rng(seed).poisson(np.array([12.0, 4.0, 1.0]), (300, 3))
+    estimate = curators_estimate(counts, seed)
     found = step(estimate)
-    assert np.abs(found.values - counts).mean() < 0.6 * np.abs(noisy - counts).mean()
     lower, upper = found.noise.intervals(found.values, 0.8)
-    assert 0.74 < ((lower <= counts) & (counts <= upper)).mean() < 0.93
+    return {
+        "error": float(np.abs(found.values - counts).mean() / np.abs(estimate.values - counts).mean()),
+        "80 %": float(((lower <= counts) & (counts <= upper)).mean()),
+    }
+
+
+CURATORS_RATES: dict[Callable[[Estimate], Estimate], Recorded] = {
+    smooth: {"error": (0.4054, 0.019), "80 %": (0.8742, 0.031)},
+    filtered: {"error": (0.4222, 0.02), "80 %": (0.8836, 0.032)},
+}
+
+
+@pytest.mark.false_failure(1e-6)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_curators_counts_are_smoothed_as_rates(step: Callable[[Estimate], Estimate], seed: int) -> None:
+    assert_as_recorded(partial(curators_rates, step), CURATORS_RATES[step], seed, n_recorded=12)
+    assert CURATORS_RATES[step]["error"][0] < 0.6
+    assert 0.78 < CURATORS_RATES[step]["80 %"][0] < 0.9  # whole numbers: at least as many as said
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -412,13 +563,30 @@ def test_reports_that_hide_the_time_are_not_smoothed_over_it(step, mechanism):
         step(estimate)
 
 
-def test_events_by_timetable_vary_less_than_chance_and_the_intervals_of_their_days_say_so() -> None:
-    rng = np.random.default_rng(8)
+def timetable(seed: int) -> dict[str, float]:
+    """The error of days, the width of intervals beside those of events by chance, and what they cover."""
+    rng = np.random.default_rng(seed)
     usual = np.array([12, 8, 5, 3, 1])
     counts = usual + (rng.random((400, 5)) < 0.1) - (rng.random((400, 5)) < 0.1) * (usual > 1)
-    found = smooth(oracle_estimate(counts, 4.0, 2))
-    chance = smooth(oracle_estimate(rng.poisson(usual, (400, 5)), 4.0, 2))
-    assert np.abs(found.values - counts).mean() < 0.4
-    widths = [np.subtract(*one.noise.limits(one.values, 0.8)[::-1]).mean() for one in (found, chance)]  # type: ignore[attr-defined]
-    assert widths[0] < 0.85 * widths[1]
-    assert 0.77 < covered(found, counts, 0.8) < 0.92
+    found, chance = (smooth(oracle_estimate(one, 4.0, seed)) for one in (counts, rng.poisson(usual, (400, 5))))
+    width, usual_width = (np.subtract(*one.noise.limits(one.values, 0.8)[::-1]).mean() for one in (found, chance))  # type: ignore[attr-defined]
+    return {
+        "error": float(np.abs(found.values - counts).mean()),
+        "width": float(width / usual_width),
+        "80 %": covered(found, counts, 0.8),
+    }
+
+
+TIMETABLE: Recorded = {
+    "error": (0.2496, 0.018),
+    "width": (0.5738, 0.038),
+    "80 %": (0.8295, 0.016),
+}
+
+
+@pytest.mark.false_failure(2e-6)
+def test_events_by_timetable_vary_less_than_chance_and_the_intervals_of_their_days_say_so(seed: int) -> None:
+    assert_as_recorded(timetable, TIMETABLE, seed, n_recorded=12)
+    assert TIMETABLE["error"][0] < 0.4
+    assert TIMETABLE["width"][0] < 0.85
+    assert 0.77 < TIMETABLE["80 %"][0] < 0.92

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from small_worlds import days_and_places
+from statistical import Recorded, assert_as_recorded
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
 from tacit.counts.observations import measured
@@ -66,41 +69,94 @@ def squared_error(counts: Counts, estimate: Estimate, step: str) -> float:
     return float(np.mean((sums(estimate.values, groups) - sums(counts, groups)) ** 2))
 
 
-@pytest.mark.parametrize("world", [drifting, appearing])
-@pytest.mark.parametrize("mechanism", ["tree", "calendar tree"])
-def test_days_months_and_years_err_no_more_than_unbiased_ones(world, mechanism: str) -> None:  # type: ignore[no-untyped-def]
-    before, after = np.zeros(3), np.zeros(3)
-    for seed in range(3):
-        counts = world(seed)
-        _, estimate = counted(counts, seed, mechanism=mechanism)
-        smoothed = smooth(estimate)
-        for column, step in enumerate(("day", "month", "year")):
-            before[column] += squared_error(counts, estimate, step)
-            after[column] += squared_error(counts, smoothed, step)
-    assert after[0] < 0.6 * before[0]
-    assert after[1] < before[1]
-    assert after[2] < 1.2 * before[2]
+def errors(world: Callable[..., Counts], mechanism: str, seed: int) -> dict[str, float]:
+    """The squared errors of smoothed days, months and years beside those of unbiased ones."""
+    counts = world(seed)
+    _, estimate = counted(counts, seed, mechanism=mechanism)
+    smoothed = smooth(estimate)
+    steps = ("day", "month", "year")
+    return {step: squared_error(counts, smoothed, step) / squared_error(counts, estimate, step) for step in steps}
 
 
-@pytest.mark.parametrize("settings", [{"mechanism": "tree"}, {"fan_outs": [2] * 9}, {"mechanism": "calendar tree"}])
-def test_intervals_of_days_months_and_years_cover_what_they_say(settings: dict[str, object]) -> None:
-    """Means of four worlds; wider bounds for years, of which there are ten each."""
-    covered: dict[str, list[list[float]]] = {step: [[], []] for step in ("day", "month", "year")}
-    for seed in range(4):
-        counts = drifting(seed)
-        smoothed = smooth(counted(counts, seed, epsilon=0.5, **settings)[1])
-        assert isinstance(smoothed.noise, FusedNoise)
-        for step, parts in covered.items():
-            groups = by(smoothed, step)
-            truth, found = sums(counts, groups), sums(smoothed.values, groups)
-            for part, level in zip(parts, (0.8, 0.95), strict=True):
-                image = Grouping.of_columns(groups, np.arange(counts.shape[1]), truth.shape)
-                lower, upper = smoothed.noise.sum_limits(found, image, level)
-                within = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1)
-                part.append(float(within.mean()))
-    for step, slack in (("day", 0.05), ("month", 0.07), ("year", 0.15)):
-        assert abs(np.mean(covered[step][0]) - 0.8) < slack
-        assert abs(np.mean(covered[step][1]) - 0.95) < slack
+ERRORS: dict[tuple[Callable[..., Counts], str], Recorded] = {
+    (drifting, "tree"): {"day": (0.4169, 0.1), "month": (0.5093, 0.14), "year": (0.9354, 0.26)},
+    (drifting, "calendar tree"): {"day": (0.2448, 0.078), "month": (0.8607, 0.084), "year": (0.9522, 0.13)},
+    (appearing, "tree"): {"day": (0.4178, 0.077), "month": (0.5031, 0.15), "year": (0.8916, 0.31)},
+    (appearing, "calendar tree"): {"day": (0.253, 0.066), "month": (0.846, 0.087), "year": (0.9792, 0.19)},
+}
+
+
+@pytest.mark.false_failure(2e-6)
+@pytest.mark.parametrize(("world", "mechanism"), ERRORS)
+def test_days_months_and_years_err_no_more_than_unbiased_ones(
+    world: Callable[..., Counts], mechanism: str, seed: int
+) -> None:
+    recorded = ERRORS[world, mechanism]
+    assert_as_recorded(partial(errors, world, mechanism), recorded, seed, n_runs=2)
+    assert recorded["day"][0] < 0.6
+    assert recorded["month"][0] < 1
+    assert recorded["year"][0] < 1.2
+
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "tree": {"mechanism": "tree"},
+    "binary tree": {"fan_outs": [2] * 9},
+    "calendar tree": {"mechanism": "calendar tree"},
+}
+
+
+def covers(name: str, seed: int) -> dict[str, float]:
+    """What intervals of days, months and years cover."""
+    counts = drifting(seed)
+    smoothed = smooth(counted(counts, seed, epsilon=0.5, **SETTINGS[name])[1])
+    assert isinstance(smoothed.noise, FusedNoise)
+    found = {}
+    for step in ("day", "month", "year"):
+        groups = by(smoothed, step)
+        truth, values = sums(counts, groups), sums(smoothed.values, groups)
+        image = Grouping.of_columns(groups, np.arange(counts.shape[1]), truth.shape)
+        for level in (0.8, 0.95):
+            lower, upper = smoothed.noise.sum_limits(values, image, level)
+            within = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1)
+            found[f"{step} at {level:.0%}"] = float(within.mean())
+    return found
+
+
+COVERS: dict[str, Recorded] = {
+    "tree": {
+        "day at 80%": (0.7846, 0.012),
+        "day at 95%": (0.9584, 0.006),
+        "month at 80%": (0.8117, 0.043),
+        "month at 95%": (0.9523, 0.025),
+        "year at 80%": (0.8052, 0.14),
+        "year at 95%": (0.9575, 0.064),
+    },
+    "binary tree": {
+        "day at 80%": (0.8069, 0.017),
+        "day at 95%": (0.9653, 0.0065),
+        "month at 80%": (0.8194, 0.05),
+        "month at 95%": (0.963, 0.02),
+        "year at 80%": (0.8286, 0.13),
+        "year at 95%": (0.944, 0.088),
+    },
+    "calendar tree": {
+        "day at 80%": (0.7952, 0.011),
+        "day at 95%": (0.962, 0.0056),
+        "month at 80%": (0.8056, 0.047),
+        "month at 95%": (0.9566, 0.023),
+        "year at 80%": (0.8401, 0.13),
+        "year at 95%": (0.9663, 0.064),
+    },
+}
+
+
+@pytest.mark.false_failure(4e-6)
+@pytest.mark.parametrize("name", COVERS)
+def test_intervals_of_days_months_and_years_cover_what_they_say(name: str, seed: int) -> None:
+    assert_as_recorded(partial(covers, name), COVERS[name], seed, n_runs=3)
+    for step, slack in (("day", 0.03), ("month", 0.04), ("year", 0.06)):
+        assert abs(COVERS[name][f"{step} at 80%"][0] - 0.8) < slack
+        assert abs(COVERS[name][f"{step} at 95%"][0] - 0.95) < slack
 
 
 def test_a_tree_of_leaves_only_is_smoothed_as_independent_counts() -> None:
@@ -132,21 +188,37 @@ def test_what_is_shown_is_not_negative_and_years_keep_their_sums() -> None:
     assert shown.noise.variance(np.ones(shown.values.shape)) == plain.noise.variance(np.ones(shown.values.shape))
 
 
-def test_days_without_data_count_for_nothing_and_tell_nothing() -> None:
-    """What was counted of them is noise alone; a year is the sum of its other days."""
-    counts = drifting(4)
+def days_without_data(mechanism: str, seed: int) -> dict[str, float]:
+    """The errors of the days before a gap and of years, where the gap is known beside where it is not."""
+    counts = drifting(seed)
     missing = np.zeros(len(counts), np.bool_)
     missing[100:140] = True
     counts[missing] = 0
-    for mechanism in ("tree", "flat"):
-        _, estimate = counted(counts, 4, mechanism=mechanism)
-        taken, left_out = smooth(estimate), smooth(estimate, missing=missing)
-        assert (left_out.values[missing] == 0).all()
-        assert (left_out.noise.standard_errors()[missing] == 0).all()
-        near = slice(85, 100)
-        errors = [np.mean((one.values[near] - counts[near]) ** 2) for one in (taken, left_out)]
-        assert errors[1] < errors[0] * 1.02
-        assert squared_error(counts, left_out, "year") < 1.2 * squared_error(counts, estimate, "year")
+    _, estimate = counted(counts, seed, mechanism=mechanism)
+    taken, left_out = smooth(estimate), smooth(estimate, missing=missing)
+    assert (left_out.values[missing] == 0).all()
+    assert (left_out.noise.standard_errors()[missing] == 0).all()
+    near = slice(85, 100)
+    known, unknown = (np.mean((one.values[near] - counts[near]) ** 2) for one in (left_out, taken))
+    years = squared_error(counts, left_out, "year") / squared_error(counts, estimate, "year")
+    return {"before it": float(known / unknown), "years": float(np.log(years))}
+
+
+DAYS_WITHOUT_DATA: dict[str, Recorded] = {
+    "tree": {"before it": (0.7717, 0.093), "years": (-0.1681, 0.4)},
+    "flat": {"before it": (0.821, 0.12), "years": (-0.1839, 0.38)},
+}
+"""Of years the logarithm of the ratio of squared errors: one is a mean of ten squares, often near nothing."""
+
+
+@pytest.mark.false_failure(1e-6)
+@pytest.mark.parametrize("mechanism", DAYS_WITHOUT_DATA)
+def test_days_without_data_count_for_nothing_and_tell_nothing(mechanism: str, seed: int) -> None:
+    """What was counted of them is noise alone; a year is the sum of its other days."""
+    recorded = DAYS_WITHOUT_DATA[mechanism]
+    assert_as_recorded(partial(days_without_data, mechanism), recorded, seed)
+    assert recorded["before it"][0] < 1
+    assert recorded["years"][0] < 0
 
 
 def test_given_that_some_leaves_are_zero_the_others_are_the_best_fit() -> None:
@@ -190,15 +262,23 @@ def test_removed_counts_are_forgotten_by_the_noise_too() -> None:
     assert read.variance(weights) == pytest.approx(noise.variance(weights))
 
 
-def test_the_long_run_is_as_well_known_as_the_tree_knows_it() -> None:
-    """Days of much noise, of which sums are known well: places keep apart what sums tell apart."""
-    rng = np.random.default_rng(8)
-    counts = rng.poisson(np.tile([0.5, 1.0, 2.0, 8.0], (360, 1)))
-    _, estimate = counted(counts, 8, epsilon=0.2, mechanism="calendar tree")
+def long_run(seed: int) -> dict[str, float]:
+    """Days of much noise, of which sums are known well: the gain of sums in the error of what places have."""
+    counts = np.random.default_rng(seed).poisson(np.tile([0.5, 1.0, 2.0, 8.0], (360, 1)))
+    _, estimate = counted(counts, seed, epsilon=0.2, mechanism="calendar tree")
     known = (measured(estimate), measured_with_sums(estimate)[0][1])
-    alone, together = (long_run_shares(one, np.zeros(360)).shares for one in known)
-    truth = counts.mean(axis=0)
-    assert np.square(together - truth).sum() < np.square(alone - truth).sum()
+    alone, together = (long_run_shares(one, np.zeros(360)).shares - counts.mean(axis=0) for one in known)
+    return {"gain": float(np.log(np.square(alone).sum() / np.square(together).sum()))}
+
+
+LONG_RUN: Recorded = {"gain": (0.7888, 1.0)}
+
+
+@pytest.mark.false_failure(1e-6)
+def test_the_long_run_is_as_well_known_as_the_tree_knows_it(seed: int) -> None:
+    """Places keep apart what sums tell apart."""
+    assert_as_recorded(long_run, LONG_RUN, seed, n_runs=20)
+    assert LONG_RUN["gain"][0] > 0.5
 
 
 def test_a_tree_of_places_is_left_as_it_was() -> None:
