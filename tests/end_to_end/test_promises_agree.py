@@ -67,18 +67,21 @@ class World:
         )
         return self._released("count", "visits.csv", "--plan", f"{number}.toml", *READ, "--user", "Who", number=number)
 
-    def counter(self, number: int) -> str:
+    def counter(self, number: int, *, unit: tuple[str, ...] = (), user: tuple[str, ...] = ()) -> str:
         started = self.done(
             *("counter", "start", "--places", "branches.csv", *DAYS, "--epsilon", "1", "--data-set", "visits"),
-            *("--out", f"{number}.counter"),
+            *("--out", f"{number}.counter", *unit),
         )
-        self.done("counter", "add", f"{number}.counter", "visits.csv", "--date", "2025-01-01", *READ)
+        self.done("counter", "add", f"{number}.counter", "visits.csv", "--date", "2025-01-01", *READ, *user)
         history = self.folder / f"{number}.history.csv"
         said = " ".join(history.read_text().split())
         for sentence in History.read(history).stream.guarantee.sentences():
             assert sentence in said
         self.published.append(history)
         return started
+
+    def counter_of_persons(self, number: int) -> str:
+        return self.counter(number, unit=("--unit", "person", "--most", "2"), user=("--user", "Who"))
 
     def _released(self, *words: object, number: int) -> str:
         out, page = self.folder / f"{number}.parquet", self.folder / f"{number}.html"
@@ -100,7 +103,13 @@ REFUSED = {("gaussian", "reports")} | {(first, "user_days") for first in ("repor
 
 
 PAIRS = [pair for pair in itertools.product(KINDS, KINDS) if pair not in REFUSED]
-PERSONS = [("persons", "persons"), ("persons", "user_days"), ("user_days", "persons"), ("persons", "counts")]
+PERSONS = [
+    ("persons", "persons"),
+    ("persons", "user_days"),
+    ("user_days", "persons"),
+    ("persons", "counts"),
+    ("persons", "counter_of_persons"),
+]
 """Of persons those in which windows meet, or the promise for a person ends."""
 
 

@@ -290,5 +290,8 @@ def _say_budgets(book: Ledger, names: list[str]) -> None:
         first = "the first release" if left.spent == Cost() else "nothing until a budget is declared"
         rows.append([name, budget, left.spent, first if left.room is None else left.room])
     console.table(
-        ["Data set", "Budget", "Spent on the dearest day", "What would fit there"], rows, left=4, title="What remains"
+        ["Data set", "Budget", "Spent on the dearest day or window", "What would fit there"],
+        rows,
+        left=4,
+        title="What remains",
     )
