@@ -35,9 +35,9 @@ class BoundChoice:
     Cost:      one pass over the events, one word.
     Reference: McSherry2007; Smith2011.
 
-    >>> choice = BoundChoice((1, 2, 5, 10), quantile=0.95, epsilon=1.0)
+    >>> choice = BoundChoice((1, 2, 5, 10), quantile=0.75, epsilon=1.0)
     >>> [float(one) for one in choice.utilities([60, 80, 96, 99], 100)]
-    [-35.0, -15.0, -1.0, -4.0]
+    [-15.0, -5.0, -21.0, -24.0]
     """
 
     grid: tuple[int, ...]
