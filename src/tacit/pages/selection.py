@@ -106,7 +106,7 @@ class Selection:
 def select(release: Release) -> Selection:
     """Choose steps, places and kinds for a page."""
     levels = _levels(release)
-    whole = counts_in_all(levels[ALL])
+    wholes = {level: counts_in_all(added) for level, added in levels.items()}
     kinds = {level: _largest_kinds(added) for level, added in levels.items()}
     n_views = sum(map(len, kinds.values()))
     steps = {step: _n_bins(release, step) for step in coarser_steps(release.domain.time)}
@@ -114,7 +114,7 @@ def select(release: Release) -> Selection:
     most_places = MOST_PLACES
     if n_views > 1:
         most_places = min(MOST_PLACES, max(1, MOST_CELLS // (n_views * (1 + steps.get(maps or "", 0)))))
-    kept = np.sort(np.argsort(-whole.values[0], kind="stable")[:most_places])
+    kept = np.sort(np.argsort(-wholes[ALL].values[0], kind="stable")[:most_places])
 
     def offered(n_columns: int) -> list[str]:
         return [s for s, n in steps.items() if 2 <= n <= _MOST_PERIODS and n * n_columns <= MOST_CELLS]
@@ -122,7 +122,7 @@ def select(release: Release) -> Selection:
     in_series = offered(n_views * len(kept))
     is_recent = "day" in steps and "day" not in in_series and RECENT_DAYS * n_views * len(kept) <= MOST_CELLS
     drawn = _Drawn(maps, in_series, is_recent, kept)
-    views = [view for level, added in levels.items() for view in drawn.views(level, added, kinds[level])]
+    views = [view for level, added in levels.items() for view in drawn.views(level, added, wholes[level], kinds[level])]
     without_kinds = offered(min(MOST_PLACES, release.domain.place.n_cells))
     return Selection(release, kept, tuple(views), tuple(step for step in without_kinds if step not in in_series))
 
@@ -136,11 +136,12 @@ class _Drawn:
     is_recent: bool
     kept: NDArray[np.int64]
 
-    def views(self, level: str, release: Release, kinds: NDArray[np.int64]) -> list[View]:
+    def views(self, level: str, release: Release, whole: Counts, kinds: NDArray[np.int64]) -> list[View]:
         """The views of some kinds of a release that was added up to a level of kinds."""
-        whole, total = counts_in_all(release), counts_in_all(release, place=ALL)
-        maps = counts_by(release, self.maps) if self.maps else None
-        series = {step: counts_by(release, step) for step in self.series}
+        total = counts_in_all(release, place=ALL)
+        by_step = {step: counts_by(release, step) for step in {self.maps, *self.series} if step is not None}
+        maps = None if self.maps is None else by_step[self.maps]
+        series = {step: by_step[step] for step in self.series}
         totals = {step: totals_by(release, step) for step in self.series}
         recent = counts_by(release, "day").last(RECENT_DAYS) if self.is_recent else None
         places, axis = release.domain.place.cells, release.domain.kind
@@ -190,8 +191,8 @@ def _largest_kinds(release: Release) -> NDArray[np.int64]:
     """The numbers of the kinds to choose from, in their order."""
     if release.domain.kind is None:
         return np.zeros(1, np.int64)
-    totals = counts_in_all(release, place=ALL).values[0]
-    return np.sort(np.argsort(-totals, kind="stable")[:MOST_KINDS])
+    by_kind = np.nan_to_num(release.recommended.values).reshape(release.domain.grid).sum(axis=(0, 1))
+    return np.sort(np.argsort(-by_kind, kind="stable")[:MOST_KINDS])
 
 
 def _n_bins(release: Release, step: str) -> int:

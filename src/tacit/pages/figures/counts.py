@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -160,7 +160,8 @@ def counts_by(release: Release, step: str) -> Counts:
         found = _exact(np.asarray(added.unbiased.cell_totals, np.float64), about)
         status = added.statuses()
         return replace(found, status=status, reliable=np.equal(status.astype(str), SHOWN))
-    return _estimated(added.recommended.values, added.recommended.noise, added.statuses(), release, about)
+    status = added.statuses()
+    return _estimated(added.recommended.values, added.recommended.noise, lambda _: status, release, about)
 
 
 def added_up(release: Release, *, time: str | None = None, kind: str | None = None) -> Release:
@@ -189,10 +190,15 @@ def _about(axis: TimeAxis, places: tuple[str, ...], release: Release) -> dict[st
 
 
 def _estimated(
-    values: FloatArray, noise: Noise, status: NDArray[np.object_], release: Release, about: Mapping[str, Any]
+    values: FloatArray,
+    noise: Noise,
+    judge: Callable[[FloatArray], NDArray[np.object_]],
+    release: Release,
+    about: Mapping[str, Any],
 ) -> Counts:
     """Counts with limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
     known, errors = np.nan_to_num(values), noise.standard_errors()
+    status = judge(errors)
     limits = map(whole_limits, noise.intervals(known, release.level))
     lower, upper = (np.where(np.isnan(values), 0.0, limit) for limit in limits)
     return Counts(
@@ -260,7 +266,7 @@ def truth_by(release: Release, truth: ExactTally, step: str | None) -> NDArray[n
 def _summed(estimate: Estimate, grouping: Grouping, release: Release, about: Mapping[str, Any]) -> Counts:
     noise, values = estimate.noise.coarsen(grouping), grouping.sums(estimate.values)
     # sums over the whole time, or over all places, are never wholly without data
-    return _estimated(values, noise, release.rules.judged(values, noise.standard_errors()), release, about)
+    return _estimated(values, noise, lambda errors: release.rules.judged(values, errors), release, about)
 
 
 def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
