@@ -49,6 +49,7 @@ def plug_ins(tmp_path):
     return name
 
 
+@pytest.mark.slow
 def test_our_own_mechanism_under_a_plan_is_not_refuted(tacit):
     tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
     ran = tacit("audit", "plan.toml", "--runs", "300000", *SURE)
@@ -58,6 +59,7 @@ def test_our_own_mechanism_under_a_plan_is_not_refuted(tacit):
     assert "no proof" in ran.out
 
 
+@pytest.mark.slow
 def test_a_curators_plan_and_a_counter_are_not_refuted(tacit):
     tacit("plan", "--trust", "curator", "--from", "2018-01-01", "--to", "2018-01-08", "--epsilon", "1")
     ran = tacit("audit", "plan.toml", "--runs", "3000", *SURE)
@@ -128,6 +130,7 @@ def test_a_randomizer_object_knows_its_own_epsilon(tacit, plug_ins):
     assert "not refuted" in ran.out
 
 
+@pytest.mark.slow
 def test_a_command_is_audited_by_its_lines(tacit, tmp_path):
     (tmp_path / "honest.py").write_text(
         "import sys\nfor line in sys.stdin:\n    print(line.strip())\n", encoding="utf-8"

@@ -35,6 +35,7 @@ COLUMNS = ("--time", "SDate", "--place", "Town", *WRITTEN)
 JANUARY = ("--from", "2018-01-01", "--to", "2018-01-31")
 
 
+@pytest.mark.slow
 def test_from_events_to_a_page(tacit, events, tmp_path):
     steps = [
         ("check", events, *COLUMNS),
@@ -280,6 +281,7 @@ def test_an_estimate_below_zero_is_explained_and_one_event_is_one(capsys):
         assert ("may fall below zero" in shown) == (value < -1)
 
 
+@pytest.mark.slow
 def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):
     tacit("plan", *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)

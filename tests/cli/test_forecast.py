@@ -69,6 +69,7 @@ def test_a_model_is_saved_loaded_and_told_of_newer_days(tacit, release, tmp_path
     assert "Saturday 17 March 2018" in later.out
 
 
+@pytest.mark.slow
 def test_holidays_and_tables_are_known_to_the_model_and_named(tacit, release, tmp_path):
     days = np.arange(np.datetime64("2018-01-01"), np.datetime64("2018-03-20"))
     rows = [f"{day},{(number * 7) % 11}" for number, day in enumerate(days)]
@@ -306,6 +307,7 @@ def test_backtests_that_cannot_be_are_refused(tacit, release, words, said):
     assert said in ran.err
 
 
+@pytest.mark.slow
 def test_boosted_trees_are_tuned_explained_saved_and_loaded(tacit, tmp_path):
     written(tmp_path / "release.parquet", small_counts(n_days=150))
     words = ["--model", "boosting", "--country", "FR", "--horizon", 1]

@@ -42,6 +42,7 @@ def test_help_loads_no_room_but_the_command_line_and_no_arrays():
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.slow
 def test_query_loads_neither_smoother_nor_pandas_nor_mechanisms(tmp_path, ending):
     plan, estimate = simulated_estimate(np.full((4, 3), 50))
     path = tmp_path / f"release.{ending}"

@@ -51,6 +51,7 @@ def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
         assert plan.fingerprint != without.fingerprint
 
 
+@pytest.mark.slow
 def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
     ran = tacit("plan", *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
     rows = rows_of(ran.out)
@@ -71,6 +72,7 @@ def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
     assert "flat laplace" not in alone
 
 
+@pytest.mark.slow
 def test_a_target_finds_the_epsilon_or_the_number_of_events(tacit):
     asked = ("plan", *YEARS, "--compare", "--trust", "curator", "--ask", "points")
     found = tacit(*asked, "--target", "10", "--events", "1e6").out
@@ -98,6 +100,7 @@ def test_a_curators_plan_has_the_mechanism_of_least_error_for_what_is_asked(taci
     assert Plan.read(tmp_path / "flat.toml").mechanism == "flat"
 
 
+@pytest.mark.slow
 def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does_not(tacit, tmp_path):
     asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--unit", "user-day", "--most", "3")
     tacit(*asked, "--delta", "1e-9", "--out", "a.toml")

@@ -134,6 +134,7 @@ def test_a_simulation_is_recorded_nowhere_and_real_noise_always(path, ledger):
     assert ledger.history() == []
 
 
+@pytest.mark.slow
 def test_a_curator_killed_before_writing_takes_up_the_same_noise_at_no_cost(path, ledger, tmp_path):
     plan = central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat")
     plan.write(tmp_path / "plan.toml")

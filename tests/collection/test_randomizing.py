@@ -227,6 +227,7 @@ def cells_of(table: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(st.integers(0, 40), st.randoms(use_true_random=False), st.integers(1, 9), st.sampled_from([2, 7, 1 << 20]))
+@pytest.mark.slow
 def test_any_order_and_batches_give_the_same_file(tmp_path_factory, n, random, rows_a_batch, rows_in_memory):
     """Rows are shuffled and come in other batches; large bins go through files: the same seed gives the same bytes."""
     folder, table = tmp_path_factory.mktemp("orders"), frame(n + 1)

@@ -108,6 +108,7 @@ def test_a_plan_ranks_its_mechanisms_once(tacit, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["forecast", "backtest"])
+@pytest.mark.slow
 def test_a_forecast_builds_its_series_once(tacit, monkeypatch, tmp_path: Path, command):
     from tacit.counts.series import Series
 

@@ -73,6 +73,7 @@ def test_many_flips_with_rare_heads_are_inverted_exactly():
 
 @settings(max_examples=50)
 @given(st.integers(0, 3000), st.sampled_from(COINS), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
+@pytest.mark.slow
 def test_limits_grow_with_the_heads_and_widen_with_the_level(flips, coins, level):
     heads = np.unique(np.linspace(0, flips, 40).astype(int))
     lower, upper = limits(heads, flips, flips, *coins, level)

@@ -87,6 +87,7 @@ def uneven(level_variances: tuple[float, ...] = (math.inf, 3.0, 0.5, 2.0)) -> Tr
 
 @given(fusions())
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_fused_leaves_are_those_of_dense_least_squares(fusion):
     matrix, _ = dense(fusion)
     unit = np.eye(fusion.hierarchy.n_nodes)
@@ -126,6 +127,7 @@ def test_variances_of_any_weights_are_those_of_dense_algebra(fusion, seed):
 
 @given(fusions())
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_variances_of_all_ranges_are_those_of_dense_algebra(fusion):
     _, covariance = dense(fusion)
     first, stop = all_ranges(fusion.hierarchy.n_leaves)
@@ -166,6 +168,7 @@ def test_equal_fan_outs_have_the_closed_form_variance():
     assert_allclose(fusion.range_variances(np.array([7]), np.array([44])), expected)
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_ranges_are_equal():
     pytest.importorskip("numba")
     from tacit._base.kernels import tree, tree_plain
@@ -185,6 +188,7 @@ def test_compiled_and_plain_ranges_are_equal():
 
 @given(fusions(), st.integers(0, 2**32))
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_moments_of_all_ranges_are_those_of_their_node_weights(fusion, seed):
     cumulants = np.random.default_rng(seed).uniform(0, 3, fusion.hierarchy.n_levels)
     fusion = TreeFusion(fusion.hierarchy, fusion.level_variances, cumulants.tolist())

@@ -70,6 +70,7 @@ def test_nobody_who_forgot_to_say_so_makes_a_gap_a_fall(seed: int) -> None:
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_a_series_that_ends_in_a_gap_is_told_with_less_certainty(seed: int) -> None:
     assert_as_recorded(gap_at_the_end, GAP_AT_THE_END, seed, n_runs=2)
     assert GAP_AT_THE_END["variance"][0] > 1.15
@@ -113,6 +114,7 @@ def test_a_week_is_answered_with_a_wide_interval(seed: int) -> None:
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_a_year_ahead_is_told_with_less_certainty_than_tomorrow(seed: int) -> None:
     assert_as_recorded(year_ahead, YEAR_AHEAD, seed, n_runs=2)
     assert YEAR_AHEAD["ratio"][0] > np.log(1.5)
@@ -174,6 +176,7 @@ def test_a_flag_ahead_changes_the_forecast_of_its_day(seed: int) -> None:
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_hours_of_the_day_are_learned(seed: int) -> None:
     assert_as_recorded(hours, HOURS, seed, n_recorded=12)
     assert HOURS["off"][0] < 1.3

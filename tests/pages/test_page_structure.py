@@ -195,6 +195,7 @@ def test_truth_of_another_shape_is_refused_before_anything_is_written(release, t
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_simulation_says_so_before_anything_else_and_claims_nothing(simulation, tmp_path, read):
     for path in (make_page(simulation, tmp_path / "a.html"), make_statement_page(simulation, tmp_path / "b.html")):
         document = read(path)
@@ -217,6 +218,7 @@ def test_synthetic_data_are_labelled(release, tmp_path, read):
         assert "# Synthetic data: Made up <by> us.\n" in table
 
 
+@pytest.mark.slow
 def test_events_randomized_before_count_in_the_odds(release, tmp_path, read):
     provenance = Provenance.of_reports(release.plan.fingerprint, release.is_simulation, 1.0)
     again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
@@ -234,6 +236,7 @@ def test_the_statement_has_a_page_of_its_own(release, tmp_path, read):
     assert release.plan.fingerprint in text
 
 
+@pytest.mark.slow
 def test_a_second_randomization_is_told_of_all_reports_together(release, tmp_path, read):
     provenance = Provenance.of_reports(release.plan.fingerprint, release.is_simulation, 1.0)
     again = type(release).of(release.plan, replace(release.unbiased, provenance=provenance))
@@ -249,6 +252,7 @@ def months_of(*places):
 
 
 @pytest.mark.parametrize(("epsilon", "odds"), [(2.2, "9.03"), (3.0, "20.1"), (4.8, "122"), (5.9, "366")])
+@pytest.mark.slow
 def test_no_bound_is_stated_below_itself(make_release, tmp_path, read, epsilon, odds):
     made = make_release(months_of("a", "b", "c"), epsilon=epsilon)
     belief = made.statement.largest_belief
@@ -278,6 +282,7 @@ def test_errors_that_differ_between_places_are_not_averaged(make_release, tmp_pa
     assert f"±{largest}" in next(row for row in section.all("tr") if "chosen" in row.classes).text
 
 
+@pytest.mark.slow
 def test_errors_of_days_are_those_of_all_days_and_not_only_of_the_last(make_release, tmp_path, read):
     domain = Domain(TimeAxis.between("2014-01-01", "2018-12-31"), PlaceAxis.of([f"p{i}" for i in range(30)]))
     made = make_release(domain, reports=np.r_[np.full(900, 4000), np.full(926, 10)])
@@ -387,6 +392,7 @@ def test_any_release_becomes_a_sound_page(make_release, tmp_path, read, times, n
     check_offline(document)
 
 
+@pytest.mark.slow
 def test_a_release_of_many_places_stays_small_and_says_what_it_leaves_out(make_release, tmp_path, read):
     domain = Domain(TimeAxis.between("2006-01-01", "2018-12-31"), PlaceAxis.of([f"town {i}" for i in range(700)]))
     path = make_page(make_release(domain), tmp_path / "page.html")
@@ -396,6 +402,7 @@ def test_a_release_of_many_places_stays_small_and_says_what_it_leaves_out(make_r
     assert "the 600 places with the largest counts, of 700" in document.text
 
 
+@pytest.mark.slow
 def test_polygons_take_the_place_of_tiles(release, tmp_path, read):
     def square(n):
         x, y = n % 5, n // 5

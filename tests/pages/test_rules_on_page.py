@@ -91,6 +91,7 @@ def test_a_period_that_lacks_days_says_so_wherever_it_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("refine", ["project", "smooth"])
+@pytest.mark.slow
 def test_a_page_shows_nothing_that_needs_counts_which_are_gone(tmp_path, refine):
     rules = Rules.parse(suppress=("relative error > 0.5",))
     release = Release.of(PLAN, ESTIMATE, refine=refine, rules=rules)
@@ -116,6 +117,7 @@ def test_coverage_in_the_laboratory_is_of_counts_that_are_shown(tmp_path):
     assert found["rates"] == []
 
 
+@pytest.mark.slow
 def test_a_laboratory_page_has_words_where_the_private_count_is_hidden(tmp_path, release):
     make_page(release, tmp_path / "page.html", truth=ExactTally(COUNTS))
     text, _ = tables_of(tmp_path / "page.html")
@@ -135,6 +137,7 @@ def test_a_rule_judges_the_counts_that_are_drawn(refine):
 
 @pytest.mark.parametrize("rules", [{}, {"grey": ("relative error > 0.25",)}, {"suppress": ("count < 5",)}])
 @pytest.mark.parametrize("refine", ["smooth", "project"])
+@pytest.mark.slow
 def test_table_file_and_page_by_month_agree_on_what_is_reliable(tmp_path, refine, rules):
     release = Release.of(PLAN, ESTIMATE, refine=refine, rules=Rules.parse(**rules, keep_suppressed=bool(rules)))
     months = release.coarsen(time="month")

@@ -80,6 +80,7 @@ def log_likelihood(histogram, shares, bin=0):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 4.0))
+@pytest.mark.slow
 def test_no_optimizer_finds_shares_that_are_more_likely(seed, epsilon):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 6))

@@ -57,6 +57,7 @@ def fused_locally(counts: np.ndarray, rng: np.random.Generator) -> tuple[TreeFus
 @pytest.mark.parametrize(
     ("series", "n_runs", "unbiased", "shrunk"), [(library_visits, 300, 12_500, 7_000), (bursts, 100, 13_000, 11_500)]
 )
+@pytest.mark.slow
 def test_errors_over_random_ranges_are_what_was_asked_for(series, n_runs, unbiased, shrunk, seed):
     """Local model, 2048 days, 1,000 visits a day, epsilon 1: root mean squared errors over 1,000 random ranges.
 

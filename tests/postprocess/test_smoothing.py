@@ -218,6 +218,7 @@ ERRORS_AND_COVERS: dict[tuple[Callable[..., Counts], float], Recorded] = {
 
 @pytest.mark.false_failure(3e-6)
 @pytest.mark.parametrize(("world", "epsilon"), ERRORS_AND_COVERS)
+@pytest.mark.slow
 def test_days_and_months_err_and_are_covered_as_recorded(
     world: Callable[..., Counts], epsilon: float, seed: int
 ) -> None:
@@ -245,6 +246,7 @@ COVERED = {
 
 @pytest.mark.false_failure(1e-5)
 @pytest.mark.parametrize(("epsilon", "world"), COVERED)
+@pytest.mark.slow
 def test_days_and_months_are_covered_where_levels_break_and_where_places_vary_unequally(
     world: Callable[..., Counts], epsilon: float, seed: int
 ) -> None:
@@ -287,6 +289,7 @@ SMALL_COUNTS_COVERED: dict[float, Recorded] = {
 
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("epsilon", SMALL_COUNTS_COVERED)
+@pytest.mark.slow
 def test_small_counts_are_covered_as_often_as_said_and_whole_intervals_at_least_as_often(
     epsilon: float, seed: int
 ) -> None:
@@ -306,6 +309,7 @@ SQUARES_OF_LEVELS: Recorded = {"square": (1.026, 0.51)}
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_what_is_said_of_levels_under_much_noise_is_about_how_far_off_they_are(seed: int) -> None:
     """Mean squares over standard errors: 1 is right."""
     assert_as_recorded(squares_of_levels, SQUARES_OF_LEVELS, seed, n_runs=4)
@@ -344,6 +348,7 @@ GAP_OF_FORTY_DAYS: dict[Callable[[Estimate], Estimate], Recorded] = {
 
 @pytest.mark.false_failure(2e-6)
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.slow
 def test_days_that_are_missing_are_not_days_without_events(step: Callable[[Estimate], Estimate], seed: int) -> None:
     """A curator's counts, and reports whose places are not known on some days: levels stay where they were."""
     assert_as_recorded(partial(gap_of_forty_days, step), GAP_OF_FORTY_DAYS[step], seed, n_recorded=12)
@@ -381,6 +386,7 @@ def test_the_values_shown_do_not_move_the_interval() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.slow
 def test_a_release_read_elsewhere_answers_every_box_with_the_same_interval(
     step: Callable[[Estimate], Estimate],
 ) -> None:
@@ -435,6 +441,7 @@ SQUARE_OF_A_KNOWN_MODEL: Recorded = {"square": (0.7377, 0.56)}
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_the_variance_of_a_model_is_that_of_its_own_worlds(seed: int) -> None:
     assert_as_recorded(square_of_a_known_model, SQUARE_OF_A_KNOWN_MODEL, seed, n_runs=60)
     assert 0.6 < SQUARE_OF_A_KNOWN_MODEL["square"][0] < 1.1
@@ -459,6 +466,7 @@ def test_nothing_at_all_stays_nothing(step: Callable[[Estimate], Estimate]) -> N
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.slow
 def test_months_without_reports_and_days_with_one_are_bridged(step: Callable[[Estimate], Estimate]) -> None:
     counts = drifting(np.random.default_rng(2), 300)
     counts[100:190] = 0
@@ -470,6 +478,7 @@ def test_months_without_reports_and_days_with_one_are_bridged(step: Callable[[Es
     assert np.isfinite(found.noise.standard_errors()).all()
 
 
+@pytest.mark.slow
 def test_filtering_takes_nothing_from_the_future() -> None:
     counts = drifting(np.random.default_rng(2), 150)
     estimate = oracle_estimate(counts, 1.7, 3)
@@ -510,6 +519,7 @@ ANOMALY: Recorded = {
 
 
 @pytest.mark.false_failure(2e-6)
+@pytest.mark.slow
 def test_below_the_noise_a_day_cannot_show_its_anomaly_and_says_so(seed: int) -> None:
     """Much noise hides the events, little noise shows most of them."""
     assert_as_recorded(anomaly, ANOMALY, seed, n_runs=4)
@@ -537,6 +547,7 @@ CURATORS_RATES: dict[Callable[[Estimate], Estimate], Recorded] = {
 
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.slow
 def test_a_curators_counts_are_smoothed_as_rates(step: Callable[[Estimate], Estimate], seed: int) -> None:
     assert_as_recorded(partial(curators_rates, step), CURATORS_RATES[step], seed, n_recorded=12)
     assert CURATORS_RATES[step]["error"][0] < 0.6

@@ -88,6 +88,7 @@ ERRORS: dict[tuple[Callable[..., Counts], str], Recorded] = {
 
 @pytest.mark.false_failure(2e-6)
 @pytest.mark.parametrize(("world", "mechanism"), ERRORS)
+@pytest.mark.slow
 def test_days_months_and_years_err_no_more_than_unbiased_ones(
     world: Callable[..., Counts], mechanism: str, seed: int
 ) -> None:
@@ -152,6 +153,7 @@ COVERS: dict[str, Recorded] = {
 
 @pytest.mark.false_failure(4e-6)
 @pytest.mark.parametrize("name", COVERS)
+@pytest.mark.slow
 def test_intervals_of_days_months_and_years_cover_what_they_say(name: str, seed: int) -> None:
     assert_as_recorded(partial(covers, name), COVERS[name], seed, n_runs=3)
     for step, slack in (("day", 0.03), ("month", 0.04), ("year", 0.06)):
@@ -213,6 +215,7 @@ DAYS_WITHOUT_DATA: dict[str, Recorded] = {
 
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("mechanism", DAYS_WITHOUT_DATA)
+@pytest.mark.slow
 def test_days_without_data_count_for_nothing_and_tell_nothing(mechanism: str, seed: int) -> None:
     """What was counted of them is noise alone; a year is the sum of its other days."""
     recorded = DAYS_WITHOUT_DATA[mechanism]

@@ -99,6 +99,7 @@ def said_or_refused(path):
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_damaged_bytes_are_refused_or_harmless(whole, tmp_path, seed):
     files, expected = whole
     draw = random.Random(seed)
@@ -133,6 +134,7 @@ def run(path, statement, *values):
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_values_of_another_kind_are_refused(whole, tmp_path, seed):
     files, expected = whole
     draw = random.Random(seed)
@@ -159,6 +161,7 @@ def unchained(files, path, found):
 
 @pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("found", range(1, CHAINED_SINCE))
+@pytest.mark.slow
 def test_damaged_ledgers_without_a_chain_end_in_a_sentence_too(whole, tmp_path, seed, found):
     """Nothing tells there that an amount is another one; but what is no amount is refused."""
     (tmp_path / "whole.sqlite").write_bytes(whole[0][""])

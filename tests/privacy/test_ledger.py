@@ -137,6 +137,7 @@ for _ in range(5):
 """
 
 
+@pytest.mark.slow
 def test_of_many_processes_at_once_exactly_one_may_randomize(ledger):
     """The file itself is made by whoever comes first."""
     running = [subprocess.Popen([sys.executable, "-c", ONE_TRY, ledger.path], stdout=subprocess.PIPE) for _ in range(8)]

@@ -257,6 +257,7 @@ class TestWiping:
         monkeypatch.setattr(ledger_file, "wipe", linked)
         return kept
 
+    @pytest.mark.slow
     def test_a_wiped_key_is_in_no_byte_of_any_file(self, path, journals, monkeypatch):
         monkeypatch.setattr(ledger_file, "_SYNCHRONOUS", "OFF")  # faster; the power will not fail
         book = Ledger(path)

@@ -23,6 +23,7 @@ MONTH, YEAR = 2449, 29388
 @pytest.mark.parametrize(
     ("epsilon", "figures"), [(2.197, (0.955, 0.172, 0.045)), (4.394, (3.94, 1.07, 0.26)), (5.889, (5.89, 3.89, 0.65))]
 )
+@pytest.mark.slow
 def test_the_figures_for_seventeen_regions(epsilon, figures):
     """A day, a month and a year of interventions; delta 1e-6."""
     for n_reports, figure in zip((80, MONTH, YEAR), figures, strict=True):

@@ -222,6 +222,7 @@ class TestWhichEvents:
             max_size=12,
         )
     )
+    @pytest.mark.slow
     def test_no_day_ever_costs_more_than_its_budget(self, tmp_path_factory, asked):
         """Any releases of a data set and of its copy; whoever pays is added up here once more by hand."""
         ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")

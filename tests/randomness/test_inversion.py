@@ -34,6 +34,7 @@ shares = st.lists(st.fractions(0, 1, max_denominator=15), min_size=1, max_size=6
 
 
 @given(cumulative=shares.filter(lambda c: all(share.denominator & (share.denominator - 1) for share in c)))
+@pytest.mark.slow
 def test_every_distribution_on_few_values_is_met_exactly(cumulative):
     inversion = Inversion.of(distribution_of(cumulative))
     assert_inverts(inversion, [(share, share) for share in cumulative])

@@ -51,6 +51,7 @@ def released(before: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
 def test_a_release_is_the_same_after_much_work_as_after_none() -> None:
     pytest.importorskip("numba")
     assert released(MUCH_WORK).splitlines() == released("").splitlines()

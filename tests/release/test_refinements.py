@@ -74,6 +74,7 @@ def of_a_tree(is_local):
     return plan, randomizer.estimate(tally, plan, domain)
 
 
+@pytest.mark.slow
 def test_filtering_by_name_takes_nothing_from_later_days_nor_from_missing_ones():
     whole = Release.of(PLAN, ESTIMATE, refine="filter").refined.values
     assert np.array_equal(whole, filtered(ESTIMATE).values)
@@ -88,6 +89,7 @@ def test_a_refinement_of_trees_says_what_it_needs():
         Release.of(PLAN, ESTIMATE, refine="shrink")
 
 
+@pytest.mark.slow
 def test_only_smoothed_and_filtered_counts_have_intervals_of_their_own():
     for name in OF_CELLS:
         columns = Release.of(PLAN, ESTIMATE, refine=name).columns()

@@ -239,6 +239,7 @@ def test_cells_with_a_large_relative_error_are_marked(refine):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
+@pytest.mark.slow
 def test_any_changed_byte_is_noticed_or_harmless(tmp_path, ending):
     """Flip one bit at 300 places: the release is refused, or answers as before."""
     release = Release.of(PLAN, ESTIMATE, by="month")

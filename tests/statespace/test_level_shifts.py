@@ -64,6 +64,7 @@ def test_a_place_that_opens_is_followed_at_once(epsilon: float) -> None:
             assert smoothed[span, place].mean() == pytest.approx(true, abs=3.0)
 
 
+@pytest.mark.slow
 def test_filtering_goes_on_after_a_break() -> None:
     """The break is at day 400, the last time that habits are looked at is day 448."""
     counts = counted(6, with_breaks=True)

@@ -63,6 +63,7 @@ SHARES_FOUND: dict[str, Recorded] = {
 
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("law", SHARES_FOUND)
+@pytest.mark.slow
 def test_shares_err_less_than_their_estimates_and_as_much_as_said(law: str, seed: int) -> None:
     """Of the mean squares 1 is right.
 

@@ -41,6 +41,7 @@ STORMS: dict[Callable[..., Estimate], Recorded] = {
 
 @pytest.mark.false_failure(2e-6)
 @pytest.mark.parametrize("refine", STORMS)
+@pytest.mark.slow
 def test_a_storm_is_shown_where_its_reports_tell(refine: Callable[..., Estimate], seed: int) -> None:
     recorded = STORMS[refine]
     assert_as_recorded(partial(storm, refine), recorded, seed)

@@ -192,6 +192,7 @@ def test_a_tree_of_leaves_alone_is_no_tree() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_the_smoother_of_statsmodels_finds_the_same() -> None:
     smoother = pytest.importorskip("statsmodels.tsa.statespace.kalman_smoother")
     n_times, n_terms = 400, 4

@@ -80,6 +80,7 @@ class Damage:
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_damaged_messages_are_refused_or_read(seed):
     plans = [plan_for(days_and_places(N_DAYS, N_PLACES), epsilon=1.5, mechanism=name) for name in MECHANISMS]
     sources = [(plan, MessageFormat.of(plan), n) for plan in plans for n in (0, 1, 2, 30, 100)]

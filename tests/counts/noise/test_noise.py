@@ -116,6 +116,7 @@ def test_coarsening_twice_is_coarsening_once():
 
 @pytest.mark.false_failure(1e-9)
 @pytest.mark.parametrize("f", [0.1, 0.5, 0.9])
+@pytest.mark.slow
 def test_intervals_of_random_boxes_cover_the_truth_at_least_as_often_as_stated(f, seed):
     """A thousand independent questions at 90 %: 6.2 standard deviations fewer hits have probability below 1e-9."""
     rng = np.random.default_rng(seed)
@@ -136,6 +137,7 @@ def test_intervals_of_random_boxes_cover_the_truth_at_least_as_often_as_stated(f
 
 
 @pytest.mark.false_failure(1e-7)
+@pytest.mark.slow
 def test_weighted_questions_are_covered_too(seed):
     """A question with weights other than 0 and 1 uses the normal interval."""
     rng = np.random.default_rng(seed)
@@ -315,6 +317,7 @@ def test_sums_of_places_named_in_subsets_are_covered_exactly(n_cells, size, n_su
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_sums_of_several_days_and_places_named_in_subsets_are_covered(seed):
     """2,000 questions at 90 %: fewer hits than asked for by 6.2 standard deviations have probability below 1e-9."""
     made = SubsetSelection.from_epsilon(epsilon=1.0, n_cells=17)

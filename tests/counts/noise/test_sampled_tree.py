@@ -94,6 +94,7 @@ def simulated(counts, seed, epsilon=1.0):
 
 
 @pytest.mark.false_failure(1e-8)
+@pytest.mark.slow
 def test_simulated_ranges_err_as_stated(seed):
     """Mean squared z-scores of 300 draws within 8 standard errors of 1 (wider tails than normal allowed for)."""
     counts = np.random.default_rng(7).poisson(np.outer(20 + 15 * (np.arange(60) % 7 == 3), [1, 3]))
@@ -110,6 +111,7 @@ def test_simulated_ranges_err_as_stated(seed):
 
 @pytest.mark.false_failure(1e-8)
 @pytest.mark.parametrize(("n_reports", "epsilon"), [(FEW_REPORTS, 1.0), (FEW_REPORTS, 4.0), (40, 1.0), (3, 2.0)])
+@pytest.mark.slow
 def test_intervals_cover_the_truth_at_least_about_as_often_as_stated(n_reports, epsilon, seed):
     """1,200 questions at 90 %; those of one draw are correlated, so 100 draws count: 6.5 standard deviations below."""
     rng, hits = np.random.default_rng(seed), []

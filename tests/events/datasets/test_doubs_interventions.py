@@ -40,6 +40,7 @@ def test_the_counts_are_frozen(data: doubs.DoubsInterventions) -> None:
     assert hashlib.sha256(data.counts.astype("<i8").tobytes()).hexdigest() == COUNTS_SHA256
 
 
+@pytest.mark.slow
 def test_the_file_is_frozen(written: Path) -> None:
     assert hashlib.sha256(written.read_bytes()).hexdigest() == CSV_SHA256
 
@@ -77,6 +78,7 @@ def test_other_seeds_give_other_data(data: doubs.DoubsInterventions) -> None:
     assert not np.array_equal(doubs.interventions(26).counts, data.counts)
 
 
+@pytest.mark.slow
 def test_every_row_counts_where_the_counts_have_it(data: doubs.DoubsInterventions, rows: dict[str, np.ndarray]) -> None:
     axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
     names, codes = np.unique(rows["Town"].astype(str), return_inverse=True)
@@ -168,6 +170,7 @@ def test_the_csv_has_the_papers_columns_and_forms_and_the_kind(written: Path) ->
     assert lines == 382_046
 
 
+@pytest.mark.slow
 def test_the_parquet_file_says_that_it_is_synthetic(data: doubs.DoubsInterventions, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     data.write(tmp_path / "synthetic.parquet")
@@ -184,6 +187,7 @@ def test_the_data_the_file_name_and_the_module_say_synthetic(data: doubs.DoubsIn
     assert "Synthetic" in (doubs.__doc__ or "")
 
 
+@pytest.mark.slow
 def test_writing_reports_progress_and_leaves_nothing_unfinished(data: doubs.DoubsInterventions, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     data.write(tmp_path / "events.CSV", progress=lambda done, total: steps.append((done, total)))
@@ -191,6 +195,7 @@ def test_writing_reports_progress_and_leaves_nothing_unfinished(data: doubs.Doub
     assert [path.name for path in tmp_path.iterdir()] == ["events.CSV"]
 
 
+@pytest.mark.slow
 def test_a_writing_that_fails_leaves_the_old_file_alone(data: doubs.DoubsInterventions, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt

@@ -97,6 +97,7 @@ def test_repaired_subsets_are_drawn_with_the_probabilities_of_the_channel(compil
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.slow
 def test_subsets_of_two_blocks_are_drawn_evenly(compiled):
     """The channel of 18 cells is too long to list; its two probabilities are not."""
     selection = SubsetSelection.of_size(1, epsilon=EPSILON, n_cells=18)

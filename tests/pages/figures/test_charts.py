@@ -54,6 +54,7 @@ def test_error_against_epsilon_marks_the_release(release):
     assert "this release" in drawn(choices_chart(choices(release, [errors_by(release, "month")])))
 
 
+@pytest.mark.slow
 def test_every_chart_with_the_truth_carries_the_watermark_and_no_other_does(monthly):
     names = short_names(monthly.places)
     truth = [1] * len(monthly.periods)
