@@ -400,3 +400,15 @@ def test_a_page_with_kinds_fits_every_screen(open_page, page_with_kinds, width):
     assert not is_too_wide(opened.page)
     boxes = [chart.bounding_box() for chart in opened.page.locator("#what .chart svg").all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+
+
+def test_a_page_on_which_every_count_is_suppressed_is_drawn_all_the_same(open_page, tmp_path):
+    domain = days_places_and_kinds(70, 3)
+    plan = plan_for(domain, epsilon=4.0, mechanism="unary", private=("place", "kind"))
+    estimate = estimate_tally(reported(plan, np.full(domain.shape, 3), 3), plan)
+    rules = Rules.parse(suppress=("count < 1000000",))
+    release = Release.of(plan, estimate, refine="raw", rules=rules)
+    opened = open_page(make_page(release, tmp_path / "page.html"))
+    opened.page.locator("#kind-on-map").select_option(label="flood")
+    assert "suppressed" in opened.page.locator(".tiles").inner_text()
+    assert not [said for said in opened.console if not said.startswith("WARN Infinite extent")]  # of no number at all

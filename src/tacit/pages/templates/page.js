@@ -9,7 +9,7 @@
   const mapPeriod = () => view().maps.periods[state.period];
 
   function largestPlace() {
-    const counts = data.views[0].maps.periods[0].estimate;
+    const counts = data.views[0].maps.periods[0].estimate.map((count) => count ?? -Infinity);
     return counts.indexOf(Math.max(...counts));
   }
 
