@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most, round_up, whole
+from tacit._base.sentences import listed
 from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
@@ -33,7 +34,7 @@ from tacit.mechanisms.planner import (
     least_epsilon,
     least_events,
 )
-from tacit.mechanisms.planner.words import choice_words, error_text, listed, reached, verdict
+from tacit.mechanisms.planner.words import choice_words, error_text, reached, verdict
 from tacit.mechanisms.registry import MECHANISMS, mechanism_named, mechanism_of, n_values, plan_for
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit

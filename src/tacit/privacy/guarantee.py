@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from tacit._base.rounding import epsilon_at_most, float_above
+from tacit._base.sentences import listed
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.questions import (
@@ -292,15 +293,6 @@ def _costs_to_dict(costs: Mapping[str, Cost | None]) -> dict[str, Any]:
 
 def _cost_of(content: Any) -> Cost | None:
     return None if content is None else Cost.from_dict(content)
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """Return names as they stand in a sentence.
-
-    >>> listed(("time", "place")), listed(("time", "place", "kind"))
-    ('time and place', 'time, place and kind')
-    """
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def whole_of(question: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.privacy.guarantee import COORDINATES, listed
+from tacit._base.sentences import listed
+from tacit.privacy.guarantee import COORDINATES
 from tacit.privacy.questions import PERSON_DAY, PRESENCE, REPLACEMENT, window_asked
 from tacit.privacy.unit import Unit
 

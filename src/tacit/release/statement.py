@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, replace
 from typing import Any, Final
 
+from tacit._base.sentences import listed
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.device import DeviceFigures
 from tacit.privacy.epsilon import largest_rho
-from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, listed, whole_of
+from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, whole_of
 from tacit.privacy.questions import NOTHING, PRESENCE, REPLACEMENT, person_in, window_asked
 from tacit.privacy.unit import Unit
 from tacit.privacy.windows import Span

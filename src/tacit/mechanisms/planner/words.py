@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from tacit._base.rounding import epsilon_at_most, whole
+from tacit._base.sentences import listed
 from tacit.mechanisms.planner.comparison import Comparison
 from tacit.mechanisms.planner.inverse import Target, excess, least_epsilon, least_events, nearest
 from tacit.mechanisms.planner.situation import Question, Situation
@@ -70,16 +70,6 @@ def choice_words(compared: Comparison) -> str:
     kinds = listed([str(question) for question in compared.questions])
     among = f"{len(compared.predictions)} mechanisms and fan-outs"
     return f"For {kinds}, {best.contender} errs least of {among} that were compared{errors}."
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words with commas, and an "and" before the last.
-
-    >>> listed(["points"]), listed(["points", "totals"]), listed(["1", "2", "3"])
-    ('points', 'points and totals', '1, 2 and 3')
-    """
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _best(compared: Comparison) -> str:

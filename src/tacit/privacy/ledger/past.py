@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tacit._base.sentences import listed
 from tacit.errors import AlreadyRandomized, Remedy, SettingError, TacitError
 from tacit.privacy.cost import Cost
 from tacit.privacy.following import Entered, Refusal, refusal
-from tacit.privacy.guarantee import COORDINATES, Guarantee, listed, price
+from tacit.privacy.guarantee import COORDINATES, Guarantee, price
 from tacit.privacy.ledger.entries import Entry, days_of, unit_of
 from tacit.privacy.ledger.touched import NEW, OTHER_CLOCKS, Bounds, Touched, declared_names, touched
 from tacit.privacy.questions import LONGER, PERSON_DAY, person_in
