@@ -49,6 +49,7 @@ from tacit.statespace.posterior_noise import StrataNoise
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "tacit"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 READING = (DOCS / "guides" / "reading-events.md").read_text(encoding="utf-8")
 FORMATS = (DOCS / "guides" / "file-formats.md").read_text(encoding="utf-8")
@@ -251,17 +252,53 @@ def test_the_rooms_are_those_that_are_enforced():
     assert drawn == [layer.split(" | ") for layer in layers]
 
 
+def where_to_go() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each room that has a heading, with the file and the name to look for of its rows."""
+    _, *parts = re.split(r"^### ", section(ARCHITECTURE, "Where do I go to change …"), flags=re.MULTILINE)
+    rows = [[(code_spans(row[1]), code_spans(row[2])) for row in rows_of(part)] for part in parts]
+    rooms = [room for part in parts for room in code_spans(part.splitlines()[0])]
+    return list(zip(rooms, [[(file, name) for (file,), (name,) in of_room] for of_room in rows], strict=True))
+
+
+def names_defined(body: list[ast.stmt]) -> set[str]:
+    """What a module defines at its top; methods and fields of its classes as ``Class.name``."""
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        defined |= {target.id for target in targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.ClassDef):
+            defined |= {f"{node.name}.{name}" for name in names_defined(node.body)}
+    return defined
+
+
 def test_what_changes_is_found_where_the_architecture_says():
-    for change, (file,), (name,) in (
-        (row[0], code_spans(row[1]), code_spans(row[2]))
-        for row in rows_of(section(ARCHITECTURE, "Where do I go to change …"))
-    ):
-        tree = ast.parse((ROOT / "src/tacit" / file).read_text(encoding="utf-8"))
-        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        for node in tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            defined |= {target.id for target in targets if isinstance(target, ast.Name)}
-        assert name in defined, change
+    for _, rows in where_to_go():
+        for file, name in rows:
+            text = (SOURCE / file).read_text(encoding="utf-8")
+            is_there = name in (names_defined(ast.parse(text).body) if file.endswith(".py") else text)
+            assert is_there, f"{file} has no {name}"
+
+
+def test_every_source_file_has_a_row_in_the_architecture():
+    files = [path for path in SOURCE.rglob("*") if path.suffix in {".py", ".html", ".js", ".css", ".txt", ".csv"}]
+    named = {file for _, rows in where_to_go() for file, _ in rows}
+    left_out = {str(path.relative_to(SOURCE)) for path in files if not only_passes_names_on(path)} - named
+    assert not left_out
+
+
+def only_passes_names_on(path: Path) -> bool:
+    """Whether a file is the ``__init__`` of a package that defines no function and no class."""
+    if path.name != "__init__.py":
+        return False
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body)
+
+
+def test_the_files_of_the_architecture_stand_under_their_rooms_in_their_order():
+    rooms = [room for row in rows_of(section(ARCHITECTURE, "The rooms")) for room in code_spans(row[0])]
+    assert [room for room, _ in where_to_go()] == rooms
+    for room, rows in where_to_go():
+        assert {Path(file).parts[0].removesuffix(".py") for file, _ in rows} - {"__init__"} == {room}
 
 
 def test_the_columns_of_a_release_are_those_documented():
