@@ -29,8 +29,8 @@ settings.load_profile("tacit")
 _TESTS = Path(__file__).parent
 _WHOLE_HOUSE = ("docs", "end_to_end", "experiments", "faults", "tools")
 """Folders that belong to no room; their tests take minutes."""
-_VARIANTS = 2
-"""How many variants of a parametrized test a quick run has; all of them are as long as the whole suite."""
+_VARIANTS = 1
+"""How many variants of a parametrized test a quick run has; each more takes a quarter longer."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

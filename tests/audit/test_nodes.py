@@ -81,6 +81,7 @@ def gaussian_subjects(seed):
 
 @pytest.mark.false_failure(2e-6)
 @pytest.mark.parametrize("name", subjects(0))
+@pytest.mark.slow
 def test_the_bound_comes_near_epsilon_and_a_smaller_claim_is_refuted(name, seed):
     """The claim is nine tenths of the truth; neither fails by bad luck more than once in 1e6."""
     nodes = subjects(seed)[name]
@@ -106,6 +107,7 @@ def test_the_bound_comes_near_rho_and_noise_a_tenth_too_small_is_refuted(name, s
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_right_gaussian_nodes_are_refuted_no_more_often_than_the_rate(seed):
     """Of 80 audits at an error rate of 10 %; fails by bad luck once in 1e9."""
     nodes, coins = gaussian_subjects(seed)["tree"], SeededRandomness(seed)
@@ -123,6 +125,7 @@ def test_of_a_long_tree_the_lower_levels_are_looked_at_with_their_part_of_the_cl
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_right_nodes_are_refuted_no_more_often_than_the_rate(seed):
     """Of 80 audits at an error rate of 10 %; fails by bad luck once in 1e9."""
     nodes = subjects(seed)["tree"]
@@ -197,6 +200,7 @@ def test_nodes_are_those_that_a_release_is_fused_from():
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_a_trees_plan_has_its_nodes_audited(seed):
     plan = central_plan_for(days_and_places(16, 1), epsilon=1.0, mechanism="tree", fan_outs=(4, 4))
     audits = audit_plan(plan, n_runs=2_000, confidence=SURE, randomness=SeededRandomness(seed))

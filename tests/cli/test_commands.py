@@ -151,6 +151,7 @@ def test_the_ledger_is_for_its_owner_only(tacit, events, tmp_path):
     assert (tmp_path / "ledger.sqlite").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
     tacit("plan", *JANUARY, "--epsilon", "2")
     assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err

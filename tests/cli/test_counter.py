@@ -246,6 +246,7 @@ def test_damaged_files_are_told(tacit, branches, tmp_path):
         (("--epsilon", "1", "--horizon", "90", "--ahead"), ()),
     ],
 )
+@pytest.mark.slow
 def test_a_history_becomes_a_release_that_can_be_asked_and_shown(tacit, branches, tmp_path, bought, delta):
     started(tacit, branches, *bought)
     counts = [word for _ in range(40) for word in ("--counts", "300,40,5")]

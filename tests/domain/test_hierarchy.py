@@ -71,6 +71,7 @@ def test_every_range_of_every_small_tree_is_the_union_of_the_fewest_nodes(degree
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 5])
+@pytest.mark.slow
 def test_a_range_uses_the_fewest_nodes(degree):
     for n_leaves in (1, 2, 7, 16, 25, 31):
         tree = Hierarchy.of_degree(n_leaves, degree)

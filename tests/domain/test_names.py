@@ -50,6 +50,7 @@ def test_names_fold_to_what_people_mean(written, folded):
 
 
 @given(st.text())
+@pytest.mark.slow
 def test_folding_twice_changes_nothing(text):
     assert fold_name(fold_name(text)) == fold_name(text)
 

@@ -152,6 +152,7 @@ def test_counts_are_those_of_the_rule_taken_event_by_event(
 
 @settings(max_examples=40)
 @given(ROWS, BOUNDS, st.data())
+@pytest.mark.slow
 def test_without_one_group_all_others_count_the_same(
     rows: list[Row], bound: ContributionBound, data: st.DataObject
 ) -> None:

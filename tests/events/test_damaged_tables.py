@@ -124,6 +124,7 @@ def test_text_without_the_mark_that_its_encoding_asks_for_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", [None, "utf-16-le", "shift_jis"])
+@pytest.mark.slow
 def test_a_line_of_compressed_gigabytes_is_not_held(tmp_path, encoding):
     n_megabytes, path = 160, tmp_path / "bomb.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

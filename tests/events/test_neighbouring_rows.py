@@ -88,6 +88,7 @@ def csv(folder: Path, head: bytes, rows: list[bytes], line_end: bytes, encoding:
 @example([], [ROWS[0]] * 3, ROWS[2], ROWS[3], 1000, b"\n", '"', "utf-8")
 @example([ROWS[5]], [ROWS[0]] * 5 + [ROWS[6]], None, ROWS[5], 1000, b"\n", '"', "utf-8")
 @example([], [ROWS[17]], None, ROWS[17], 1000, b"\n", '"', "utf-8")
+@pytest.mark.slow
 def test_no_row_of_a_csv_file_has_a_say_in_how_another_is_read(
     tmp_path: Path,
     before: list[bytes],
@@ -112,6 +113,7 @@ def test_no_row_of_a_csv_file_has_a_say_in_how_another_is_read(
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ROW, max_size=8), ROW, st.lists(ROW, max_size=8), st.sampled_from([1, 1000]))
+@pytest.mark.slow
 def test_a_file_without_column_names_begins_with_a_row_like_any_other(
     tmp_path: Path, before: list[bytes], row: bytes, after: list[bytes], batch_rows: int
 ) -> None:
@@ -139,6 +141,7 @@ TABLE = st.lists(st.tuples(VALUE, VALUE, VALUE), max_size=8)
 
 @settings(max_examples=80)
 @given(TABLE, st.tuples(VALUE, VALUE, VALUE), TABLE)
+@pytest.mark.slow
 def test_no_value_of_a_database_has_a_say_in_the_kind_of_another(
     before: list[tuple[Any, ...]], row: tuple[Any, ...], after: list[tuple[Any, ...]]
 ) -> None:

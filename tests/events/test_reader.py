@@ -186,6 +186,7 @@ def test_misprinted_years_are_set_aside(write: Write, count: Count) -> None:
     assert counts.bad_rows.counts == {Reason.OUTSIDE_TIME: 3}
 
 
+@pytest.mark.slow
 def test_any_number_of_unknown_towns_is_counted_and_few_rows_are_kept(write: Write, count: Count) -> None:
     n_rows = 200_000
     text = "SDate,Town\n" + "".join(f"2018-01-01,Nowhere {number}\n" for number in range(n_rows))
@@ -254,6 +255,7 @@ ROWS = st.lists(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(ROWS, st.integers(1, 60))
 @example([("", "", "", "")], 1)
+@pytest.mark.slow
 def test_batches_and_counts_agree_whatever_the_size_of_batches(
     write: Write, opened: Callable[..., Any], rows: list[tuple[str, ...]], batch_rows: int
 ) -> None:

@@ -43,6 +43,7 @@ def by_id(document, id):
     return next(e for e in document.walk() if e.attributes.get("id") == id)
 
 
+@pytest.mark.slow
 def test_the_first_number_is_tomorrow_s_total(document, week):
     first = document.all("dl")[0].all("dt")[0].text
     assert first == f"{round(week.totals.means[0]):,} events expected on Tuesday 1 January 2019"

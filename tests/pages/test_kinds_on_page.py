@@ -134,6 +134,7 @@ def test_the_laboratory_compares_every_kind_with_its_truth(release):
     ]
 
 
+@pytest.mark.slow
 def test_too_many_kinds_places_and_days_are_cut_and_the_page_says_so(release, read, tmp_path, monkeypatch):
     monkeypatch.setattr(pages_selection, "MOST_KINDS", 2)
     monkeypatch.setattr(pages_selection, "MOST_CELLS", 40)

@@ -71,6 +71,7 @@ def check_offline(document):
     assert policy.attributes["content"].startswith("default-src 'none'; script-src ")
 
 
+@pytest.mark.slow
 def test_the_page_is_sound_and_labelled(document):
     check_structure(document)
 
@@ -173,6 +174,7 @@ def test_without_the_laboratory_there_is_no_truth(document, page):
     assert "truth" not in json.dumps(data_of(document)["specs"])
 
 
+@pytest.mark.slow
 def test_the_laboratory_is_marked_everywhere(laboratory_page, read, true_counts):
     document = read(laboratory_page)
     check_structure(document)

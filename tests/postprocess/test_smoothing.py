@@ -366,6 +366,7 @@ def test_a_release_of_before_is_read_as_it_was() -> None:
     assert (lower <= upper).all()
 
 
+@pytest.mark.slow
 def test_places_add_up_to_the_public_total_and_nothing_is_negative() -> None:
     counts = shifting(np.random.default_rng(5), 120)
     estimate = oracle_estimate(counts, 0.8, 6)
@@ -596,6 +597,7 @@ TIMETABLE: Recorded = {
 
 
 @pytest.mark.false_failure(2e-6)
+@pytest.mark.slow
 def test_events_by_timetable_vary_less_than_chance_and_the_intervals_of_their_days_say_so(seed: int) -> None:
     assert_as_recorded(timetable, TIMETABLE, seed, n_recorded=12)
     assert TIMETABLE["error"][0] < 0.4

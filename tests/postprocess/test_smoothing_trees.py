@@ -278,6 +278,7 @@ LONG_RUN: Recorded = {"gain": (0.7888, 1.0)}
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_the_long_run_is_as_well_known_as_the_tree_knows_it(seed: int) -> None:
     """Places keep apart what sums tell apart."""
     assert_as_recorded(long_run, LONG_RUN, seed, n_runs=20)

@@ -122,6 +122,7 @@ def test_two_cells_alone_are_no_bound():
 
 @settings(max_examples=20)
 @given(st.floats(0.1, 4), st.integers(2, 40), st.integers(1, 800), st.floats(1e-9, 0.01))
+@pytest.mark.slow
 def test_more_reports_hide_better_and_never_worse_than_none(local, n_cells, n_reports, delta):
     small = response_bound(local, n_cells, n_reports, delta=delta)
     assert response_bound(local, n_cells, 2 * n_reports, delta=delta) <= small * 1.01 + 1e-9

@@ -595,6 +595,7 @@ print(n_paid)
 """
 
 
+@pytest.mark.slow
 def test_hundreds_of_spends_at_once_never_overspend(ledger):
     ledger.set_budget("fires", epsilon=1.0)
     running = [

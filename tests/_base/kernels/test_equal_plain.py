@@ -34,6 +34,7 @@ def size_of(n: int, n_cells: int) -> int:
 @pytest.mark.parametrize("n_words", [1, 2, 63, 511, 512, 513, 4096])
 @pytest.mark.parametrize("digits", [[], [1], [0, 1], [1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 1, 0, 0, 1, 1, 0]])
 @pytest.mark.parametrize("last_lanes", [1, 0x7FFF, (1 << 64) - 1])
+@pytest.mark.slow
 def test_sliced_digits_are_equal(n_words: int, digits: list[int], last_lanes: int) -> None:
     words = random_words(n_words * len(digits), seed=n_words)
     outcomes = []

@@ -45,6 +45,7 @@ def test_the_file_is_frozen(written: Path) -> None:
     assert hashlib.sha256(written.read_bytes()).hexdigest() == CSV_SHA256
 
 
+@pytest.mark.slow
 def test_kinds_left_the_other_columns_as_they_were(written: Path) -> None:
     lines = written.read_bytes().splitlines()
     paper = b"".join(line.rpartition(b",")[0] + b"\n" for line in lines)
@@ -89,6 +90,7 @@ def test_every_row_counts_where_the_counts_have_it(data: doubs.DoubsIntervention
     assert np.array_equal(counted, data.counts)
 
 
+@pytest.mark.slow
 def test_some_rows_use_former_names_and_plain_spelling(rows: dict[str, np.ndarray]) -> None:
     typed = set(rows["Town"])
     names = set(Gazetteer.builtin("doubs").names("town"))
@@ -158,6 +160,7 @@ def test_shares_are_skewed_and_each_years_greatest_day_has_a_focus(data: doubs.D
         assert in_cluster > 1.3 * excess.sum()
 
 
+@pytest.mark.slow
 def test_the_csv_has_the_papers_columns_and_forms_and_the_kind(written: Path) -> None:
     with written.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)

@@ -44,6 +44,7 @@ def test_the_table_is_written_with_its_libraries(tmp_path):
         data.write(tmp_path / "visits.parquet", tmp_path / "libraries.csv")
 
 
+@pytest.mark.slow
 def test_a_curator_counts_the_simulated_library(tacit, tmp_path):
     assert tacit("simulate", "library", "--out", "visits.csv").code == 0
     plan = ("--trust", "curator", "--places", "libraries.csv", "--level", "library", "--epsilon", "1")

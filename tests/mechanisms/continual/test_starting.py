@@ -39,6 +39,7 @@ def begin(folder, name="visits.counter", data_set="visits", **settings) -> Count
 @pytest.mark.false_failure(0)
 @quiet
 @forks
+@pytest.mark.slow
 def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path, seed):
     event, n_killed = 1 + seed % EVERY, 0
     while True:
@@ -68,6 +69,7 @@ def test_a_kill_at_any_point_of_a_start_leaves_one_counter_and_no_key(tmp_path, 
 @pytest.mark.false_failure(0)
 @quiet
 @forks
+@pytest.mark.slow
 def test_a_kill_at_any_point_of_an_add_keeps_the_record_ahead_of_what_is_published(tmp_path, seed):
     begin(tmp_path).add(counts(6)[:3])
     event, n_killed, expected = 1 + seed % EVERY, 0, None

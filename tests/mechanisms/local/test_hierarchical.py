@@ -174,6 +174,7 @@ def outcomes_of(histogram: HierarchicalHistogram, truth: list[int]):
 
 
 @pytest.mark.parametrize("oracle", [unary, response])
+@pytest.mark.slow
 def test_ranges_are_unbiased_with_the_exact_variance_given_the_reports_of_each_level_by_listing_all_outcomes(oracle):
     """Three events in a tree of four leaves: every level, every report, and every range."""
     tree, truth = Hierarchy.of_degree(4, 2), [0, 0, 2]
@@ -205,6 +206,7 @@ def simulated(histogram: HierarchicalHistogram, counts: np.ndarray, seed: int) -
 
 @pytest.mark.false_failure(2e-9)
 @pytest.mark.parametrize("oracle", [unary, None])
+@pytest.mark.slow
 def test_simulated_ranges_meet_the_truth_with_the_stated_variance(oracle, seed):
     """300 draws: each range's mean and variance within 8 standard errors.
 

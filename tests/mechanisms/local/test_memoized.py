@@ -219,6 +219,7 @@ def test_one_device_keeps_its_permanent_bits_and_renews_the_others(seed):
 
 
 @pytest.mark.false_failure(2e-9)
+@pytest.mark.slow
 def test_what_averaging_reveals_of_many_devices_has_the_permanent_distribution(seed):
     """20,000 devices report 200 times each; rounding the averages gives their permanent bits, almost surely.
 

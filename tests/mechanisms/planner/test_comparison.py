@@ -66,6 +66,7 @@ def test_a_person_who_counts_three_times_makes_noise_three_times_as_large():
     }
 
 
+@pytest.mark.slow
 def test_gaussian_noise_stands_beside_laplace_noise_where_there_is_a_delta():
     noises = {one.contender.noise for one in compare(LIBRARY, ALL).predictions}
     assert noises == {"laplace"}
@@ -94,6 +95,7 @@ def test_where_errors_exceed_the_answers_a_sentence_says_what_it_takes():
     assert mixed.startswith("Among 50,000 shuffled reports each is worth epsilon ")
 
 
+@pytest.mark.slow
 def test_a_shuffler_is_spoken_of_where_it_is_known_to_help():
     bound = shuffled(DEVICES.epsilon, 50_000, delta=1e-6)
     asked = Question.parse("points")
@@ -108,6 +110,7 @@ def test_what_is_best_for_one_question_alone_is_said():
     assert alone == "For points alone: flat laplace, 1.36."
 
 
+@pytest.mark.slow
 def test_where_nothing_works_nothing_is_called_best():
     said = verdict(compare(replace(DEVICES, n_bins=64, n_events=10.0), Question.parse("points, totals")))
     assert len(said) == 2

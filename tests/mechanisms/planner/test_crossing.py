@@ -60,6 +60,7 @@ def test_below_the_crossing_flat_errs_less_and_from_it_on_the_tree(trust, n_bins
             assert all(wins[length - 1 :]), degree
 
 
+@pytest.mark.slow
 def test_true_crossings_are_far_below_the_rule():
     for n_bins in (256, 2048):
         curator = crossings(Situation(n_bins=n_bins, n_events=1e6, trust=CURATOR, epsilon=1.0))
@@ -99,6 +100,7 @@ def tool() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_guide_are_what_the_code_gives():
     """Of a million bins only the tool's own --check makes sure, because it takes longer."""
     guide = GUIDE.read_text(encoding="utf-8")

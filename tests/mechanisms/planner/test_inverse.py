@@ -37,6 +37,7 @@ def test_at_the_least_epsilon_the_target_is_just_met(situation, words, target):
         assert least_excess(situation.with_epsilon(epsilon * 0.9985), questions, target) > 1
 
 
+@pytest.mark.slow
 def test_the_situations_own_epsilon_does_not_matter():
     found = {least_epsilon(replace(DEVICES, epsilon=e), [Question("totals")], Target(900.0)) for e in (0.1, 5.0)}
     assert len(found) == 1
@@ -84,6 +85,7 @@ def test_a_sentence_says_whether_a_target_is_met_and_what_it_takes():
 
 @given(st.floats(0.05, 4), st.floats(1.1, 3), st.sampled_from(["points", "ranges", "totals"]))
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_who_spends_more_errs_less(epsilon, times, kind):
     less, more = (compare(replace(LIBRARY, n_bins=30, epsilon=e), [Question(kind)]) for e in (epsilon, times * epsilon))
     assert more.least_error(Question(kind)) < less.least_error(Question(kind))

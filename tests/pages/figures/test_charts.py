@@ -31,6 +31,7 @@ def monthly(release):
     return counts_by(release, "month")
 
 
+@pytest.mark.slow
 def test_a_series_draws_its_band(monthly):
     svg = drawn(series_chart(monthly, 0))
     assert "mark-area" in svg
