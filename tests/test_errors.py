@@ -30,6 +30,7 @@ def strings_of(path: Path) -> list[str]:
     return [str(node.value, "utf-8", "replace") if isinstance(node.value, bytes) else str(node.value) for node in texts]
 
 
+@pytest.mark.slow
 def test_no_module_outside_the_command_line_names_a_command_or_an_option() -> None:
     found = {
         f"{path.relative_to(SOURCES)}: {text}"

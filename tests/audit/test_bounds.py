@@ -38,6 +38,7 @@ def test_right_mechanisms_are_refuted_with_at_most_the_stated_error(n, epsilon):
             assert refuted >= 0.7 * error  # a bound that never refutes would be no use
 
 
+@pytest.mark.slow
 def test_the_trade_off_bounds_epsilon_with_at_most_the_stated_error():
     n, epsilon, p = 60, 1.0, 0.1
     hits = np.arange(n + 1)

@@ -54,6 +54,7 @@ def test_rappor_with_a_bit_that_is_not_randomized_is_refuted(fault, seed):
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_rappor_without_fault_is_not_refuted_though_nothing_is_known_of_its_reports(seed):
     audit = audit_randomizer(
         Rappor(F, 17, seed, fault="none"),

@@ -49,6 +49,7 @@ WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "year-fir
 COLUMNS = ("--time", "Date", "--place", "Branch", *WRITTEN)
 
 
+@pytest.mark.slow
 def test_a_counter_from_start_to_answer(tacit, branches, visits, tmp_path):
     ran = started(tacit, branches, "--epsilon", "1", "--horizon", "365")
     assert ran.code == 0, ran.err

@@ -113,6 +113,7 @@ def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does
     assert "Epsilon 1 at delta 1e-09" not in tacit(*asked, "--delta", "1e-9", "--out", "c.toml").out
 
 
+@pytest.mark.slow
 def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(tacit, tmp_path):
     person = ("--unit", "person", "--most", "20", "--most-per-cell", "1", "--window", "month")
     asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--delta", "1e-6", "--ask", "points", *person)

@@ -144,6 +144,7 @@ def test_intervals_of_cells_and_marginals_hold_the_truth_as_often_as_they_say(pr
 
 @pytest.mark.false_failure(6 * FALSE_FAILURE)
 @pytest.mark.parametrize("way", ["reports", "tables"])
+@pytest.mark.slow
 def test_intervals_of_cells_and_marginals_of_many_events_hold_the_truth(way, seed):
     domain = days_places_and_kinds(2, 3)
     counts = np.random.default_rng(seed).poisson(60, domain.shape)

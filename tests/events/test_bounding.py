@@ -170,6 +170,7 @@ def test_without_one_group_all_others_count_the_same(
 
 @settings(max_examples=40)
 @given(ROWS, BOUNDS, st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(rows: list[Row], bound: ContributionBound, rnd: random.Random) -> None:
     mixed = [*rows]
     rnd.shuffle(mixed)

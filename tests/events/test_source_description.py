@@ -168,6 +168,7 @@ def test_a_damaged_description_is_refused_with_a_sentence(tmp_path: Path, old: s
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
+@pytest.mark.slow
 def test_bytes_that_changed_end_in_a_clear_error_or_another_description(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(GOOD.encode())
     for position in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):

@@ -312,6 +312,7 @@ def test_a_query_does_not_show_its_url() -> None:
     ),
     st.integers(1, 50),
 )
+@pytest.mark.slow
 def test_random_tables_count_alike_in_every_format(
     tmp_path: Path, write: Write, count: Count, table: list[tuple[datetime | None, str | None]], batch_rows: int
 ) -> None:

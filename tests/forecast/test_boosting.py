@@ -28,6 +28,7 @@ def _rainy(seed: int = 4) -> tuple[Series, Covariates]:
     return Series.exact(small_domain(), counts), Covariates(time, {"rain": rain * 1.0, "dull": dull}, ("of a test",))
 
 
+@pytest.mark.slow
 def test_trees_find_what_a_covariate_does_in_one_place() -> None:
     series, covariates = _rainy()
     model = BoostingForecaster(**QUICK).fit(series.until(600), covariates)
@@ -39,6 +40,7 @@ def test_trees_find_what_a_covariate_does_in_one_place() -> None:
     assert model.predict(1).notes == ("of a test",)
 
 
+@pytest.mark.slow
 def test_negative_counts_are_learned_from_without_bias() -> None:
     """Clipped at 0 the smallest place would be about twice what it is."""
     noisy = noisy_series(unit=2.0)
@@ -47,6 +49,7 @@ def test_negative_counts_are_learned_from_without_bias() -> None:
     np.testing.assert_allclose(means[:, 0].mean(axis=0), small_means()[600:].mean(axis=0), rtol=0.2)
 
 
+@pytest.mark.slow
 def test_places_add_up_to_the_total() -> None:
     forecast = BoostingForecaster(**QUICK).fit(noisy_series()).predict(30)
     np.testing.assert_allclose(forecast.counts.means.sum(axis=1), forecast.totals.means)
@@ -59,6 +62,7 @@ def test_trees_may_start_from_another_forecaster() -> None:
     np.testing.assert_allclose(restored.predict(3).counts.means, model.predict(3).counts.means)
 
 
+@pytest.mark.slow
 def test_features_can_be_chosen_by_name() -> None:
     series, covariates = _rainy()
     model = BoostingForecaster(features=("place", "rain"), **QUICK).fit(series, covariates)
@@ -76,6 +80,7 @@ def test_settings_are_checked_when_learning() -> None:
             BoostingForecaster(**wrong).fit(small_series())  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_matters_comes_first_among_importances() -> None:
     series, covariates = _rainy()
     forecaster = BoostingForecaster(**QUICK)
@@ -90,6 +95,7 @@ def test_what_matters_comes_first_among_importances() -> None:
         forecaster.gains()
 
 
+@pytest.mark.slow
 def test_a_search_never_ends_with_worse_settings_and_is_repeatable() -> None:
     series, covariates = _rainy()
     own = BoostingForecaster(n_estimators=20)
@@ -120,6 +126,7 @@ def test_a_search_keeps_its_time_limit_but_for_one_trial() -> None:
     assert tuned.forecaster.get_params() == BoostingForecaster(n_estimators=10).get_params()
 
 
+@pytest.mark.slow
 def test_a_search_looks_at_nothing_beyond_the_series() -> None:
     series = small_series()
     counts = small_counts()

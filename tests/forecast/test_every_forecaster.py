@@ -142,6 +142,7 @@ def test_places_add_up_to_what_is_expected_of_all(make: Callable[[], Forecaster]
 
 
 @EVERY
+@pytest.mark.slow
 def test_learning_twice_gives_the_same_model(make: Callable[[], Forecaster]) -> None:
     again = make().fit(noisy_series().until(N_FIT), _covariates())
     _same(_fitted(make).predict(5), again.predict(5))

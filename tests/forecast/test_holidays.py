@@ -17,6 +17,7 @@ def _on(name: str, day: str, **settings: object) -> float:
     return float(calendar_covariates(axis, horizon=0, **settings).columns[name][0])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_zone_of_a_place_changes_with_the_reform_of_2015() -> None:
     # in 2015 zone A was closed from 7 February and zone B from 21 February; in 2016 they were 13 and 6 February
     assert _on("school holiday", "2015-02-10", academy="Besançon") == 0.0  # a holiday in zone A, not yet in B

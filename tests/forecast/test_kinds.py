@@ -46,6 +46,7 @@ def forecast(series):
 
 
 @pytest.mark.parametrize("name", FORECASTERS)
+@pytest.mark.slow
 def test_every_forecaster_speaks_of_places_and_kinds(series, name):
     made = FORECASTERS[name].make().fit(series).predict(2)
     assert made.domain.columns == DOMAIN.columns

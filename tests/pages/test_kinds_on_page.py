@@ -151,6 +151,7 @@ def test_too_many_kinds_places_and_days_are_cut_and_the_page_says_so(release, re
     assert "Counts by day of so many places and kinds would make the page too long." in text
 
 
+@pytest.mark.slow
 def test_rules_hold_for_every_view(tmp_path):
     release = released(("place", "kind"), rules=Rules.parse(suppress=("count < 60",), keep_suppressed=True))
     for view in select(release).views:

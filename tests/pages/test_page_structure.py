@@ -209,6 +209,7 @@ def test_a_simulation_says_so_before_anything_else_and_claims_nothing(simulation
     assert "is the protection of a simulation" in text
 
 
+@pytest.mark.slow
 def test_synthetic_data_are_labelled(release, tmp_path, read):
     document = read(make_page(release, tmp_path / "page.html", synthetic="Made up <by> us."))
     banner = next(e for e in document.all("header")[0].walk() if "banner" in e.classes)

@@ -50,6 +50,7 @@ def test_a_year_of_small_rests_does_not_add_up_to_events_that_nobody_found() -> 
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 5.0])
+@pytest.mark.slow
 def test_what_is_shown_lies_inside_its_own_interval(epsilon: float) -> None:
     rng = np.random.default_rng(9)
     rates = np.array([30.0, 12.0, 5.0, 2.0, 0.5, 0.1, 0.0, 0.0])

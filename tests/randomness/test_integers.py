@@ -70,6 +70,7 @@ def test_every_value_has_as_many_lanes_as_any_other(limit, compiled):
 
 @settings(max_examples=300)
 @given(st.data(), st.integers(LARGEST_NARROW_LIMIT + 1, LARGEST_LIMIT))
+@pytest.mark.slow
 def test_every_value_of_a_wide_limit_has_as_many_lanes_as_any_other(data, limit):
     """The lanes of a value are a run: both ends give it, and what lies beyond them does not."""
     n_even, surplus = divmod(UPPER, limit)
@@ -111,6 +112,7 @@ def test_compiled_and_plain_kernels_draw_the_same_integers(limits, n_rows):
 
 
 @pytest.mark.false_failure(1e-9)
+@pytest.mark.slow
 def test_each_column_has_its_own_limit(seed):
     limits = (2, 3, 17, 100, 4095)
     drawn = integers_below(limits, 100_000, SeededRandomness(seed))

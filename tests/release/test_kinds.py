@@ -127,6 +127,7 @@ def test_a_curators_counts_of_kinds_are_not_negative_and_add_up_over_time():
     np.testing.assert_allclose(release.refined.values.sum(axis=0), np.maximum(estimate.values.sum(axis=0), 0.0))
 
 
+@pytest.mark.slow
 def test_kinds_are_smoothed_where_there_are_periods_enough():
     domain = days_places_and_kinds(61, 2)
     plan = plan_for(domain, epsilon=1.0, mechanism="unary", private=("place", "kind"))
@@ -147,6 +148,7 @@ def test_kinds_are_smoothed_where_there_are_periods_enough():
     refine=st.sampled_from(["raw", "project", "clip"]),
     rules=st.sampled_from([{}, {"suppress": ("count < 10",)}, {"grey": ("count < 10",), "missing": ("2018-01-02",)}]),
 )
+@pytest.mark.slow
 def test_everything_survives_the_file(tmp_path_factory, ending, private, levels, refine, rules):
     release = release_of(private, refine=refine, rules=Rules.parse(**rules), **levels)
     path = tmp_path_factory.getbasetemp() / f"kinds{ending}"

@@ -32,6 +32,7 @@ def release():
     return Release.of(PLAN, ESTIMATE)
 
 
+@pytest.mark.slow
 def test_a_written_release_answers_the_same_in_another_process(tmp_path):
     """200 random boxes for each kind of file: values, errors and intervals agree to the last bit."""
     asked, here = [], []

@@ -44,6 +44,7 @@ def test_breaks_are_found_within_days() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.7, 4.0])
+@pytest.mark.slow
 def test_where_nothing_breaks_hardly_a_break_is_found(epsilon: float) -> None:
     """A break is put where it is more likely than not; of 5 in 100 places and years one may be an error."""
     n_found = 0

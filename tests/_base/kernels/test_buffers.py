@@ -22,6 +22,7 @@ def run(kernels, noise, guard_bits, buffers):
 
 @pytest.mark.parametrize("guard_bits", [0, 1, 20])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (50, 1), (300, 17)])
+@pytest.mark.slow
 def test_compiled_and_plain_are_equal(guard_bits, shape):
     pytest.importorskip("numba")
     from tacit._base.kernels import draws

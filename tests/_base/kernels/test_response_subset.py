@@ -25,6 +25,7 @@ def random_words(count: int, seed: int) -> NDArray[np.uint64]:
 @pytest.mark.parametrize("lane", [np.uint16, np.uint32])
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("period", [8, 256, 2200])
+@pytest.mark.slow
 def test_scaled_lanes_are_equal(lane, n, period):
     rng = np.random.default_rng(n + period)
     lanes = rng.integers(0, np.iinfo(lane).max, n, dtype=lane, endpoint=True)

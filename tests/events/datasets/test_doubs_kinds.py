@@ -28,6 +28,7 @@ def test_every_kind_of_the_table_has_a_share_and_no_other() -> None:
     assert (kinds.weights() >= 0).all()
 
 
+@pytest.mark.slow
 def test_every_row_has_a_kind_of_the_table_some_by_other_names(rows: dict[str, np.ndarray], kind: np.ndarray) -> None:
     assert (kind >= 0).all()
     written = set(rows["Kind"])

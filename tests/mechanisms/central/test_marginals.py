@@ -132,6 +132,7 @@ def test_sums_at_once_equal_single_questions(cost):
 
 @pytest.mark.false_failure(5e-8)
 @pytest.mark.parametrize("cost", BUDGETS)
+@pytest.mark.slow
 def test_intervals_of_cells_and_of_both_marginals_cover_what_they_say(cost, seed):
     """500 releases of one bin: fewer hits than 80 % by 6 standard deviations have probability below 1e-9."""
     domain = Domain(TimeAxis.between("2018-01-01", "2018-01-01"), DOMAIN.place, DOMAIN.kind)
@@ -231,6 +232,7 @@ def spread(distribution, load, grid):
 
 @pytest.mark.parametrize("cost", [Cost.pure(1.0), Cost.zcdp(0.05)])
 @pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.slow
 def test_intervals_cover_exactly_what_they_say(cost, level):
     """The distribution of an answer's error by convolution, for a cell, both marginals and the total.
 

@@ -71,6 +71,7 @@ def test_the_state_is_for_its_owner_only_and_the_history_holds_nothing_of_it(tmp
 @quiet
 @forks
 @pytest.mark.parametrize("cost", COSTS, ids=str)
+@pytest.mark.slow
 def test_a_kill_at_any_point_loses_nothing_and_publishes_nothing_twice(tmp_path, cost):
     given = counts(12)
     files(tmp_path, counter(cost))
@@ -108,6 +109,7 @@ def test_a_kill_at_any_point_loses_nothing_and_publishes_nothing_twice(tmp_path,
 
 @quiet
 @forks
+@pytest.mark.slow
 def test_a_kill_while_starting_leaves_what_the_next_start_completes(tmp_path):
     event, n_killed, made = 1, 0, counter()
     while True:
@@ -174,6 +176,7 @@ def test_a_history_that_lost_records_is_refused(tmp_path):
         History.read(opened.history_path)
 
 
+@pytest.mark.slow
 def test_every_changed_byte_of_a_history_is_noticed_or_harmless(tmp_path):
     opened = files(tmp_path)
     for row in counts(4):

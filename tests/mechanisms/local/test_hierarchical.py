@@ -288,6 +288,7 @@ def test_uneven_trees_of_months_and_years_are_asked_as_well(seed):
     assert abs(answer.value - 306 * 20) < 8 * math.sqrt(answer.variance)
 
 
+@pytest.mark.slow
 def test_weights_for_ranges_beat_uniform_ones_on_the_mean_over_all_ranges():
     tree = Hierarchy.of_degree(27, 3)
     counts, total = np.full(27, 10**5), 27 * 10**5

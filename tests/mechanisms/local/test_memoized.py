@@ -406,6 +406,7 @@ def test_large_simulations_meet_the_truth(seed):
 
 
 @pytest.mark.false_failure(2e-9)
+@pytest.mark.slow
 def test_reports_of_one_device_are_correlated_so_a_bin_may_hold_one_of_each(seed):
     """100 devices reporting 50 times into one bin err with more than 10 times the stated variance."""
     encoding = from_parameters(f=0.5, q=0.9, p=0.1, n_cells=2)

@@ -82,6 +82,7 @@ def test_places_do_not_matter_to_a_curator_and_share_the_events():
     assert LIBRARY.expected(ALL[0]) == 17 * replace(LIBRARY, n_places=17).expected(ALL[0])
 
 
+@pytest.mark.slow
 def test_where_errors_exceed_the_answers_a_sentence_says_what_it_takes():
     compared = compare(replace(DEVICES, n_events=50_000.0), Question.parse("points, ranges"))
     assert [str(question) for question in compared.hopeless] == ["points"]
