@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from tacit._base.rounding import percent, whole
+from tacit._base.sentences import listed
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
 from tacit.cli.options import Force, Panel, ReleaseFile, seed_or_none, takes
@@ -23,7 +24,7 @@ from tacit.forecast.past import series_of
 from tacit.forecast.tables import write_forecast
 from tacit.pages.figures import short_names
 from tacit.pages.figures.forecasts import part_of
-from tacit.pages.words import ahead, counted, expected, how_often, listed, moment, plural, short_moment, step_noun
+from tacit.pages.words import ahead, counted, expected, how_often, moment, plural, short_moment, step_noun
 from tacit.release import Release
 
 _USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}

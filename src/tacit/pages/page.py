@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tacit._base.extras import require
 from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
+from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
 from tacit.events.places import Polygons
 from tacit.pages import sections, tables
@@ -22,7 +23,6 @@ from tacit.pages.words import (
     counted,
     decimals,
     expected,
-    listed,
     number,
     plural,
     rough_at_least,

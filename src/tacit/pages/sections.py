@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.rounding import at_most, epsilon_at_most, percent
+from tacit._base.sentences import listed
 from tacit.domain import PlaceAxis
 from tacit.pages.figures import (
     ON_PAGE,
@@ -149,14 +150,14 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
             "name": "is what is left of the protection",
             "note": "What some reports of these events hide, others publish.",
         }
-    secret = " and ".join(statement.guarantee.hidden)
+    secret = listed(statement.guarantee.hidden)
     if statement.is_central:
         return {
             "value": f"{at_most(statement.odds)} to 1",
             "name": "is the most odds can change",
             "note": f"What all that was published tells about {statement.about_what}, at epsilon {epsilon}.",
         }
-    tells = f"What one report tells about an {statement.unit}'s {secret}"
+    tells = f"What one report tells about the {secret} of {'a device' if statement.unit == 'device' else 'an event'}"
     if not statement.is_alone:
         tells = f"What all that was made of one {statement.unit} tells about its {secret}"
     return {

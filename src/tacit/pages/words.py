@@ -89,15 +89,6 @@ def step_noun(step: str) -> str:
     return step if step in _STEPS else f"period of {step}"
 
 
-def listed(items: list[str]) -> str:
-    """Join items as a sentence does.
-
-    >>> listed(["a day", "a month", "a year"])
-    'a day, a month and a year'
-    """
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
 def period(label: str) -> str:
     """A period of a time axis as people write it.
 

@@ -212,7 +212,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         Estimate(
             domain=domain,
             values=_whole(np.array(columns[name], np.float64), about.get("withheld"), name).reshape(domain.shape),
-            noise=noise_from_dict(about["noise"][name], domain.shape),
+            noise=noise_from_dict(about["noise"][name], domain),
             totals=totals,
             steps=steps[name],
             provenance=provenance,
@@ -390,12 +390,14 @@ def _number(text: str) -> float:
     return {"True": 1.0, "False": 0.0, "": float("nan")}[text] if text in ("True", "False", "") else float(text)
 
 
-def noise_from_dict(content: Mapping[str, Any], shape: tuple[int, int] | None = None) -> Noise:
-    """Read a noise model back from plain data; one that is not of this shape, where one is given, is refused."""
+def noise_from_dict(content: Mapping[str, Any], domain: Domain | None = None) -> Noise:
+    """Read a noise model back from plain data; one that is not of this domain, where one is given, is refused."""
     try:
         noise = NOISE_KINDS[content["kind"]](content)
-        if shape is not None and getattr(noise, "shape", shape) != shape:
-            raise ValueError("shape")
+        if domain is not None:
+            layout = getattr(noise, "layout", None)
+            if getattr(noise, "shape", domain.shape) != domain.shape or (layout and layout.sizes != domain.sizes):
+                raise ValueError("shape")
         return noise
     except FormatError:
         raise
