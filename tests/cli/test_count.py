@@ -213,7 +213,7 @@ def test_counts_are_refined_by_name_and_a_name_that_needs_public_numbers_is_refu
     write_plan(tmp_path, domain)
     refused = tacit("count", events, *COLUMNS, "--refine", "project")
     assert refused.code == 2
-    assert "raw, clip, coherent, shrink, smooth" in refused.err
+    assert "raw, clip, coherent, likelihood, shrink, smooth" in refused.err
     refused = tacit("count", events, *COLUMNS, "--missing", "2018-02")
     assert refused.code == 2
     assert "within the time of the release" in refused.err

@@ -27,7 +27,7 @@ MAY_LOAD = {
     "errors": None,
     "mechanisms": {"local", "registry", "table_design"},
     "plan": None,
-    "privacy": {"cost", "device", "epsilon", "guarantee", "unit"},
+    "privacy": {"cost", "device", "epsilon", "guarantee", "questions", "unit", "windows"},
     "randomness": {"bernoulli", "integers", "source"},
 }
 NOISE = {"model", "oracle", "sampled"}

@@ -14,11 +14,8 @@ from tacit.counts.query import answer
 from tacit.counts.tally import Tally
 from tacit.domain import AXES, Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
-from tacit.mechanisms.continual import Counter
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
-from tacit.privacy.cost import Cost
-from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
 
 DOMAIN = Domain(
@@ -94,12 +91,6 @@ def test_a_plan_with_kinds_survives_its_file_and_one_without_is_as_before(tmp_pa
     assert "kind" not in without.to_dict()["domain"]
     with pytest.raises(SettingError, match="private must name one or more of time, place, in this order"):
         plan_for(Domain(DOMAIN.time, DOMAIN.place), epsilon=1.0, private=("kind",))
-
-
-def test_a_counter_refuses_kinds():
-    """Numbers of places would be taken for those of columns."""
-    with pytest.raises(SettingError, match="cannot count kinds of events yet"):
-        Counter.start(Spend.simulation(Cost.pure(1.0), seed=1), DOMAIN, horizon=10)
 
 
 @pytest.mark.false_failure(1e-12)
