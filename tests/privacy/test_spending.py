@@ -316,7 +316,9 @@ class TestLocalRandomizations:
         paid = spend(ledger, 1.0, budget=Budget.pure(4.0))
         assert (paid.guarantee.presence, paid.guarantee.replacement) == (None, Cost.pure(4.0))
         assert ledger.remaining("fires").spent == Cost.pure(4.0)
-        assert paid.guarantee.sentences()[1].startswith("One event's place replaced by any other: epsilon 4.")
+        assert paid.guarantee.sentences()[1].startswith(
+            "One event's place replaced by any other that all runs count: epsilon 4."
+        )
 
     def test_releases_count_twice_among_reports_whose_epsilon_is_for_replacing(self, ledger):
         spend(ledger, 0.5)

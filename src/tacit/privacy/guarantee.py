@@ -207,11 +207,13 @@ class Guarantee:
     def sentences(self, delta: float = 0.0) -> tuple[str, ...]:
         """Return the promise in plain words, one sentence for each question, always in the same order.
 
-        >>> for sentence in Guarantee.of_reports(3.0, ("place",)).sentences():
-        ...     print(sentence)
-        One event added or removed: not protected. Its reports are counted in public.
-        One event's place replaced by any other: epsilon 3. What its reports publish is not protected.
-        All events of one person on one day added or removed: not protected. Reports protect single events.
+        >>> presence, replacement, person_day = Guarantee.of_reports(3.0, ("place",)).sentences()
+        >>> presence
+        'One event added or removed: not protected. Its reports are counted in public.'
+        >>> print(replacement.split(". ")[0])
+        One event's place replaced by any other that all runs count: epsilon 3
+        >>> person_day
+        'All events of one person on one day added or removed: not protected. Reports protect single events.'
         """
         presence = (
             "not protected. Its reports are counted in public."
@@ -222,8 +224,8 @@ class Guarantee:
             replaced = "One event replaced by any other: not protected. What some of its reports hide, others publish."
         elif self.has_reports:
             replaced = (
-                f"One event's {listed(self.hidden)} replaced by any other: {in_words(self.replacement, delta)}. "
-                "What its reports publish is not protected."
+                f"One event's {listed(self.hidden)} replaced by any other that all runs count: "
+                f"{in_words(self.replacement, delta)}. What its reports publish is not protected."
             )
         else:
             # an event of a day that is not covered may have cost more
