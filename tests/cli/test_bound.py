@@ -27,7 +27,7 @@ def bound(tacit, loans, *words):
 
 def test_a_bound_is_chosen_paid_and_stated(tacit, loans, tmp_path):
     dry = bound(tacit, loans, "--epsilon", "1", "--dry-run")
-    assert "would cost epsilon 1 per person; nothing was spent" in " ".join(dry.out.split())
+    assert "would cost epsilon 1 per person in all that is released; nothing was spent" in " ".join(dry.out.split())
     ran = bound(tacit, loans, "--epsilon", "1", "--budget", "3", "--quantile", "0.5", "--out", "bound.txt")
     assert ran.code == 0, ran.err
     assert "Count at most 3 events of a person." in ran.out
@@ -40,11 +40,42 @@ def test_a_bound_is_chosen_paid_and_stated(tacit, loans, tmp_path):
     assert entry.is_finished
 
 
+def test_a_dry_run_asks_the_ledger_and_is_refused_like_the_run_itself(tacit, loans, tmp_path):
+    priced = bound(tacit, loans, "--epsilon", "0.1", "--budget", "0.15", "--window", "month", "--dry-run")
+    said = " ".join(priced.out.split())
+    assert "would cost epsilon 0.1 per person in a month; nothing was spent." in said
+    assert "What would remain of the budget of loans: epsilon 0.05." in said
+    assert not Ledger(tmp_path / "ledger.sqlite").history()
+    assert bound(tacit, loans, "--epsilon", "0.1", "--budget", "0.15", "--window", "month").code == 0
+    for words in (("--dry-run",), ()):
+        refused = bound(tacit, loans, "--epsilon", "0.1", "--quantile", "0.5", "--window", "month", *words)
+        assert refused.code != 0
+        assert "epsilon 0.1 is spent" in " ".join(refused.err.split())
+        assert "would cost epsilon 0.1 per person" not in refused.out
+
+
+def test_rows_set_aside_are_told_before_anything_is_paid(tacit, tmp_path):
+    (tmp_path / "loans.csv").write_text("day,town,card\nnever,Ornans,a\n2018-02-01,Ornans,\n", encoding="utf-8")
+    for words in (("--dry-run",), ("--seed", "1")):
+        ran = bound(tacit, "loans.csv", "--epsilon", "1", *words)
+        assert ran.code == 0, ran.err
+        told = " ".join(ran.err.split())
+        assert "For your eyes only: no person was counted." in told
+        assert "2 rows were set aside:" in told
+        assert "(row 2)" in told
+        assert "(row 3)" in told
+    assert bound(tacit, "loans.csv", "--epsilon", "1", "--strict").code != 0
+    assert not Ledger(tmp_path / "ledger.sqlite").history()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("--epsilon", "0"), "epsilon must be"),
         (("--epsilon", "1", "--grid", "1,x"), "whole numbers with commas"),
+        (("--epsilon", "1", "--grid", "1_0"), "whole numbers with commas"),
+        (("--epsilon", "1", "--grid", "1,\u0663"), "whole numbers with commas"),
+        (("--epsilon", "1", "--grid", "9" * 5000), "whole numbers with commas"),
         (("--epsilon", "1", "--quantile", "2"), "quantile"),
         (("--epsilon", "1", "--window", "hour"), "window"),
         (("--epsilon", "1", "--seed", "1", "--dry-run"), "costs nothing"),

@@ -86,6 +86,7 @@ def test_devices_hide_place_and_kind_unless_told_otherwise(tacit, events, tmp_pa
 def test_kinds_may_be_a_list_a_table_or_ours_by_kind_or_group_with_others(tacit, events, tmp_path):
     for words, cells in (
         (("--kinds", "fire, flood"), ("fire", "flood")),
+        (("--kinds", "fire,"), ("fire",)),
         (("--kinds", ",".join(f"kind {n}" for n in range(300))), tuple(f"kind {n}" for n in range(300))),
         (("--kinds", "kinds.csv"), ("fire", "flood", "fall")),
         (("--kinds", "kinds.csv", "--kind-level", "group", "--other"), ("danger", "help", "other")),
@@ -105,6 +106,7 @@ def test_kinds_may_be_a_list_a_table_or_ours_by_kind_or_group_with_others(tacit,
             ("--kinds", "kind.csv"),
             "a CSV file, or names with commas such as fire,flood; got kinds='kind.csv', and there",
         ),
+        (("--kinds", "fire"), "a list of one kind ends with a comma: fire,"),
         (("--kinds", "fire,Fire"), "cells must be different names, also without accents and hyphens"),
         (
             ("--kinds", "fire,Other", "--other"),

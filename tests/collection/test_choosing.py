@@ -93,6 +93,23 @@ def test_a_release_of_persons_may_follow_within_the_budget(tmp_path):
     assert "All events of one person on any days added or removed: epsilon 3." in second.statement
 
 
+@pytest.mark.parametrize(
+    ("quantile", "said"),
+    [
+        (1e-300, "so that almost no persons have no more."),
+        (0.000125, "so that about 0.0125% of persons have no more."),
+        (0.95, "so that about 95% of persons have no more."),
+        (0.999999, "so that about 99.9999% of persons have no more."),
+        (0.999999999, "so that almost all persons have no more."),
+    ],
+)
+def test_a_bound_of_one_event_and_any_share_are_said_in_words(quantile, said):
+    choice = BoundChoice((1,), quantile=quantile, epsilon=1.0)
+    statement = choose_bound(events_of(ROWS), choice, ledger=None, data_set="visits", seed=3).statement
+    assert statement[0].startswith("The bound of 1 event was chosen")
+    assert statement[0].endswith(said)
+
+
 def test_a_simulation_says_so_and_needs_no_ledger(tmp_path):
     chosen = choose_bound(events_of(PLENTY), CHOICE, ledger=None, data_set="visits", seed=3)
     assert chosen.most == choose_bound(events_of(PLENTY), CHOICE, ledger=None, data_set="visits", seed=3).most

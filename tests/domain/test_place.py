@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.domain import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, Gazetteer, PlaceAxis
+from tacit.domain import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, Gazetteer, KindAxis, PlaceAxis
 from tacit.errors import SettingError
 
 TEXT = """town,code,region,department,alias,outside
@@ -81,6 +81,15 @@ def test_a_namesake_in_the_same_cell_is_not_ambiguous(towns):
     axis = PlaceAxis("department", ["Doubs"], towns)
     assert axis.match(["La Chaux", "Lachaux", "Ouest"]).tolist() == [0, 0, 0]
     assert axis.match(["Saint-Denis", "39001"]).tolist() == [AMBIGUOUS, OUTSIDE]
+
+
+@pytest.mark.parametrize(("axis", "of"), [(PlaceAxis, "places"), (KindAxis, "kinds")])
+def test_a_name_of_two_levels_is_asked_for_at_the_level_counted_and_no_event_is_counted_by_a_guess(axis, of):
+    levels = ("fine", "coarse")
+    table = Gazetteer.from_text("fine,coarse\nflood,danger\nrain,flood\n", levels=levels, of=of)
+    fine, coarse = (axis.from_gazetteer(table, level) for level in levels)
+    assert (fine.find("flood"), coarse.find("flood")) == ((0,), (1,))
+    assert (fine.match(["flood"]).tolist(), coarse.match(["flood"]).tolist()) == ([0], [AMBIGUOUS])
 
 
 def test_towns_of_regions_that_are_no_cells_are_outside(towns):

@@ -286,6 +286,12 @@ class TestUnits:
         assert len(ledger.history()) == 1
         assert spend(ledger, 1.0, release="second", days=OTHER_DAYS, unit=self.PERSON).prior.is_of_nothing
 
+    def test_where_a_person_has_no_window_other_days_are_not_advised(self, ledger):
+        ledger.set_budget("fires", epsilon=9.0)
+        spend(ledger, 1.0)
+        with pytest.raises(SettingError, match=r"Keep to the unit event\.$"):
+            spend(ledger, 1.0, release="second", days=OTHER_DAYS, unit=Unit.person(most=3))
+
     def test_nor_do_reports_of_single_events(self, ledger):
         randomize(ledger, 1.0)
         with pytest.raises(SettingError, match="on 2 of these days"):

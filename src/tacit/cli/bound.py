@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit._base.files import write_whole
+from tacit._base.reading import MOST_DIGITS
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
@@ -21,9 +22,10 @@ from tacit.cli.options import (
     seed_or_none,
     takes,
 )
-from tacit.cli.sources import domain_of, open_source
-from tacit.collection.choosing import choose_bound
+from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.collection.choosing import choose_bound, price_bound
 from tacit.errors import SettingError
+from tacit.events.person_counts import PersonCounts
 from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.privacy.budget import Budget
 
@@ -48,7 +50,10 @@ def bound(
     data_set: DataSetName = None,
     budget: MostEpsilon = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would cost; spend nothing.", rich_help_panel=LEDGER)
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
+        ),
     ] = False,
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,
@@ -65,25 +70,26 @@ def bound(
     if domain.first is None or domain.last is None:
         raise SettingError("the days that are looked at are public. Give the first and the last: --from, --to")
     choice = BoundChoice(_numbers(grid), quantile, epsilon, window)
-    if dry_run:
-        if seed is not None:
-            raise SettingError("a simulation costs nothing. Leave out --dry-run.")
-        console.say(f"Dry run: this would cost {choice.cost} per {choice.unit.name}; nothing was spent.")
-        return
+    if seed is not None and (dry_run or budget is not None):
+        raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
     book = opened_ledger(ledger) if seed_or_none(seed) is None else None
     console.check_outputs((out,), (Path(source.file), None if book is None else book.path), force=force)
     events = open_source(source, domain_of(domain), with_user=True)
+    name = data_set or data_set_name(source)
     allowed = None if budget is None else Budget(epsilon=budget)
     with console.progress("Counting persons") as report:
-        chosen = choose_bound(
-            events,
-            choice,
-            ledger=book,
-            data_set=data_set or data_set_name(source),
-            budget=allowed,
-            seed=seed,
-            progress=report,
-        )
+        if dry_run:
+            assert book is not None
+            price = price_bound(events, choice, ledger=book, data_set=name, budget=allowed, progress=report, look=_show)
+        else:
+            chosen = choose_bound(
+                events, choice, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=_show
+            )
+    if dry_run:
+        whose = f"a {window}" if window else "all that is released"
+        console.say(f"Dry run: this would cost {price.cost} per person in {whose}; nothing was spent.")
+        console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
+        return
     if out is not None:
         write_whole(out, "".join(f"{line}\n" for line in chosen.statement).encode())
     console.strong(f"Count at most {console.counted(chosen.most, 'event')} of a person.")
@@ -99,8 +105,15 @@ def bound(
     console.say(f"Next: tacit plan --trust curator --unit person --most {chosen.most}{more}")
 
 
+def _show(counted: PersonCounts) -> None:
+    """Say what is exact about the events: for this screen alone, and before anything is paid."""
+    if not counted.n_persons:
+        console.warn("For your eyes only: no person was counted. The bound is drawn by chance alone.")
+    say_bad_rows(counted.bad_rows)
+
+
 def _numbers(grid: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in grid.split(","))
-    except ValueError:
-        raise SettingError(f"grid must be whole numbers with commas; got {grid}. Write 1,2,5,10,20,50, say.") from None
+    parts = [part.strip() for part in grid.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) <= MOST_DIGITS for part in parts):
+        raise SettingError(f"grid must be whole numbers with commas; got {grid}. Write 1,2,5,10,20,50, say.")
+    return tuple(map(int, parts))

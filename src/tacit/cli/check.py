@@ -54,7 +54,7 @@ def check(
 
     The description is proposed from how the file looks, for you to correct and confirm: it must be true whatever rows
     the source holds, now or later. Rows are read as it says, each by itself, and those that do not fit are set aside.
-    It is written beside the file, where randomize, count and counter find it.
+    It is written beside the file, where randomize, count, bound and counter find it.
 
     Rows are named by number and reason, never by what they hold. What is shown here is exact: for your screen only.
 
@@ -121,7 +121,7 @@ def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm
         )
     console.check_outputs([path], [Path(source.file)], force=True)
     described.write(path)
-    console.say(f"Wrote {path}: randomize, count and counter read the source as it says.")
+    console.say(f"Wrote {path}: randomize, count, bound and counter read the source as it says.")
 
 
 def _is_attended() -> bool:

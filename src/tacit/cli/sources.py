@@ -225,7 +225,8 @@ def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) 
     else:
         raise SettingError(
             f"kinds must be a table that is built in ({', '.join(BUILTIN[KINDS])}), a CSV file, or names with commas "
-            f"such as fire,flood; got kinds={named!r}, and there is no such file. Check the name and the folder."
+            f"such as fire,flood; got kinds={named!r}, and there is no such file. Check the name and the folder; a "
+            "list of one kind ends with a comma: fire,"
         )
     return axis.with_elsewhere() if with_other else axis
 

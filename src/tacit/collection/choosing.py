@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
-from tacit._base.rounding import epsilon_at_most
+from tacit._base.rounding import epsilon_at_most, percent
 from tacit.collection.curating import days_of, digest_key, simulated_key
 from tacit.errors import DataError, SettingError
 from tacit.events import DayDigest, Events
@@ -18,6 +20,10 @@ from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.mechanisms.central.table import is_unfinished
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend
+
+_SMALLEST_SHARE: Final = 1e-6  # 0.0001%; what is smaller, or as near to all, is said in words
+
+Look = Callable[[PersonCounts], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +46,8 @@ class ChosenBound:
         grid = ", ".join(str(bound) for bound in choice.grid)
         whose = f"persons in one {choice.window}" if choice.window else "persons"
         said = [
-            f"The bound of {self.most} events was chosen from the public grid {grid} by the exponential mechanism, so "
-            f"that about {100 * choice.quantile:g}% of {whose} have no more.",
+            f"The bound of {self.most} event{'' if self.most == 1 else 's'} was chosen from the public grid {grid} by "
+            f"the exponential mechanism, so that {_share(choice.quantile)} {whose} have no more.",
             f"It costs epsilon {epsilon_at_most(choice.epsilon)} for one person added or removed"
             f"{f' in one {choice.window}' if choice.window else ''}, whatever their events.",
         ]
@@ -59,15 +65,16 @@ def choose_bound(
     budget: Budget | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    look: Look | None = None,
 ) -> ChosenBound:
-    """Count persons by their events, pay, and draw the bound. A ``seed`` instead of a ledger makes a simulation."""
+    """Count persons by their events, pay, and draw the bound. A ``seed`` instead of a ledger makes a simulation.
+
+    ``look`` is shown what was counted before anything is paid, and may refuse by raising.
+    """
     if (ledger is None) == (seed is None):
         raise SettingError("a real choice must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    if events.domain.time.n_bins is None:
-        raise SettingError("the time axis must have an end where a bound is paid for; got none. Give the last day.")
     key = digest_key(ledger) if seed is None else simulated_key(seed)
-    digest = DayDigest(key, events.domain)
-    counted = events.count_persons(choice.grid, key=key, window=choice.window, progress=progress, digest=digest)
+    counted, digest = _counted(events, choice, key, progress, look)
     is_resumed = False
     if ledger is None:
         assert seed is not None
@@ -79,9 +86,43 @@ def choose_bound(
     return ChosenBound(most, choice, spend, is_resumed)
 
 
+def price_bound(
+    events: Events,
+    choice: BoundChoice,
+    *,
+    ledger: Ledger,
+    data_set: str,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    look: Look | None = None,
+) -> Spend:
+    """What :func:`choose_bound` would cost and leave: a dry run that writes nothing and draws nothing."""
+    _, digest = _counted(events, choice, digest_key(ledger), progress, look)
+    days = days_of(events.domain.time, digest.digests())
+    return _spent(ledger, events, choice, days, data_set, budget, dry_run=True)
+
+
 def input_digest_of(counted: PersonCounts, key: bytes) -> bytes:
     """What a spend knows the exact ranks by. Keep it from the public."""
     return hmac.digest(key, json.dumps([counted.n_persons, *counted.at_most]).encode(), hashlib.sha256)
+
+
+def _share(quantile: float) -> str:
+    if quantile < _SMALLEST_SHARE:
+        return "almost no"
+    return "almost all" if quantile > 1 - _SMALLEST_SHARE else f"about {percent(quantile)} of"
+
+
+def _counted(
+    events: Events, choice: BoundChoice, key: bytes, progress: Progress | None, look: Look | None
+) -> tuple[PersonCounts, DayDigest]:
+    if events.domain.time.n_bins is None:
+        raise SettingError("the time axis must have an end where a bound is paid for; got none. Give the last day.")
+    digest = DayDigest(key, events.domain)
+    counted = events.count_persons(choice.grid, key=key, window=choice.window, progress=progress, digest=digest)
+    if look is not None:
+        look(counted)
+    return counted, digest
 
 
 def _paid(
@@ -103,7 +144,21 @@ def _paid(
                 data_set=data_set, release=choice.name, cost=choice.cost, days=days, input_digest=input_digest
             )
             return taken, True
-    bought = ledger.spend(
+    return _spent(ledger, events, choice, days, data_set, budget, input_digest=input_digest), False
+
+
+def _spent(
+    ledger: Ledger,
+    events: Events,
+    choice: BoundChoice,
+    days: Mapping[str, bytes],
+    data_set: str,
+    budget: Budget | None,
+    *,
+    input_digest: bytes = b"",
+    dry_run: bool = False,
+) -> Spend:
+    return ledger.spend(
         data_set=data_set,
         release=choice.name,
         cost=choice.cost,
@@ -113,5 +168,5 @@ def _paid(
         input_digest=input_digest,
         spans_lines=events.options.fields_span_lines,
         zone=events.domain.time.zone,
+        dry_run=dry_run,
     )
-    return bought, False

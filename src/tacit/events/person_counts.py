@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._base.arrays import IntArray
+from tacit.events.badrows import BadRowSummary
 from tacit.events.contribution_bound import grouped
 from tacit.events.interpret import EventBatch
 from tacit.events.spill import ROW_WORDS, Part, Rows, Spill
@@ -18,11 +19,12 @@ from tacit.events.spill import ROW_WORDS, Part, Rows, Spill
 class PersonCounts:
     """The number of persons (in a window each), and of those of at most so many events, for each number of a grid.
 
-    They are exact and appear in no repr.
+    They are exact and appear in no repr. ``bad_rows`` were set aside.
     """
 
     n_persons: int = field(repr=False)
     at_most: tuple[int, ...] = field(repr=False)
+    bad_rows: BadRowSummary = field(default_factory=BadRowSummary, repr=False)
 
 
 class PersonCounter:

@@ -246,7 +246,7 @@ class Events:
         self._check_users()
         with closing(PersonCounter(grid)) as counter:
             self._feed(counter.add, digest, progress, ContributionBound(1, None, window, key=key))
-            return counter.counts()
+            return replace(counter.counts(), bad_rows=self.bad_rows)
 
     def _check_users(self) -> None:
         if self.columns.user is None:

@@ -253,7 +253,8 @@ def _refused(new: Priced, reason: Refusal, others: Iterable[Priced], n_days: int
     return SettingError(
         f"{when} releases {'' if new.unit.window is None else 'before '}protected single events only. They bound "
         f"nothing for all of a person's events{f' {which}' if which else ''}, so that no sum with this release is a "
-        f"promise for the {new.unit}. Nothing was spent. Keep to the unit event, or use other days."
+        f"promise for the {new.unit}. Nothing was spent. Keep to the unit event"
+        f"{', or use other days' if new.unit.window else ''}."
     )
 
 
