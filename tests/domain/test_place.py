@@ -125,6 +125,15 @@ def test_cells_that_are_no_list_of_different_names_are_refused(cells):
         PlaceAxis.of(cells)
 
 
+@pytest.mark.parametrize("sign", ["\n", "\r", "\t", "\0", "\x1b", "\x85", "\u2028", "\udcff"])
+@pytest.mark.parametrize("axis", [PlaceAxis, KindAxis])
+def test_a_name_of_several_lines_is_refused_and_not_printed_raw(axis, sign):
+    for made in (lambda: axis.of(["A", f"b{sign}c"]), lambda: axis.of(["A"], f"b{sign}c")):
+        with pytest.raises(SettingError, match="on one line") as refused:
+            made()
+        assert sign not in str(refused.value)
+
+
 def test_cells_that_are_not_in_the_table_are_refused(towns):
     with pytest.raises(SettingError, match=r"cells must be of level region in the table towns; got 1 .* 'Nord'"):
         PlaceAxis("region", ["Ouest", "Nord"], towns)

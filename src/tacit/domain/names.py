@@ -38,6 +38,19 @@ def fold_name(name: str) -> str:
     return " ".join([_WORDS.get(word, word) for word in kept.split()])
 
 
+# categories of Unicode: controls, halves of characters, ends of lines and of paragraphs
+_NOT_ON_A_LINE = {"Cc", "Cs", "Zl", "Zp"}
+
+
+def is_on_one_line(name: str) -> bool:
+    """Whether a name has no line end, tab or other control character: files of lines could not be read again.
+
+    >>> is_on_one_line("L’Isle-sur-le-Doubs"), is_on_one_line("L’Isle\\nsur-le-Doubs")
+    (True, False)
+    """
+    return name.isprintable() or _NOT_ON_A_LINE.isdisjoint(map(unicodedata.category, name))
+
+
 def squeeze(folded: str) -> str:
     """Take the spaces out of a folded name, for files that lost an apostrophe or a hyphen."""
     return folded.replace(" ", "")

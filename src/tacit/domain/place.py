@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.domain.gazetteer import BUILTIN, Gazetteer, TableReference
-from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name, matcher_of
+from tacit.domain.names import AMBIGUOUS, MISSING, OUTSIDE, UNKNOWN, fold_name, is_on_one_line, matcher_of
 from tacit.domain.table import KINDS, PLACES
 from tacit.errors import Remedy, SettingError
 
@@ -71,6 +71,8 @@ class NamedAxis:
     ) -> None:
         if not isinstance(level, str) or not level.strip():
             raise SettingError(f"level must be a word such as region; got level={level!r}. Name the level.")
+        if not is_on_one_line(level):
+            raise SettingError(f"level must be on one line, without control characters; got {level!r}. Rename it.")
         object.__setattr__(self, "level", level)
         object.__setattr__(self, "cells", _checked(cells, self.word))
         object.__setattr__(self, "gazetteer", gazetteer)
@@ -367,6 +369,10 @@ def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:
         folded = fold_name(cell) if isinstance(cell, str) else ""
         if not folded:
             raise SettingError(f"cells must be names; got {cell!r}. Give every {word} a name.")
+        if not is_on_one_line(cell):
+            raise SettingError(
+                f"cells must be names on one line, without control characters; got {cell!r}. Rename that {word}."
+            )
         if folded in seen:
             raise SettingError(
                 f"cells must be different names, also without accents and hyphens; got {seen[folded]!r} and {cell!r}. "

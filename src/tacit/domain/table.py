@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tacit.domain.names import fold_name
+from tacit.domain.names import fold_name, is_on_one_line
 from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
 
 Tiles = dict[str, tuple[int, int]]
@@ -235,6 +235,9 @@ class _Reader:
         name, *parents = (self._cell(record, level) for level in self.levels)
         if not fold_name(name):
             raise self._error(number, f"must name its {self.levels[0]}")
+        for meaning in (*self.levels, "code", "alias"):
+            if not is_on_one_line(self._cell(record, meaning)):
+                raise self._error(number, f"must name its {meaning} on one line, without control characters")
         outside = self._cell(record, "outside").lower()
         if outside not in _YES | _NO:
             raise self._error(number, f"must say yes or no in column outside; got {outside!r}")
