@@ -145,6 +145,21 @@ def test_all_that_is_said_of_the_same_entries_is_the_same(tacit, events, tmp_pat
             assert published.read_bytes() == before, "a history is never rewritten"
 
 
+def test_where_no_counter_is_none_is_blamed_for_what_persons_lost(tacit, events, tmp_path):
+    """Persons without a window in January, single events in March."""
+    world = World(tacit, tmp_path)
+    made = ("--epsilon", "1", "--unit", "person", "--most", "2", "--out", "p.toml")
+    world.done(*CURATOR, *made)
+    world.done("count", "visits.csv", "--plan", "p.toml", *READ, "--user", "Who", "--out", "p.parquet")
+    march = ("--from", "2025-03-01", "--to", "2025-03-03", "--mechanism", "flat", "--epsilon", "1", "--out", "e.toml")
+    world.done("plan", "--trust", "curator", "--places", "branches.csv", *march)
+    world.done("count", "visits.csv", "--plan", "e.toml", *READ, "--out", "e.parquet")
+    told = world.done("ledger", "statement", "p.parquet", "--out", "again.html")
+    for said in (told, _text(tmp_path / "again.html")):
+        assert "Some reports or releases do not bound what a person adds in that time." in said
+        assert "counter" not in said.lower()
+
+
 def test_after_reports_no_release_promises_that_an_event_is_not_there(tacit, events, tmp_path):
     """Daily totals of reports are exact: the old statement promised a factor for presence all the same."""
     world = World(tacit, tmp_path)

@@ -130,7 +130,7 @@ class TestInALedger:
         left = spend(DAY)
         assert left.guarantee.persons == (("person", None),)
         assert left.guarantee.person_day == Cost.pure(2.0)
-        assert "A counter goes on for ever" in left.guarantee.sentences()[-1]
+        assert "Some reports or releases do not bound what a person adds" in left.guarantee.sentences()[-1]
         with pytest.raises(SettingError, match="for ever: no sum is a promise"):
             spend(ALL, "2025-01-02")
 

@@ -179,6 +179,22 @@ def test_a_question_that_nobody_asked_is_promised_of_nothing_alone():
     assert (asked + Guarantee.of_release(Cost.pure(1.0), MONTH)).persons == (("person-month", Cost.pure(29.0)),)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Guarantee(persons=(("person", None),)),  # single events of other days, as a ledger adds them up
+        Guarantee.of_release(Cost.pure(1.0), Unit.user_day(most=2), is_counter=True, asked=["person"]),
+    ],
+)
+def test_why_a_person_is_not_protected_is_true_of_a_counter_and_of_single_events(other):
+    both = Guarantee.of_release(Cost.pure(1.0), Unit.person(most=2)) + other
+    assert both.person_day is not None
+    assert both.sentences()[-1] == (
+        "All events of one person on any days added or removed: not protected. Some reports or releases do not bound "
+        "what a person adds in that time."
+    )
+
+
 def test_gaussian_noise_of_a_persons_counter_costs_more_where_events_of_other_times_come_in():
     for unit, times in ((MONTH, 4), (Unit.user_day(most=4), 2)):
         counter = Guarantee.of_release(Cost.zcdp(1.0), unit, is_counter=True)

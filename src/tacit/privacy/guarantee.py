@@ -248,7 +248,8 @@ class Guarantee:
             return "Reports protect single events."
         if self.person_day is None:
             return "Some releases protect single events only."
-        return "A counter goes on for ever, and bounds what a person adds in shorter windows only."
+        # on other days: single events, reports, or a counter that bounds a person in shorter windows only
+        return "Some reports or releases do not bound what a person adds in that time."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; what is about persons and kinds is left out where nothing of it was asked."""
