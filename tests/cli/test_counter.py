@@ -102,6 +102,41 @@ def test_a_dry_run_spends_and_writes_nothing(tacit, branches, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--step", "hour", "--unit", "user-day", "--most", "1"), "step must be a day or longer"),
+        (("--to", "2025-01-31", "--horizon", "10"), "horizon must be at least the 31 bins"),
+        (("--kinds", "fire,b\nc"), "on one line"),
+        (("--kinds", "fire,b\udcffc"), "on one line"),
+        (("--history", "nowhere/h.csv"), "nowhere"),
+    ],
+)
+def test_what_makes_no_counter_is_refused_before_it_is_paid(tacit, branches, tmp_path, words, told, dry_run):
+    ran = started(tacit, branches, "--epsilon", "1", *words, *dry_run)
+    assert (ran.code, told in " ".join(ran.err.split())) == (2, True), ran.err
+    assert not (tmp_path / "visits.counter").exists()
+    assert Ledger(tmp_path / "ledger.sqlite").history() == []
+
+
+def test_persons_may_be_counted_by_the_hour(tacit, branches, tmp_path):
+    """What was counted of each is carried from hour to hour, which a counter of user-days does not do."""
+    (tmp_path / "hours.csv").write_text(
+        "Date,Branch,Card\n" + "".join(f"2025-01-01 {hour:02d}:30,Port,ana\n" for hour in (0, 0, 1, 2))
+    )
+    unit = ("--unit", "person", "--most", "3", "--window", "week")
+    ran = started(tacit, branches, "--epsilon", "1", "--step", "hour", *unit, "--seed", "1")
+    assert ran.code == 0, ran.err
+    beyond = []
+    for hour in range(3):
+        asked = ("--date", f"2025-01-01T{hour:02d}:00", *COLUMNS, "--user", "Card")
+        ran = tacit("counter", "add", "visits.counter", "hours.csv", *asked)
+        assert ran.code == 0, ran.err
+        beyond.append("lay beyond the bound on a person" in " ".join(ran.out.split()))
+    assert beyond == [False, False, True]
+
+
 def test_an_interrupted_start_is_taken_up_with_the_same_noise(tacit, branches, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise OSError("the disk is full")

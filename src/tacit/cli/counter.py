@@ -41,7 +41,7 @@ from tacit.domain import Box, Domain
 from tacit.errors import SettingError
 from tacit.events import EventCounts
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
-from tacit.mechanisms.continual.counter import check_statable
+from tacit.mechanisms.continual.counter import check_startable
 from tacit.mechanisms.continual.starting import release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
@@ -123,7 +123,10 @@ visits.counter[/bold]
     book = opened_ledger(ledger) if seed is None else None
     best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
     noise_model = best[0].noise_model
-    check_statable(noise_model.cost)
+    check_startable(noise_model, what, protected)
+    files = CounterFiles(out, history, ledger=book)
+    for path in (files.state_path, files.history_path):
+        console.check_new(path, force=True)
     allowed = None if budget is None else Budget(epsilon=budget, delta=delta or 0.0)
     if dry_run:
         assert book is not None
@@ -142,9 +145,6 @@ visits.counter[/bold]
         console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
         say_noise_models(best, horizon)
         return
-    files = CounterFiles(out, history, ledger=book)
-    for path in (files.state_path, files.history_path):
-        console.check_new(path, force=True)
     stream, spend = start_counter(files, noise_model, what, data_set=name, unit=protected, budget=allowed, seed=seed)
     say_started(stream, files, spend)
     say_ledger(book)

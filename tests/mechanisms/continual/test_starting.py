@@ -12,7 +12,7 @@ from counter_worlds import DOMAIN, counter, counts, files
 from killed import forks, killed_at, quiet
 from tacit.collection.range_counting import central_flat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, UndeclaredCopy
+from tacit.errors import AlreadyReleased, BudgetExhausted, SettingError, TacitError, UndeclaredCopy
 from tacit.mechanisms.continual import Counter, CounterFiles, pick, start_counter
 from tacit.mechanisms.continual.files import days_of_bins, days_of_counts
 from tacit.mechanisms.continual.history import History
@@ -34,6 +34,28 @@ def begin(folder, name="visits.counter", data_set="visits", **settings) -> Count
     there = opened(folder, name)
     start_counter(there, NOISE_MODEL, DOMAIN, data_set=data_set, unit=Unit("event"), **settings)
     return there
+
+
+@pytest.mark.parametrize(
+    ("domain", "unit"),
+    [
+        (Domain(TimeAxis.between("2025-01-01", None, step="hour"), DOMAIN.place), Unit.user_day(most=1)),
+        (Domain(TimeAxis.between("2025-01-01", "2025-12-31"), DOMAIN.place), Unit()),
+        (DOMAIN, Unit.person(most=2)),
+    ],
+)
+def test_a_counter_that_cannot_be_made_is_not_paid(tmp_path, domain, unit):
+    there = opened(tmp_path)
+    with pytest.raises(SettingError, match="must be"):
+        start_counter(there, NOISE_MODEL, domain, data_set="visits", unit=unit)
+    assert there.ledger.history() == []
+
+
+def test_a_counter_that_cannot_be_written_is_not_paid(tmp_path):
+    there = CounterFiles(tmp_path / "a.counter", tmp_path / "nowhere" / "h.csv", ledger=Ledger(tmp_path / "l.sqlite"))
+    with pytest.raises(TacitError, match="nowhere"):
+        start_counter(there, NOISE_MODEL, DOMAIN, data_set="visits", unit=Unit())
+    assert there.ledger.history() == []
 
 
 @pytest.mark.false_failure(0)

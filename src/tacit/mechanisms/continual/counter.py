@@ -42,21 +42,7 @@ class Stream:
     ledger_heads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.domain.time.n_bins is not None and self.domain.time.n_bins > self.noise_model.horizon:
-            raise SettingError(
-                f"horizon must be at least the {self.domain.time.n_bins} bins of the time axis; "
-                f"got horizon={self.noise_model.horizon}. Count by a noise model of as many bins."
-            )
-        if getattr(self.noise_model, "most", self.unit.sensitivity) != self.unit.sensitivity:
-            raise SettingError(
-                f"the noise model must be for the {self.unit.sensitivity} counts of a {self.unit}; got another number. "
-                "Make it with the unit's sensitivity."
-            )
-        if self.unit.name == "user-day" and "hour" in self.domain.time.step:
-            raise SettingError(
-                f"step must be a day or longer where user-days are protected; got step={self.domain.time.step}. "
-                "A person's day would lie in several bins."
-            )
+        _check_fits(self.noise_model, self.domain, self.unit)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -189,7 +175,7 @@ class Counter:
             )
         if not spend.is_simulation and spend.unit != unit:
             raise SettingError(f"the spend must be for the unit {unit}; got one for the {spend.unit}. Spend for that.")
-        check_statable(noise_model.cost)
+        check_startable(noise_model, domain, unit)
         key = spend.draw(spend.release, place).words(4).astype("<u8").tobytes()
         stream = Stream(
             noise_model,
@@ -279,12 +265,34 @@ class Counter:
         return _whole(rows, state.position)
 
 
-def check_statable(cost: Cost) -> None:
-    """Refuse a counter that gives the events away; to be asked before it is paid."""
+def check_startable(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> None:
+    """Refuse what makes no counter, or one that gives the events away; to be asked before it is paid."""
+    cost = noise_model.cost
     if cost.rho and cost.epsilon_at(USUAL_DELTA) > LARGEST_EPSILON:
         raise SettingError(
             f"rho must amount to an epsilon of at most {LARGEST_EPSILON:g} at delta {USUAL_DELTA:g}; got {cost}. "
             "Above that a count gives the events away. Spend less."
+        )
+    _check_fits(noise_model, domain, unit)
+
+
+def _check_fits(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> None:
+    """Refuse a noise model, a domain and a unit that do not belong together."""
+    if domain.time.n_bins is not None and domain.time.n_bins > noise_model.horizon:
+        raise SettingError(
+            f"horizon must be at least the {domain.time.n_bins} bins of the time axis; "
+            f"got horizon={noise_model.horizon}. Count by a noise model of as many bins."
+        )
+    if getattr(noise_model, "most", unit.sensitivity) != unit.sensitivity:
+        raise SettingError(
+            f"the noise model must be for the {unit.sensitivity} counts of a {unit}; got another number. "
+            "Make it with the unit's sensitivity."
+        )
+    # a person's events are bounded over bins too, by what was counted before; those of a user-day only within a bin
+    if unit.name == "user-day" and "hour" in domain.time.step:
+        raise SettingError(
+            f"step must be a day or longer where user-days are protected; got step={domain.time.step}. "
+            "A person's day would lie in several bins."
         )
 
 

@@ -16,10 +16,11 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from tacit._base.files import check_writable
 from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
 from tacit.errors import DataError, Remedy, SettingError
-from tacit.mechanisms.continual.counter import Counter, Stream, check_statable
+from tacit.mechanisms.continual.counter import Counter, Stream, check_startable
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry
@@ -50,6 +51,9 @@ def start_counter(
         return files.complete(), None
     if files.history_path.exists():
         raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
+    check_startable(noise_model, domain, unit)
+    for path in (files.state_path, files.history_path):
+        check_writable(path)
     place = place_of(files.state_path)
     if files.ledger is None:
         spend = Spend.simulation(noise_model.cost, seed=seed or 0)
@@ -79,7 +83,6 @@ def _paid(
             return ledger.resume(
                 data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
             )
-    check_statable(noise_model.cost)
     return ledger.spend(
         data_set=data_set,
         release=release,
