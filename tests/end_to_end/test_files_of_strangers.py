@@ -116,7 +116,7 @@ def other_state(content: bytes, rng: np.random.Generator) -> bytes:
 
 def use_state(path: Path) -> None:
     saved = SavedState.read(path)
-    saved.counter.step(saved.state, [1] * saved.counter.stream.n_places)
+    saved.counter.step(saved.state, [1] * saved.counter.stream.n_columns)
 
 
 PERSONS = Unit.person(most=3)
