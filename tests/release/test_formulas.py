@@ -21,7 +21,7 @@ from tacit.mechanisms.continual.history import History
 from tacit.release import Release
 from tacit.release.synthetic import SyntheticRows
 
-NAMES = ("=HYPERLINK(A1)", "+1", "-2+3", "@SUM(A1)", "\ttab", "'=1x", "'s-Hertogenbosch", "plain")
+NAMES = ("=HYPERLINK(A1)", "+1", "-2+3", "@SUM(A1)", "'=1x", "'s-Hertogenbosch", "plain")
 STARTS = ("=", "+", "-", "@", "\t", "\r")
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-02-28"), PlaceAxis.of(NAMES))
 COUNTS = np.full((59, len(NAMES)), 30)
@@ -81,7 +81,7 @@ def test_a_release_that_was_written_without_apostrophes_is_still_read(release, t
     path = tmp_path / "release.csv"
     release.write(path)
     text = path.read_text(encoding="utf-8")
-    for name in ("=HYPERLINK(A1)", "+1", "-2+3", "@SUM(A1)", "\ttab"):
+    for name in ("=HYPERLINK(A1)", "+1", "-2+3", "@SUM(A1)"):
         text = text.replace(f",'{name},", f",{name},")
     path.write_text(text, encoding="utf-8")
     assert Release.read(path).checksum == release.checksum
