@@ -97,7 +97,7 @@ def test_variances_of_questions_over_strata_add_up(by_kind):
 
 def test_noise_of_strata_is_read_back(by_kind):
     noise = smooth(by_kind, hyperparameters=GIVEN).noise
-    read = noise_from_dict(noise.to_dict(), DOMAIN.shape)
+    read = noise_from_dict(noise.to_dict(), DOMAIN)
     np.testing.assert_array_equal(read.standard_errors(), noise.standard_errors())
     values = np.full(DOMAIN.shape, 3.0)
     np.testing.assert_array_equal(read.intervals(values, 0.9), noise.intervals(values, 0.9))
