@@ -351,7 +351,6 @@ NASTY = [
     '"><img src=x onerror=window.hacked=1>',
     "<!--<script>",
     "{{ 7 * 7 }} & 'quoted'",
-    "line\u2028separator",
     "=HYPERLINK(1)",
 ]
 
