@@ -65,9 +65,10 @@ def is_noisy(words: list[str]) -> bool:
 def without_noise(lines: list[str]) -> list[str]:
     """Lines with numbers hidden where noise is: in answers and tables of them, names of counters, times of entries.
 
-    That a count contradicts the model is said by chance alone now and then, and left out.
+    That a count contradicts the model, or is not reliable, is said where noise has it so, and left out.
     """
-    return [_hidden(line) for line in lines if " the model here: " not in line]
+    by_chance = (" the model here: ", "That is not reliable: ")
+    return [_hidden(line) for line in lines if not any(words in line for words in by_chance)]
 
 
 def _hidden(line: str) -> str:
