@@ -35,6 +35,7 @@ from tacit.domain.step import bins_from, floor
 from tacit.errors import SettingError
 from tacit.events.columns import bytes_and_offsets
 from tacit.events.spill import ROW_WORDS, Part, Rows, Spill
+from tacit.privacy.windows import WINDOWS
 
 if TYPE_CHECKING:
     from tacit.events.counts import CountKeeper
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 
-WINDOWS: Final = ("day", "week", "month", "year")
 MOST: Final = 1_000_000_000  # a bound beyond it bounds nothing, and 32 bits hold it
 KEY_BYTES: Final = 32  # of AES-256
 _BLOCK: Final = 16  # bytes of a block of AES
