@@ -27,6 +27,7 @@ from tacit._base.validation import check_share
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import (
     FactorizationNoise,
+    JoinedNoise,
     LinearMap,
     MarginalNoise,
     Noise,
@@ -409,6 +410,10 @@ def _linear_map_from_dict(content: Mapping[str, Any]) -> Noise:
     return LinearMap.from_dict(content, noise_from_dict)
 
 
+def _joined_from_dict(content: Mapping[str, Any]) -> Noise:
+    return JoinedNoise.from_dict(content, noise_from_dict)
+
+
 def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
     from tacit.statespace.filtered_noise import FilteredNoise  # as the next three: loaded for smoothed releases only
 
@@ -437,6 +442,7 @@ NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
     "factorization": FactorizationNoise.from_dict,
     "filtered": _filtered_from_dict,
     "fused states": _fused_states_from_dict,
+    "joined": _joined_from_dict,
     "oracle": OracleNoise.from_dict,
     "linear image": _linear_map_from_dict,
     "marginals": MarginalNoise.from_dict,

@@ -130,6 +130,7 @@ _NOISE_WORDS: Final = {
     "place tree": "on a tree of places in larger places for every period",
     "tables": "on tables by place, by kind and of both for every period",
     "counter": "on the running total of every place, published after every period",
+    "joined": "on the counts of each of several stretches of time, which were released one after another",
 }
 
 

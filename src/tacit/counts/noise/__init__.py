@@ -14,6 +14,7 @@ from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tacit.counts.noise.factorization import FactorizationNoise
+    from tacit.counts.noise.joined import JoinedNoise
     from tacit.counts.noise.marginals import MarginalNoise
     from tacit.counts.noise.model import (
         FusedTrees,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FactorizationNoise",
     "FusedTrees",
+    "JoinedNoise",
     "LinearMap",
     "MarginalNoise",
     "NoStatedNoise",
@@ -44,6 +46,7 @@ __all__ = [
 _HOMES: Final = {
     "FactorizationNoise": "tacit.counts.noise.factorization",
     "FusedTrees": "tacit.counts.noise.model",
+    "JoinedNoise": "tacit.counts.noise.joined",
     "LinearMap": "tacit.counts.noise.model",
     "MarginalNoise": "tacit.counts.noise.marginals",
     "NoStatedNoise": "tacit.counts.noise.model",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -37,6 +37,11 @@ of such noise are a fifth wider than needed; at twice of it they fall by a third
 
 class VarianceGammaNoise(Noise):
     """Noise of which the variance and the fourth cumulant of any answer are known; intervals are those of the two."""
+
+    if TYPE_CHECKING:  # a field of some models, a property of others
+
+        @property
+        def shape(self) -> tuple[int, int]: ...
 
     def variance(self, weights: FloatArray) -> float:
         return self._moments(weights)[0]
