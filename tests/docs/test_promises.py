@@ -371,6 +371,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             ),
             noise.TreeNoise(Hierarchy.of_degree(4, 2), (None, distribution, distribution), (4, 1)),
             noise.MarginalNoise((None, distribution, distribution, distribution), (4, 3, 2)),
+            noise.JoinedNoise((of_a_curator, of_a_curator)),
             noise.FactorizationNoise(KaryTree.binary(4, Cost.pure(1.0)), (4, 1)),
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,

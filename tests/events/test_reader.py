@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import BadRows, DataError, SettingError
-from tacit.events import Condition, EventBatch, EventColumns, EventCounts, ReadOptions, Reason
+from tacit.events import Condition, EventBatch, EventColumns, EventCounts, ReadOptions, Reason, open_events
 
 Write = Callable[..., Path]
 Count = Callable[..., EventCounts]
@@ -206,7 +206,6 @@ def test_stopping_early_leaves_no_thread_behind(write: Write, opened: Callable[.
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"time": "t"}, "place must be the name of a column when no coordinates"),
         ({"time": "t", "latitude": "y"}, "latitude and longitude must be given together"),
         ({"time": "t", "location": "l", "latitude": "y", "longitude": "x"}, "not from both"),
         ({"time": "t", "place": "p", "where": ("Station",)}, "where must be COLUMN=VALUE"),
@@ -217,6 +216,18 @@ def test_stopping_early_leaves_no_thread_behind(write: Write, opened: Callable[.
 def test_columns_that_cannot_work_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingError, match=sentence):
         EventColumns(**settings)
+
+
+def test_events_are_counted_wherever_they_are_only_where_nothing_asks_for_places() -> None:
+    table = pa.table({"day": ["2018-01-01", "2018-01-02", "2018-01-02"], "town": ["A", None, "B"]})
+    time, read = TimeAxis.between("2018-01-01", "2018-01-03"), ReadOptions(date_format="year-first")
+    for columns in (EventColumns(time="day"), EventColumns(time="day", place="town")):
+        everywhere = open_events(table, columns=columns, domain=Domain(time, PlaceAxis.everything()), options=read)
+        assert everywhere.count().counts.tolist() == [[1], [2], [0]]
+    with pytest.raises(SettingError, match="place must be the name of a column when no coordinates"):
+        open_events(
+            table, columns=EventColumns(time="day"), domain=Domain(time, PlaceAxis.of(["A", "B"])), options=read
+        )
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,11 @@ class NamedAxis:
         return cls(level, gazetteer.names(level), gazetteer)
 
     @classmethod
+    def everything(cls) -> Self:
+        """Return the axis of one cell, called all, for events that are counted wherever or whatever they are."""
+        return cls(ALL, (ALL,))
+
+    @classmethod
     def of(cls, cells: Iterable[str], level: str = "") -> Self:
         """Take a plain list of names, without a table."""
         return cls(level or cls.word, cells)
@@ -133,6 +138,11 @@ class NamedAxis:
         A device whose name has no match reports this cell.
         """
         return self.cells.index(self.rest) if self.has_elsewhere else None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether its one cell stands for everything, whatever names events have."""
+        return self.level == ALL
 
     @property
     def n_cells(self) -> int:
@@ -199,7 +209,7 @@ class NamedAxis:
         if level == self.level:
             return self, np.arange(self.n_cells, dtype=np.int64)
         if level == ALL:
-            return type(self).of([ALL], ALL), np.zeros(self.n_cells, np.int64)
+            return type(self).everything(), np.zeros(self.n_cells, np.int64)
         if self.elsewhere is not None:
             named = [number for number in range(self.n_cells) if number != self.elsewhere]
             coarser, of_named = self.keep(named).coarsen(level)

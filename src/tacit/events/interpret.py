@@ -98,6 +98,7 @@ class Interpreter:
         self._locator = locator
         self._matcher = NameMatcher(domain.place)
         self._elsewhere = domain.place.elsewhere
+        self._is_all = domain.place.is_all
         self._kind = domain.kind
         self._kind_matcher = None if domain.kind is None else NameMatcher(domain.kind)
 
@@ -154,7 +155,9 @@ class Interpreter:
         self, table: RawTable, reason: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64] | None]:
         word = None
-        if "place" in self._parts:
+        if self._is_all:
+            cells, word = np.zeros(len(reason), np.int32), np.ones(len(reason), np.uint64)
+        elif "place" in self._parts:
             cells, word = self._matcher.cells(self._column(table, "place"))
         else:
             cells = np.full(len(reason), MISSING, np.int32)

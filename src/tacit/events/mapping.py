@@ -60,10 +60,11 @@ class EventColumns:
     """The names of the columns that matter.
 
     ``time`` is needed; so is ``place``, or coordinates in one column (``location``) or two (``latitude`` and
-    ``longitude``), or both: coordinates then serve the rows whose place is blank. Without ``count`` every row is
-    one event. Every condition in ``where`` must hold for a row to be read at all. ``user`` names whose event it is, so
-    that what one person adds to a day can be bounded; a row without a user cannot be and is then a bad row. ``kind``
-    names the kind of event, and is read where kinds are counted.
+    ``longitude``), or both, unless events are counted in all, wherever they are. Coordinates beside a place serve the
+    rows whose place is blank. Without ``count`` every row is one event. Every condition in ``where`` must hold for a
+    row to be read at all. ``user`` names whose event it is, so that what one person adds to a day can be bounded; a row
+    without a user cannot be and is then a bad row. ``kind`` names the kind of event, and is read where kinds are
+    counted.
 
     >>> EventColumns(time="SDate", place="Town", where=("Station=East",)).conditions
     (Condition(column='Station', value='East', is_equal=True),)
@@ -87,11 +88,6 @@ class EventColumns:
         if self.location is not None and self.latitude is not None:
             raise SettingError(
                 "coordinates must come from location or from latitude and longitude, not from both. Name one."
-            )
-        if self.place is None and not self.has_coordinates:
-            raise SettingError(
-                "place must be the name of a column when no coordinates are given. "
-                "Name the column of towns, or location, or latitude and longitude."
             )
         _ = self.conditions
 

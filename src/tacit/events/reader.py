@@ -59,6 +59,13 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
         raise SettingError(
             "the kinds of events are counted, and no column is named that holds them.", remedy=Remedy.NAME_KINDS
         )
+    if domain.place.is_all:  # then it does not matter where an event was
+        columns = replace(columns, place=None, location=None, latitude=None, longitude=None)
+    elif columns.place is None and not columns.has_coordinates:
+        raise SettingError(
+            "place must be the name of a column when no coordinates are given. Name the column of towns, or location, "
+            "or latitude and longitude; or count in all, wherever events are."
+        )
     if columns.has_coordinates and options.polygons is None:
         raise SettingError(
             "polygons must be given to place events by their coordinates; got polygons=None. "

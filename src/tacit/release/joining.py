@@ -67,13 +67,13 @@ def _plan(parts: Sequence[Release]) -> Plan:
     for one in parts:
         joined = one.plan.mechanism == JOINED
         names += (
-            [number for _, number in sorted(one.plan.thresholds)] if joined else [int(one.plan.fingerprint[:_DIGITS], 16)]
+            [number for _, number in sorted(one.plan.thresholds)]
+            if joined
+            else [int(one.plan.fingerprint[:_DIGITS], 16)]
         )
     first, last = parts[0], parts[-1]
     n_bins = sum(one.domain.shape[0] for one in parts)
-    time = replace(
-        first.domain.time, n_bins=n_bins, covered_until=last.domain.time.covered_until
-    )
+    time = replace(first.domain.time, n_bins=n_bins, covered_until=last.domain.time.covered_until)
     domain = Domain(time, last.domain.place, last.domain.kind)
     width = len(str(len(names)))
     integers = tuple((f"part {number:0{width}d}", name) for number, name in enumerate(names, 1))
@@ -98,7 +98,12 @@ def _check_neighbours(before: Release, after: Release) -> None:
             f"releases must agree to be joined; they differ in {', '.join(unlike) or 'the level of intervals'}."
         )
     own, other = before.domain, after.domain
-    if (own.place, own.kind, own.time.step, own.time.zone) != (other.place, other.kind, other.time.step, other.time.zone):
+    if (own.place, own.kind, own.time.step, own.time.zone) != (
+        other.place,
+        other.kind,
+        other.time.step,
+        other.time.zone,
+    ):
         raise SettingError("releases must have the same places, kinds, periods and time zone to be joined.")
     is_next = other.time.covered_from is None and own.time.covered_until is None
     ends = own.time.with_end(own.shape[0] + 1).starts()[-1]
