@@ -48,11 +48,10 @@ def join(releases: Sequence[Release]) -> Release:
         fields_span_lines=any(one.unbiased.provenance.fields_span_lines for one in parts),
     )
     steps = dict.fromkeys(step for one in parts for step in one.unbiased.steps)
-    noises = [one.unbiased.noise for one in parts]
     estimate = Estimate(
         domain=plan.domain,
         values=np.concatenate([one.unbiased.values for one in parts]),
-        noise=JoinedNoise(tuple(part for noise in noises for part in getattr(noise, "parts", (noise,)))),
+        noise=JoinedNoise.of(one.unbiased.noise for one in parts),
         totals=None,
         steps=tuple(steps),
         provenance=label,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,10 +28,18 @@ class JoinedNoise(VarianceGammaNoise):
     parts: tuple[VarianceGammaNoise, ...]
 
     def __post_init__(self) -> None:
-        if not self.parts or any(not isinstance(part, VarianceGammaNoise) for part in self.parts):
-            raise SettingError("parts must be noise of a curator's counts, of one period or more.")
-        if len({part.shape[1] for part in self.parts}) > 1:
-            raise SettingError("parts must have the same places and kinds.")
+        if len({part.shape[1] for part in self.parts}) != 1:
+            raise SettingError("parts must be one or more, of the same places and kinds.")
+
+    @classmethod
+    def of(cls, noises: Iterable[Noise]) -> JoinedNoise:
+        """Join noise of one period after another; what was joined before is taken apart again."""
+        parts: list[VarianceGammaNoise] = []
+        for noise in noises:
+            if not isinstance(noise, VarianceGammaNoise):
+                raise SettingError("parts must be noise of a curator's counts.")
+            parts += noise.parts if isinstance(noise, JoinedNoise) else (noise,)
+        return cls(tuple(parts))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -59,9 +67,8 @@ class JoinedNoise(VarianceGammaNoise):
         return lower, upper
 
     def scaled(self, budget: Fraction) -> Noise | None:
-        parts = tuple(part.scaled(budget) for part in self.parts)
-        known = tuple(part for part in parts if isinstance(part, VarianceGammaNoise))
-        return replace(self, parts=known) if len(known) == len(parts) else None
+        parts = [scaled for part in self.parts if (scaled := part.scaled(budget)) is not None]
+        return JoinedNoise.of(parts) if len(parts) == len(self.parts) else None
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "joined", "parts": [part.to_dict() for part in self.parts]}
@@ -69,7 +76,7 @@ class JoinedNoise(VarianceGammaNoise):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> JoinedNoise:
         """Read it back; ``read`` reads the noise of each part, whichever it is."""
-        return cls(tuple(part for part in map(read, content["parts"]) if isinstance(part, VarianceGammaNoise)))
+        return cls.of(map(read, content["parts"]))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         if np.shape(weights) != self.shape:
