@@ -403,11 +403,10 @@ def test_the_digest_is_that_of_the_same_events_without_users(
     assert list(without.digests()) == ["2018-01-01", "2018-01-02"]
 
 
-def test_groups_that_share_their_first_word_are_told_apart() -> None:
-    rows = np.array([[5, 2, 10], [5, 1, 11], [4, 9, 12], [5, 2, 13], [5, 1, 14]], np.uint64)
+def test_groups_that_share_their_second_word_are_told_apart() -> None:
+    rows = np.array([[2, 5, 10], [1, 5, 11], [9, 4, 12], [2, 5, 13], [1, 5, 14]], np.uint64)
     together, starts = contribution_bound.grouped(rows)
-    assert together[:, :2].tolist() == [[4, 9], [5, 1], [5, 1], [5, 2], [5, 2]]
-    assert sorted(together[1:3, 2].tolist()) == [11, 14]
+    assert together.tolist() == [[9, 4, 12], [1, 5, 11], [1, 5, 14], [2, 5, 10], [2, 5, 13]]
     assert starts.tolist() == [0, 1, 3]
 
 
@@ -415,8 +414,14 @@ def test_cells_whose_priorities_begin_alike_are_told_apart(monkeypatch: pytest.M
     """Priorities that differ in their last bit alone, which the quick order does not see."""
     monkeypatch.setattr(contribution_bound, "mix", lambda word: word // np.uint64(0x9E3779B97F4A7C15) % np.uint64(2))
     rows = np.array([[5, 0, cell << 32 | 1] for cell in (0, 1, 0, 1, 0)], np.uint64)
-    order = contribution_bound._by_priority(np.zeros(5, np.int64), rows)
+    order = contribution_bound._by_priority(rows)
     assert (rows[order, 2] >> np.uint64(32)).tolist() == [0, 0, 0, 1, 1]
+
+
+@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 3), st.integers(2**64 - 4, 2**64 - 1))))
+def test_the_quick_order_is_the_stable_one(keys: list[int]) -> None:
+    words = np.array(keys, np.uint64)
+    assert contribution_bound._order(words).tolist() == np.argsort(words, kind="stable").tolist()
 
 
 def test_what_was_counted_before_is_taken_off_the_bound() -> None:

@@ -65,8 +65,13 @@ def bins_from(start: int, step: str, clock: Seconds) -> NDArray[np.int64]:
         # datetime64 counts whole months and years of the calendar itself
         unit = np.dtype(f"datetime64[{_UNITS[step]}]")
         first = np.int64(np.datetime64(start, "s").astype(unit).astype(np.int64))
-        counted: NDArray[np.int64] = clock.astype("datetime64[s]").astype(unit).astype(np.int64)
-        return counted - first
+        days = clock // _WIDTHS["day"]
+        earliest, latest = (int(days.min()), int(days.max())) if len(days) else (0, 0)
+        if latest - earliest >= len(days):
+            return days.astype("datetime64[D]").astype(unit).astype(np.int64) - first
+        # the calendar takes ten times as long for a day as a list of all days does
+        listed = np.arange(earliest, latest + 1).astype("datetime64[D]").astype(unit).astype(np.int64) - first
+        return np.asarray(listed[days - earliest], np.int64)
     return (clock - start) // _WIDTHS[step]
 
 

@@ -50,7 +50,8 @@ class Spill:
         number = ((hashes[:, 0] >> self._shift) & np.uint64(len(self._parts) - 1)).astype(np.uint8)
         order = np.argsort(number, kind="stable")
         rows = np.empty((len(words), ROW_WORDS), np.uint64)
-        rows[:, :2], rows[:, 2] = hashes[order], words[order]
+        # an index in brackets would take ten times as long for pairs of words
+        rows[:, :2], rows[:, 2] = hashes.take(order, axis=0), words[order]
         ends = np.cumsum(np.bincount(number, minlength=len(self._parts))).tolist()
         for part, first, end in zip(self._parts, [0, *ends[:-1]], ends, strict=True):
             part.write(rows[first:end])
