@@ -19,7 +19,7 @@ import numpy as np
 from tacit.audit.testing import RecordedWords
 from tacit.collection.wire import encode_message
 from tacit.counts.provenance import Provenance
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
@@ -31,6 +31,8 @@ MANY = {COIN // 4: (1025,), COIN // 3: (1025, 5000, 40_000)}  # coins enough for
 SHAPES = ((2, 0.5), (3, 2.0), (8, 1.0), (17, 2.2), (17, 5.89), (100, 1.0))
 MORE_SHAPES = {"subset": ((24, 1.0), (33, 0.1), (300, 3.0), (5000, 8.0))}  # two blocks, no coins, wide lanes
 N_REPORTS = 6
+PRIVATE = (("place",), ("kind",), ("place", "kind"), ("time", "place", "kind"))  # of plans with kinds
+EVENTS = [[4, 2, 1], [0, 1, 0], [4, 0, 1], [0, 1, 1], [2, 2, 0], [4, 2, 1]]  # time, place and kind
 
 
 def plans() -> dict[str, Any]:
@@ -132,9 +134,50 @@ def _message(plan: Plan, n_reports: int, prior_epsilon: float) -> dict[str, Any]
     }
 
 
+def messages_with_kinds() -> dict[str, Any]:
+    """Messages of every mechanism from events that have kinds, whichever coordinates are private."""
+    domain = Domain(
+        TimeAxis.between("2018-01-01", "2018-01-05", zone="Europe/Paris"),
+        PlaceAxis.of(["north", "été", "south"]),
+        KindAxis.of(["fire", "aid"]),
+    )
+    asked = {("place", "kind"): {"place": 1.0, "kind": 1.0}}  # tables by place and by kind, beside the joint one
+    made = [
+        _message_of_events(
+            plan_for(domain, epsilon=2.0, mechanism=name, private=private, asked=asked.get(private))
+            if name == "sampled tables"
+            else plan_for(domain, epsilon=2.0, mechanism=name, private=private)
+        )
+        for name in sorted(MECHANISMS)
+        for private in PRIVATE
+    ]
+    return _file(
+        "Messages of events with kinds: the plan, each event as its numbers of time, place and kind, the public bin "
+        "and the private cell that follow from them, the random words drawn in this order, the report of each event "
+        "as bytes, and the message.",
+        made,
+    )
+
+
+def _message_of_events(plan: Plan) -> dict[str, Any]:
+    times, places, kinds = np.array(EVENTS).T
+    bins, cells = plan.split(times, places * plan.domain.n_kinds + kinds)
+    source = RecordedWords(SeededRandomness(len(EVENTS)))
+    rows = mechanism_of(plan).randomize(cells, randomness=source)
+    return {
+        "plan": plan.to_dict() | {"fingerprint": plan.fingerprint},
+        "events": EVENTS,
+        "bins": bins.tolist(),
+        "cells": cells.tolist(),
+        "words": _words(source),
+        "reports": [row.tobytes().hex() for row in rows],
+        "message": encode_message(plan, bins, rows, Provenance.of_reports(plan.fingerprint, False, 0.0)).hex(),
+    }
+
+
 def vectors() -> dict[str, str]:
     """The content of every file, by its name."""
-    made = {"plan": plans(), "coins": coins(), "message": messages()}
+    made = {"plan": plans(), "coins": coins(), "message": messages(), "message-kinds": messages_with_kinds()}
     made |= {f"reports-{name.replace(' ', '-')}": reports(name) for name in sorted(MECHANISMS)}
     return {f"{name}.json": _text(content) for name, content in made.items()}
 

@@ -13,7 +13,7 @@ import pytest
 from tacit.audit.testing import ListedWords
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import Provenance
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
@@ -133,3 +133,40 @@ def test_messages_are_packed_and_read_as_listed(vector):
     pairs = sorted(zip(vector["bins"], (row[::-1].tobytes() for row in rows), strict=True))
     assert np.repeat(batch.bins, batch.run_lengths).tolist() == [bin for bin, _ in pairs]
     assert [row[::-1].tobytes() for row in batch.reports] == [backwards for _, backwards in pairs]
+
+
+def numbered(event, sizes, axes):
+    """The number of an event along some of its three coordinates, the last running fastest, in plain Python."""
+    number = 0
+    for axis in axes:
+        number = number * sizes[axis] + event[axis]
+    return number
+
+
+@pytest.mark.parametrize(
+    "vector",
+    listed("message-kinds"),
+    ids=lambda v: f"{v['plan']['mechanism']['name']}-{'-'.join(v['plan']['privacy']['private'])}",
+)
+def test_messages_of_events_with_kinds_follow_from_what_is_listed(vector):
+    plan = Plan.from_dict(vector["plan"])
+    domain = vector["plan"]["domain"]
+    sizes = (domain["time"]["n_bins"], len(domain["place"]["cells"]), len(domain["kind"]["cells"]))
+    is_private = [axis in vector["plan"]["privacy"]["private"] for axis in ("time", "place", "kind")]
+    private, public = ([axis for axis in range(3) if is_private[axis] is hidden] for hidden in (True, False))
+    assert [numbered(event, sizes, public) for event in vector["events"]] == vector["bins"]
+    assert [numbered(event, sizes, private) for event in vector["events"]] == vector["cells"]
+    source = words_of(vector)
+    rows = mechanism_of(plan).randomize(np.array(vector["cells"]), randomness=source)
+    assert source.n_left == 0
+    assert [row.tobytes().hex() for row in rows] == vector["reports"]
+    form = MessageFormat(plan.fingerprint, rows.shape[1], plan.n_public)
+    message = form.encode(np.array(vector["bins"]), rows, Provenance.of_reports(plan.fingerprint, False, 0.0))
+    assert message.hex() == vector["message"]
+
+
+def test_messages_with_kinds_are_listed_for_every_mechanism_and_every_private_coordinate():
+    found = [(v["plan"]["mechanism"]["name"], tuple(v["plan"]["privacy"]["private"])) for v in listed("message-kinds")]
+    assert set(found) == {(name, private) for name in MECHANISMS for private in tool().PRIVATE}
+    tables = [v["plan"]["mechanism"]["thresholds"] for v in listed("message-kinds") if "sampled" in str(v["plan"])]
+    assert max(sum(name.endswith("chance") for name in thresholds) for thresholds in tables) > 1
