@@ -55,6 +55,7 @@ class Remedy(Enum):
     DESCRIBE_AGAIN = "Describe it again with propose_source, or name the right file."
     DESCRIBE_SOURCE = "Propose a description with propose_source."
     FIT_AGAIN = "Else fit a new forecaster."
+    GIVE_LAST_DAY = "Give the last day: TimeAxis.between(first, last)."
     GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
     GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."

@@ -39,6 +39,16 @@ def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path)
     assert sum("*" in cell for row in rows.values() for cell in row) == 3
 
 
+def test_a_wanted_error_gives_the_plan_its_epsilon(tacit, tmp_path):
+    ran = tacit("plan", *YEARS, "--trust", "curator", "--target", "40", "--ask", "points,30")
+    assert ran.code == 0, ran.err
+    plan = Plan.read(tmp_path / "plan.toml")
+    assert f"An error of 40 events takes epsilon {epsilon_at_most(plan.epsilon)}." in ran.out
+    ran = tacit("plan", *YEARS, "--target", "20%", "--events", "1e6", "--ask", "30", "--force")
+    assert ran.code == 0, ran.err
+    assert 0.5 < Plan.read(tmp_path / "plan.toml").epsilon < 5
+
+
 def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
     for trust in ("nobody", "curator"):
         words = ("plan", *YEARS, "--epsilon", "1", "--trust", trust, "--force")
@@ -187,7 +197,10 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most-per-cell", "0"), "most_per_cell must"),
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--window", "hour"), "window must be one of"),
         (("--epsilon", "1", "--fan-outs", "4,4"), "leave out --fan-outs"),
-        (("--epsilon", "1", "--target", "5%"), "leave out --target"),
+        (("--epsilon", "1", "--target", "5%"), "leave out --epsilon"),
+        (("--target", "5%"), "Add how many events to expect"),
+        (("--target", "40"), "Add how many events to expect"),
+        (("--target", "0.0001", "--events", "1e6"), "No plan was written"),
         (("--compare",), "Add: --epsilon 1, or --target 5%"),
         (("--compare", "--epsilon", "1"), "Add how many events to expect"),
         (("--compare", "--target", "5%"), "Add how many events to expect"),

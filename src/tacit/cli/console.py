@@ -221,6 +221,7 @@ REMEDIES: Final = {
     Remedy.DESCRIBE_AGAIN: "Describe it again with: tacit check --force, or name the right file.",
     Remedy.DESCRIBE_SOURCE: "Make one with: tacit check",
     Remedy.FIT_AGAIN: "Else fit again without --load.",
+    Remedy.GIVE_LAST_DAY: "Add the last day: --to 2018-12-31",
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
     Remedy.GIVE_TABLE: "Name the table: --places FILE",
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",

@@ -19,33 +19,27 @@ from tacit.cli.sources import domain_of
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import SettingError
-from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_named, central_plan_for
+from tacit.mechanisms.central.table import CENTRAL_MECHANISMS
 from tacit.mechanisms.planner import (
     CURATOR,
-    GAUSSIAN,
     NOBODY,
+    USUAL_QUESTIONS,
     Comparison,
     Prediction,
     Question,
     Situation,
     Target,
-    choose,
+    Wanted,
     compare,
     least_epsilon,
     least_events,
 )
-from tacit.mechanisms.planner.words import choice_words, error_text, reached, verdict
-from tacit.mechanisms.registry import MECHANISMS, mechanism_named, mechanism_of, n_values, plan_for
+from tacit.mechanisms.planner.words import error_text, reached, verdict
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of
 from tacit.plan import Plan
-from tacit.privacy.unit import Unit
 from tacit.release import PrivacyStatement
 
 _CURATOR: Final = "For a curator, with --trust curator"
-_ANY_NUMBER: Final = 1e6
-"""Of events: which mechanism errs least does not depend on it."""
-
-
-DEFAULT_QUESTIONS: Final = "points,ranges,totals"
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class QuestionOptions:
         typer.Option(
             help="The questions: points, ranges (of any length), totals (running), and lengths of ranges in periods, "
             "such as points,7,30; each by place, by kind or by total where they add up the other, such as 7 by kind "
-            f"(default: {DEFAULT_QUESTIONS}).",
+            f"(default: {USUAL_QUESTIONS}).",
             metavar="KINDS",
         ),
     ] = None
@@ -74,8 +68,8 @@ class QuestionOptions:
     target: Annotated[
         str | None,
         typer.Option(
-            help="The error that answers may have: 40 (events) or 5% (of the answer); finds the epsilon it takes, or "
-            "with --epsilon and no --events the number of events.",
+            help="The error that answers may have: 40 (events) or 5% (of the answer). The plan gets the epsilon it "
+            "takes; --compare with --epsilon and no --events finds the number of events.",
             metavar="ERROR",
         ),
     ] = None
@@ -83,7 +77,7 @@ class QuestionOptions:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions asked, or the usual ones."""
-        return Question.parse(self.ask or DEFAULT_QUESTIONS)
+        return Question.parse(self.ask or USUAL_QUESTIONS)
 
     def n_events(self, n_bins: int) -> float | None:
         """Return how many events to expect in all, None if nothing was said."""
@@ -146,7 +140,8 @@ def plan(
     """Write a plan: the public agreement on what is counted and how privately.
 
     Devices that trust nobody randomize by it; with [bold]--trust curator[/bold] someone trusted counts exactly and adds
-    noise. Give [bold]--epsilon[/bold], or RAPPOR's [bold]--f[/bold]. Without --to the plan has no end.
+    noise. Give [bold]--epsilon[/bold], RAPPOR's [bold]--f[/bold], or the error that answers may have,
+    [bold]--target[/bold], from which epsilon follows. Without --to the plan has no end.
 
     [bold]--compare[/bold] writes nothing and prints how much every mechanism and fan-out would err.
 
@@ -156,18 +151,19 @@ def plan(
         console.check_new(out, force=force)
     check_one_of((NOBODY, CURATOR), trust=trust)
     what = domain_of(domain)
-    whom = _Whom(what, trust, _hidden(private, trust, what), delta, rho, whose.protected())
+    whom = Wanted(what, trust, _hidden(private, trust, what), delta, rho, whose.protected())
     if asked.compare:
         refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
         _say_comparison(whom, asked, epsilon)
         return
-    refuse(target=asked.target, why="it is looked for by a comparison; add --compare, then plan with what it finds")
+    if asked.target is not None:
+        refuse(epsilon=epsilon, f=f, rho=rho, why="epsilon follows from --target; leave one of them out")
+        epsilon = _epsilon_of_target(whom, asked)
     is_device = whom.unit.name == "device" and trust != CURATOR
     if not is_device:
         refuse(**devices.given, why="it belongs to devices that report for years; add --unit device")
     if trust == CURATOR:
         refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
-        made, reason = _for_curator(whom, epsilon, mechanism, _numbers(fan_outs), asked, name)
     else:
         refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
         refuse(
@@ -176,47 +172,22 @@ def plan(
             unit=None if whose == UnitOptions() or is_device else whose.unit,
             why="it belongs to a curator; add --trust curator",
         )
-        if is_device:
-            refuse(f=f, mechanism=mechanism, ask=asked.ask, why="of all that remember the one that errs least is taken")
-            made, reason = device_plan(what, whom.private, epsilon, devices, name)
-        else:
-            made, reason = _for_devices(whom, epsilon, f, mechanism, asked, name)
+    reason: str | None
+    if is_device:
+        refuse(f=f, mechanism=mechanism, ask=asked.ask, why="of all that remember the one that errs least is taken")
+        made, reason = device_plan(what, whom.private, epsilon, devices, name)
+    else:
+        made, reason = whom.plan(
+            epsilon,
+            questions=None if asked.ask is None else asked.questions,
+            f=f,
+            mechanism=mechanism,
+            fan_outs=_numbers(fan_outs),
+            name=name,
+        )
     made.domain.check_size()  # a larger one would not be read again
     made.write(out)
     _say(made, out, reason)
-
-
-@dataclass(frozen=True)
-class _Whom:
-    """What is counted, and whom one trusts with it."""
-
-    domain: Domain
-    trust: str
-    private: tuple[str, ...]
-    delta: float | None
-    rho: float | None
-    unit: Unit
-
-    @property
-    def n_bins(self) -> int:
-        """The number of periods; a domain without an end has none."""
-        if self.domain.time.n_bins is None:
-            raise SettingError("errors can be predicted for a time that ends. Add the last day: --to 2018-12-31")
-        return self.domain.time.n_bins
-
-    def situation(self, epsilon: float | None, n_events: float = _ANY_NUMBER) -> Situation:
-        return Situation(
-            n_bins=self.n_bins,
-            n_places=self.domain.place.n_cells,
-            n_kinds=self.domain.n_kinds,
-            n_events=n_events,
-            trust=self.trust,
-            private=self.private,
-            epsilon=epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            unit=self.unit,
-        )
 
 
 def _hidden(private: str | None, trust: str, domain: Domain) -> tuple[str, ...]:
@@ -240,59 +211,6 @@ def _numbers(fan_outs: str | None) -> list[int] | None:
         raise SettingError(
             f"fan-outs must be whole numbers with commas; got {fan_outs}. Write 16,16,16, say."
         ) from None
-
-
-def _for_devices(
-    whom: _Whom, epsilon: float | None, f: float | None, mechanism: str | None, asked: QuestionOptions, name: str
-) -> tuple[Plan, str | None]:
-    """A plan by which devices randomize, and why it has its mechanism if that was left to us."""
-    reason = None
-    if mechanism is None and epsilon is not None and f is None:
-        if asked.ask is not None:
-            compared = compare(whom.situation(epsilon), asked.questions)
-            mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
-        else:
-            chosen = choose(n_values(whom.domain, whom.private), epsilon)
-            mechanism, reason = chosen.candidate.name, chosen.reason
-    tables = None
-    if epsilon is not None and asked.ask is not None and mechanism and mechanism_named(mechanism).over_axes is not None:
-        tables = whom.situation(epsilon).asked(asked.questions)
-    made = plan_for(
-        whom.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=whom.private, asked=tables, name=name
-    )
-    return made, reason
-
-
-def _for_curator(
-    whom: _Whom,
-    epsilon: float | None,
-    mechanism: str | None,
-    fan_outs: list[int] | None,
-    asked: QuestionOptions,
-    name: str,
-) -> tuple[Plan, str | None]:
-    """A plan by which a curator adds noise, and why it has its mechanism if that was left to us."""
-    delta, reason, questions = whom.delta, None, asked.questions
-    if mechanism is None and fan_outs is None and (epsilon is None) != (whom.rho is None):
-        compared = compare(whom.situation(epsilon), questions)
-        best, reason = compared.best_for_plan.contender, choice_words(compared)
-        mechanism = best.mechanism
-        fan_outs = list(best.fan_outs) if best.fan_outs and not best.is_designed else None
-        delta = delta if best.noise == GAUSSIAN else None
-    mechanism = mechanism or "tree"
-    is_of_tables = asked.ask is not None and central_mechanism_named(mechanism).name == "tables"
-    made = central_plan_for(
-        whom.domain,
-        epsilon=epsilon,
-        rho=whom.rho,
-        delta=delta,
-        mechanism=mechanism,
-        fan_outs=fan_outs,
-        asked=whom.situation(epsilon).asked(questions) if is_of_tables else None,
-        **whom.unit.settings,
-        name=name,
-    )
-    return made, reason
 
 
 def _say(made: Plan, out: Path, reason: str | None) -> None:
@@ -329,7 +247,21 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
     )
 
 
-def _say_comparison(whom: _Whom, options: QuestionOptions, epsilon: float | None) -> None:
+def _epsilon_of_target(whom: Wanted, asked: QuestionOptions) -> float:
+    """The epsilon that the wanted error takes; refused where no epsilon reaches it."""
+    assert asked.target is not None
+    target, n_events = Target.parse(asked.target), asked.n_events(whom.n_bins)
+    if n_events is None and (target.is_relative or whom.trust != CURATOR):
+        raise SettingError(
+            "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
+        )
+    found = _epsilon_for(asked.questions, target, whom.situation(1.0, n_events or 1.0))
+    if found is None:
+        raise SettingError("No plan was written. Ask for a larger error, longer periods or fewer places.")
+    return found
+
+
+def _say_comparison(whom: Wanted, options: QuestionOptions, epsilon: float | None) -> None:
     """Print the comparison; of epsilon (or rho), the number of events and the target the one not given is found."""
     questions, n_events = options.questions, options.n_events(whom.n_bins)
     target = None if options.target is None else Target.parse(options.target)

@@ -7,6 +7,7 @@
   are, and their errors; :mod:`~tacit.mechanisms.planner.tables` those of reports that hide several coordinates
 * :mod:`~tacit.mechanisms.planner.comparison`: all of them side by side; :mod:`~tacit.mechanisms.planner.words` says
   what it comes to
+* :mod:`~tacit.mechanisms.planner.planning`: from what is wanted to a plan with the mechanism that errs least
 * :mod:`~tacit.mechanisms.planner.inverse`: from a target error to epsilon, or to the number of events; and the length
   from which on a hierarchy beats flat counts
 """
@@ -17,6 +18,7 @@ from tacit.mechanisms.planner.central import GAUSSIAN, LAPLACE
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
 from tacit.mechanisms.planner.inverse import Target, crossings, least_epsilon, least_events, thesis_error, thesis_rule
 from tacit.mechanisms.planner.oracles import Candidate, Choice, choose, compare_oracles
+from tacit.mechanisms.planner.planning import USUAL_QUESTIONS, Wanted
 from tacit.mechanisms.planner.repeated import RepeatedCandidate, choose_repeated, compare_repeated, plan_for_devices
 from tacit.mechanisms.planner.situation import CURATOR, NOBODY, Contender, Question, Situation
 from tacit.mechanisms.registry import TIE
@@ -27,6 +29,7 @@ __all__ = [
     "LAPLACE",
     "NOBODY",
     "TIE",
+    "USUAL_QUESTIONS",
     "Candidate",
     "Choice",
     "Comparison",
@@ -36,6 +39,7 @@ __all__ = [
     "RepeatedCandidate",
     "Situation",
     "Target",
+    "Wanted",
     "choose",
     "choose_repeated",
     "compare",
