@@ -32,8 +32,8 @@ def counted(seed: int, *, with_breaks: bool) -> NDArray[np.int64]:
 
 def shifts_of(estimate: Estimate) -> NDArray[np.float64]:
     known = measured(estimate)
-    found = fitted(known, seasons(estimate.domain.time), total_excess(known.exposures), None)
-    return np.broadcast_to(found.model.shift_variance, known.counts.shape)
+    model, _ = fitted(known, seasons(estimate.domain.time), total_excess(known.exposures), None)
+    return np.broadcast_to(model.shift_variance, known.counts.shape)
 
 
 def test_breaks_are_found_within_days() -> None:

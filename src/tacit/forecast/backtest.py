@@ -194,19 +194,33 @@ def backtest(
     groups = [at] if refit_every is None else [at[i : i + refit_every] for i in range(0, len(at), refit_every)]
     counts, totals = _held(series, truth, at, horizon)
     made: dict[str, tuple[CountDistribution, CountDistribution]] = {}
-    n_done, n_all = 0, len(named) * len(groups)
-    for name, forecaster in named.items():
-        parts = []
+    told, n_all = progress or (lambda _done, _all: None), len(named) * len(groups)
+    for n_done, (name, forecaster) in enumerate(named.items()):
+        parts: list[Forecasts] = []
         for group in groups:
-            if progress is not None:
-                progress(n_done, n_all)
+            told(n_done * len(groups) + len(parts), n_all)
             parts.append(_rolled(forecaster, series, group, horizon, covariates))
-            n_done += 1
         counts_of, totals_of = [part.counts for part in parts], [part.totals for part in parts]
         made[name] = CountDistribution.joined(counts_of), CountDistribution.joined(totals_of)
-    if progress is not None:
-        progress(n_all, n_all)
-    return _leaderboard(made, counts, totals, at, horizon, series, is_laboratory=truth is not None)
+    told(n_all, n_all)
+    squares = {name: squared_errors(each, counts) for name, (each, _) in made.items()}
+    best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
+    scores = [_score(name, *made[name], counts, totals, squares[name], squares[best]) for name in made]
+    scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
+    raw = Mean.of(squares[best] + counts.variances, counts.counted).value
+    noise = Mean.of(counts.variances, counts.counted).value
+    axis = series.domain.time
+    return Leaderboard(
+        tuple(scores),
+        at,
+        horizon,
+        axis.label(int(at[0])),
+        axis.label(int(at[-1]) + horizon - 1),
+        noise_share=min(noise / raw, 1.0) if raw > 0 else 0.0,
+        is_mixed=bool((np.diff(at) % season_length(axis.step)).any()),
+        is_laboratory=truth is not None,
+        is_simulation=series.is_simulation,
+    )
 
 
 def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: int) -> NDArray[np.int64]:
@@ -217,9 +231,7 @@ def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: 
         found = np.sort(np.asarray(asked, np.int64))
     if not found.size or found[-1] + horizon > n_times or found[0] < FEWEST_TO_LEARN:
         most = max((n_times - FEWEST_TO_LEARN - horizon) // every + 1, 0)
-        less = (
-            "Ask for fewer, or a shorter horizon." if most else "Ask for a shorter horizon, or wait for more periods."
-        )
+        less = f"Ask for {'fewer, or a shorter horizon' if most else 'a shorter horizon, or wait for more periods'}."
         raise SettingError(
             f"origins must leave {FEWEST_TO_LEARN} periods before the first to learn from, and {horizon} after the "
             f"last; the series has {n_times}, which is enough for {most} origins. {less}"
@@ -254,39 +266,6 @@ def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horiz
         )
     each = Held(true[ahead], np.zeros((*ahead.shape, true.shape[1])), in_places)
     return each, Held(true.sum(axis=1)[ahead], np.zeros(ahead.shape), counted)
-
-
-def _leaderboard(
-    made: Mapping[str, tuple[CountDistribution, CountDistribution]],
-    counts: Held,
-    totals: Held,
-    at: NDArray[np.int64],
-    horizon: int,
-    series: Series,
-    *,
-    is_laboratory: bool,
-) -> Leaderboard:
-    squares = {name: squared_errors(distribution, counts) for name, (distribution, _) in made.items()}
-    best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
-    scores = [
-        _score(name, *distributions, counts, totals, squares[name], squares[best])
-        for name, distributions in made.items()
-    ]
-    scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
-    raw = Mean.of(squares[best] + counts.variances, counts.counted).value
-    noise = Mean.of(counts.variances, counts.counted).value
-    labels = series.domain.time
-    return Leaderboard(
-        tuple(scores),
-        at,
-        horizon,
-        labels.label(int(at[0])),
-        labels.label(int(at[-1]) + horizon - 1),
-        min(noise / raw, 1.0) if raw > 0 else 0.0,
-        bool((np.diff(at) % season_length(labels.step)).any()),
-        is_laboratory,
-        series.is_simulation,
-    )
 
 
 def _score(
@@ -375,18 +354,13 @@ def _noisy_quantiles(distribution: CountDistribution, noise: FloatArray, share: 
 
 
 def _row(score: Score) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "model": score.name,
-        "rmse": score.rmse,
-        "mse": score.mse.value,
-        "mse_error": score.mse.error,
-    }
-    row |= {"mse_behind_best": score.behind.value, "mse_behind_best_error": score.behind.error}
-    row |= {"mae": "" if score.mae is None else score.mae.value}
-    row |= {"mae_error": "" if score.mae is None else score.mae.error}
+    def cells(name: str, mean: Mean | None) -> dict[str, Any]:
+        return {name: "" if mean is None else mean.value, f"{name}_error": "" if mean is None else mean.error}
+
+    row = {"model": score.name, "rmse": score.rmse, **cells("mse", score.mse), **cells("mse_behind_best", score.behind)}
+    row |= cells("mae", score.mae)
     for level, coverage, width in zip(LEVELS, score.coverages, score.widths, strict=True):
-        word = f"{100 * level:g}"
-        row |= {f"coverage_{word}": coverage.value, f"coverage_{word}_error": coverage.error, f"width_{word}": width}
+        row |= cells(f"coverage_{100 * level:g}", coverage) | {f"width_{100 * level:g}": width}
     row |= {"total_rmse": score.total_rmse, "total_mae": "" if score.total_mae is None else score.total_mae.value}
     for level, coverage in zip(LEVELS, score.total_coverages, strict=True):
         row[f"total_coverage_{100 * level:g}"] = coverage.value

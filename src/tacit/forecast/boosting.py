@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -124,7 +125,7 @@ class BoostingForecaster(Learner):
             check_one_of(names, features=name)
         return tuple(self.features), [names.index(name) for name in self.features]
 
-    def grow(self, cases: Cases, n_trees: int, columns: list[int], names: tuple[str, ...]) -> Any:
+    def grow(self, cases: Cases, n_trees: int, names: tuple[str, ...], columns: list[int]) -> Any:
         """Return trees of these settings from cases, told these columns of their features."""
         xgboost = require("xgboost", extra="forecast")
         rows = xgboost.DMatrix(
@@ -135,17 +136,12 @@ class BoostingForecaster(Learner):
             feature_names=list(names),
             nthread=self.n_jobs,
         )
-        params = {
-            "max_depth": self.max_depth,
-            "learning_rate": self.learning_rate,
-            "min_child_weight": self.min_child_weight,
-            "reg_lambda": self.reg_lambda,
-            "subsample": self.subsample,
+        own = ("max_depth", "learning_rate", "min_child_weight", "reg_lambda", "subsample", "seed")
+        params = {name: getattr(self, name) for name in own} | {
             "colsample_bytree": self.colsample,
             "max_delta_step": 0.5,  # a leaf changes a mean by at most e^0.5 before the learning rate
             "tree_method": "hist",
             "base_score": 0.0,
-            "seed": self.seed,
             "nthread": self.n_jobs,
         }
         return xgboost.train(params, rows, num_boost_round=n_trees, obj=_poisson, verbose_eval=False)
@@ -175,19 +171,16 @@ class BoostingForecaster(Learner):
         self.check()
         history = History.of(series)
         history.check_long_enough(_FEWEST_BINS, forecaster=self.name)
-        self._names, self._columns = self.columns(series.domain, covariates)
+        self._names, self._columns = told = self.columns(series.domain, covariates)
         self._base, self._ranks = self.fitted_base(series, covariates), ranks(history)
         n_times, year = len(history), season_length(history.time.step, "year")
         begin = min(year, n_times // 4)
         cases = Told.of(history, self._base, covariates, self._ranks, begin, n_times).cases(begin)
         # how many trees are best is found on bins that they have not learned from
         first = n_times - begin
-        earlier = self.grow(cases.chosen(cases.origins < first - LEADS[-1]), self.n_estimators, *self._told_columns())
+        earlier = self.grow(cases.chosen(cases.origins < first - LEADS[-1]), self.n_estimators, *told)
         self._n_trees = fewest_losses(earlier, cases.chosen(cases.origins >= first), self._columns)[0]
-        self._booster = self.grow(cases, max(self._n_trees, 1), *self._told_columns())
-
-    def _told_columns(self) -> tuple[list[int], tuple[str, ...]]:
-        return self._columns, self._names
+        self._booster = self.grow(cases, max(self._n_trees, 1), *told)
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
         made = self._base.predict_from(series, origins, horizon)
@@ -274,12 +267,8 @@ class PaperForecaster(ResidualForecaster):
         held_out = min(season_length(series.domain.time.step, "year"), n_times // 4)
         # distributions are learned on bins that the trees have not learned from
         self._boosters = self._grow(inputs[: n_times - held_out])
-        found = learn_overdispersion(
-            history,
-            lambda origins, horizon: self._expect(history, origins, horizon),
-            first=n_times - held_out,
-            horizons=_HORIZONS,
-        )
+        expect = partial(self._expect, history)
+        found = learn_overdispersion(history, expect, first=n_times - held_out, horizons=_HORIZONS)
         self._boosters = self._grow(inputs)
         return found
 
@@ -310,24 +299,9 @@ class PaperForecaster(ResidualForecaster):
         multioutput = require("sklearn.multioutput", extra="forecast")
         counts = inputs[:, -len(self._ratio) :]
         is_pair = ~np.isnan(counts[:-1]).any(axis=1) & ~np.isnan(counts[1:]).any(axis=1)
-        regressor = xgboost.XGBRegressor(
-            objective="count:poisson",
-            max_depth=self.max_depth,
-            learning_rate=self.learning_rate,
-            n_estimators=self.n_estimators,
-            base_score=self.base_score,
-            tree_method=self.tree_method,
-            gamma=0.0,
-            min_child_weight=1.0,
-            max_delta_step=0.7,
-            subsample=1.0,
-            colsample_bytree=1.0,
-            reg_alpha=0.0,
-            reg_lambda=1.0,
-            random_state=self.seed,
-            n_jobs=self.n_jobs,
-        )
-        model = multioutput.MultiOutputRegressor(regressor)
+        own = ("max_depth", "learning_rate", "n_estimators", "base_score", "tree_method", "n_jobs")
+        settings = {name: getattr(self, name) for name in own} | {"random_state": self.seed, "max_delta_step": 0.7}
+        model = multioutput.MultiOutputRegressor(xgboost.XGBRegressor(objective="count:poisson", **settings))
         model.fit(inputs[:-1][is_pair], counts[1:][is_pair])
         return [one.get_booster() for one in model.estimators_]
 
@@ -356,9 +330,8 @@ def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_
     """Return what is expected by the base and by the first trees over it."""
     if n_trees == 0:
         return base.copy()
-    return means_of(
-        booster.inplace_predict(features, iteration_range=(0, n_trees), predict_type="margin", base_margin=np.log(base))
-    )
+    margin = {"predict_type": "margin", "base_margin": np.log(base)}
+    return means_of(booster.inplace_predict(features, iteration_range=(0, n_trees), **margin))
 
 
 def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, FloatArray]:

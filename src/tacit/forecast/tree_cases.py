@@ -18,7 +18,7 @@ from tacit.domain import Domain
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.past import History
 from tacit.statespace.calendar import bins_per_day, calendar_columns, season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, known_means
 
 LEADS: Final = (1, 2, 4, 7, 14, 28)  # bins ahead that are learned from; the last is a month of days
 _WINDOWS: Final = (1, 4, 13, 52)  # seasons: a week, a month, a quarter and a year of days
@@ -82,19 +82,13 @@ class Told:
 
     @classmethod
     def of(
-        cls,
-        history: History,
-        base: Forecaster,
-        covariates: Covariates | None,
-        ranks: IntArray,
-        first: int,
-        stop: int,
+        cls, history: History, base: Forecaster, covariates: Covariates | None, ranks: IntArray, first: int, stop: int
     ) -> Told:
         """Return what is known of a history for origins from ``first`` up to and with ``stop``."""
         begin = max(first - _WINDOWS[-1] * season_length(history.time.step), 1)
         bins = np.arange(begin, max(stop, begin + 1))
         expected = np.full(history.values.shape, np.nan)
-        expected[bins] = _with_all(_positive(base.predict_from(history.series, bins, 1).counts.means[:, 0]))
+        expected[bins] = _with_all(base.predict_from(history.series, bins, 1).counts.means[:, 0])
         return cls(history, base, covariates, ranks, expected, begin)
 
     @property
@@ -155,7 +149,7 @@ class Told:
     def _cases_at(self, origins: IntArray, leads: IntArray) -> Cases:
         history = self.history
         made = self.base.predict_from(history.series, origins, int(leads.max()))
-        base = _with_all(_positive(made.counts.means[:, leads - 1]))
+        base = _with_all(made.counts.means[:, leads - 1])
         variances = np.concatenate([made.counts.variances, made.totals.variances[..., None]], axis=2)[:, leads - 1]
         targets = np.broadcast_to((origins[:, None] + leads[None, :] - 1)[:, :, None], base.shape)
         columns = np.broadcast_to(np.arange(base.shape[2]), base.shape)
@@ -186,10 +180,8 @@ class Told:
         for width in _WINDOWS:
             first = np.maximum(origins - width * season_length(self.history.time.step), 0)
             whole = expected[origins] - expected[first]
-            ratio = np.divide(
-                counted[origins] - counted[first], whole, out=np.full(whole.shape, np.nan), where=whole > 0
-            )
-            found.append(ratio - 1)
+            part = counted[origins] - counted[first]
+            found.append(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0) - 1)
         return found
 
 
@@ -240,13 +232,10 @@ def feature_groups(domain: Domain, covariates: Covariates | None) -> dict[str, t
     }
 
 
-def _positive(means: FloatArray) -> FloatArray:
-    return np.maximum(means, _LEAST_MEAN)
-
-
-def _with_all(values: FloatArray) -> FloatArray:
-    """Return values of places with their sum as another."""
-    return np.concatenate([values, values.sum(axis=-1, keepdims=True)], axis=-1)
+def _with_all(means: FloatArray) -> FloatArray:
+    """Return means of places, none too small, with their sum as another."""
+    places = np.maximum(means, _LEAST_MEAN)
+    return np.concatenate([places, places.sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def _of_targets(column: FloatArray, targets: IntArray, n_kinds: int) -> FloatArray:
@@ -254,9 +243,4 @@ def _of_targets(column: FloatArray, targets: IntArray, n_kinds: int) -> FloatArr
     if found.ndim == 2:
         return found[:, :, None]
     found = np.repeat(found, n_kinds, axis=2)
-    # of all places together, the mean of what is known
-    is_known = np.isfinite(found)
-    n_known = is_known.sum(axis=2, keepdims=True)
-    sums = np.where(is_known, found, 0.0).sum(axis=2, keepdims=True)
-    usual = np.divide(sums, n_known, out=np.full(sums.shape, np.nan), where=n_known > 0)
-    return np.concatenate([found, usual], axis=2)
+    return np.concatenate([found, known_means(found)[:, :, None]], axis=2)

@@ -107,8 +107,8 @@ def tune(
 
     def objective(trial: Any) -> float:
         tried = BoostingForecaster(**{**own.get_params(), **(settings := _suggested(trial, own, groups))})
-        names, columns = tried.columns(series.domain, covariates)
-        gains = np.concatenate([_gains(tried, *fold, columns, names) for fold in folds])
+        told = tried.columns(series.domain, covariates)
+        gains = np.concatenate([_gains(tried, *fold, *told) for fold in folds])
         first.append(gains)
         more = gains - first[0]
         trials.append(Trial(settings, float(gains.mean()), float(more.mean()), _error(more) if len(more) > 1 else 0.0))
@@ -208,21 +208,17 @@ def _folds(
         before, begin = series.until(cut), min(year, cut // 4)
         base, history = own.fitted_base(before, covariates), History.of(before)
         later = History.of(series.until(cut + width), before.shares)
-        places = ranks(history)
-        found.append(
-            (
-                Told.of(history, base, covariates, places, begin, cut).cases(begin),
-                Told.of(later, base, covariates, places, cut, cut + width).cases(cut),
-            )
-        )
+        known = base, covariates, ranks(history)
+        new = Told.of(later, *known, cut, cut + width).cases(cut)
+        found.append((Told.of(history, *known, begin, cut).cases(begin), new))
     return found
 
 
 def _gains(
-    forecaster: BoostingForecaster, learned: Cases, new: Cases, columns: list[int], names: tuple[str, ...]
+    forecaster: BoostingForecaster, learned: Cases, new: Cases, names: tuple[str, ...], columns: list[int]
 ) -> FloatArray:
     """Return by how much trees lower the loss of new cases, origin by origin."""
-    _, means = fewest_losses(forecaster.grow(learned, forecaster.n_estimators, columns, names), new, columns)
+    _, means = fewest_losses(forecaster.grow(learned, forecaster.n_estimators, names, columns), new, columns)
     return new.by_origin(new.losses(new.base) - new.losses(means))
 
 

@@ -89,32 +89,21 @@ def _smoothed(
 ) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
     """Return the smoothed counts of columns that have one public total, or none, and their noise."""
     excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
-    found = fitted(known, seasons(time), excess, hyperparameters)
-    states = found.model.state_space(found.hyperparameters)
+    model, chosen = fitted(known, seasons(time), excess, hyperparameters)
+    states = model.state_space(chosen)
     states = replace(
         states, process_variance=rounded(states.process_variance), noise_variance=rounded(states.noise_variance)
     )
     made: type[SmoothedNoise] = SmoothedNoise
     weights: tuple[FloatArray | None, FloatArray | None] = (None, None)
     if states.tree is not None:
-        values, made = (
-            states.smooth(found.model.observed)[1] + states.exposures[:, None] * found.model.start,
-            FusedNoise,
-        )
+        values, made = states.smooth(model.observed)[1] + states.exposures[:, None] * model.start, FusedNoise
     else:
-        means, variances = states.smooth(found.model.observed)[0], states.smoothed_variances()
-        states = with_outliers(states, found.model, means, variances)
-        shares = states.smooth(found.model.observed)[0] + found.model.start
+        states = with_outliers(states, model, states.smooth(model.observed)[0], states.smoothed_variances())
+        shares = states.smooth(model.observed)[0] + model.start
         weights = _weights(known, states)
         values = _realized(known, states.gains, shares, *weights)
-    noise = made(
-        states,
-        *weights,
-        inflation=SETTINGS.inflation,
-        share_skews=found.model.skews,
-        kind_sd=found.model.kind_sd,
-        kinds=known.kinds,
-    )
+    noise = made(states, *weights, None, SETTINGS.inflation, model.skews, model.kind_sd, known.kinds)
     if not non_negative:
         return values, noise
     return _shown(values, noise, shown_in_periods(values, known, time) if values.min() < 0 else values)
@@ -248,8 +237,8 @@ def _learned(
     """Return the model of all bins before ``stop``, of which only those before ``first`` were looked at."""
     shown, n_places = known.until(stop), known.counts.shape[1]
     if first > 0:
-        found = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
-        return found.model.extended(shown, calendar.until(stop), excess[:stop]), found.hyperparameters
+        model, chosen = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
+        return model.extended(shown, calendar.until(stop), excess[:stop]), chosen
     base = np.full(n_places, 1 / n_places)
     if not known.is_shared:
         base = np.full(n_places, max(float(np.abs(known.counts[0]).mean()), 1.0))

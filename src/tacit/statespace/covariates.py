@@ -112,7 +112,7 @@ class Terms:
         """The terms of covariates, of which the first ``n_times`` bins may be looked at."""
         columns = []
         rows = {} if covariates is None else covariates.rows(0, n_times)
-        of_all = {name: _of_all(column) for name, column in rows.items()}
+        of_all = {name: known_means(column) for name, column in rows.items()}
         around = 1 if covariates is None else bins_per_day(covariates.time.step) or 1
         for name, column in of_all.items():
             known = column[np.isfinite(column)]
@@ -148,7 +148,7 @@ class Terms:
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _of_column(self, column: Column, values: FloatArray, first: int, stop: int, around: int) -> FloatArray:
-        level = np.nan_to_num((_of_all(values) - column.centre) / column.scale, nan=0.0)
+        level = np.nan_to_num((known_means(values) - column.centre) / column.scale, nan=0.0)
         if not column.is_flag:
             level = np.clip(level[first:stop], -4.0, 4.0)  # a number beyond was never seen, and its effect is a guess
             return np.stack([level, np.square(level) - 1], axis=1)
@@ -167,14 +167,13 @@ class Terms:
         return cls(tuple(Column(*column) for column in content["columns"]), tuple(content["specials"]))
 
 
-def _of_all(column: FloatArray) -> FloatArray:
-    """One number for each bin: the mean over places of what is known."""
+def known_means(column: FloatArray) -> FloatArray:
+    """Return one number for each bin: the mean over places, the last axis if there are several, of what is known."""
     if column.ndim == 1:
         return column
     is_known = np.isfinite(column)
-    n_known = is_known.sum(axis=1)
-    sums = np.where(is_known, column, 0.0).sum(axis=1)
-    return np.asarray(np.divide(sums, n_known, out=np.full(len(column), np.nan), where=n_known > 0), np.float64)
+    n_known, sums = is_known.sum(axis=-1), np.where(is_known, column, 0.0).sum(axis=-1)
+    return np.asarray(np.divide(sums, n_known, out=np.full(sums.shape, np.nan), where=n_known > 0), np.float64)
 
 
 def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -> bool:

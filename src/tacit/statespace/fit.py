@@ -17,7 +17,7 @@ Reference: DeJong1998.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import Final
 
 import numpy as np
@@ -34,17 +34,9 @@ _AVERAGED: Final = ((0, 2), (5, 1))  # level_sd, squared, and overdispersion: va
 _SHRINK: Final = 0.4  # of a step that did not help; a half or a third take as many evaluations
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What was learned from a series."""
-
-    model: Model
-    hyperparameters: Hyperparameters
-
-
 def fitted(
     observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
-) -> Fitted:
+) -> tuple[Model, Hyperparameters]:
     """Return the model of a series and its hyperparameters, which are estimated if not given."""
     pooled = long_run_shares(observations, excess)
     model = Model(
@@ -75,7 +67,7 @@ def fitted(
         model = replace(model, shift_variance=level_shifts(model.flat_start(), chosen))
         if hyperparameters is None:
             chosen = fit_hyperparameters(model.flat_start(), chosen, prior=prior, first_step=SETTINGS.next_step)
-    return Fitted(model, chosen)
+    return model, chosen
 
 
 def fit_hyperparameters(

@@ -63,21 +63,16 @@ class Model:
         squares = np.square(self.base)
         return replace(self, start=self.base, start_variance=SETTINGS.start_width * squares + squares.mean())
 
-    def extended(self, observations: Observations, calendar: Seasons, excess: FloatArray) -> Model:
+    def extended(self, known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
         """Return the same for more times, or fewer: the last shares stay, and no further level shifts."""
-        n_times, n_places = observations.counts.shape
+        n_times, n_places = known.counts.shape
         n_later = max(n_times - len(self.shares), 0)
         shares = np.concatenate([self.shares, np.broadcast_to(self.shares[-1], (n_later, n_places))])
         shifts = self.shift_variance
         if shifts.shape != (1, 1):
             shifts = np.concatenate([shifts, np.zeros((n_later, n_places))])[:n_times]
         return replace(
-            self,
-            observations=observations,
-            calendar=calendar,
-            excess=excess,
-            shares=shares[:n_times],
-            shift_variance=shifts,
+            self, observations=known, calendar=calendar, excess=excess, shares=shares[:n_times], shift_variance=shifts
         )
 
     def given_sum(self, places: IntArray) -> Model:
@@ -132,14 +127,8 @@ class Model:
             scale_squared = scale_squared * _left_by_sum(scale_squared[None])[0]
         some = slice(None) if chosen is None else chosen
         shifts = self.shift_variance if self.shift_variance.shape[1] == 1 else self.shift_variance[:, some]
-        return _Fixed(
-            self.shares[:, some],
-            chance[:, some],
-            noise_variance[:, some],
-            scale_squared[some],
-            start_variance[some],
-            shifts,
-        )
+        shares, chance, noise_variance = (part[:, some] for part in (self.shares, chance, noise_variance))
+        return _Fixed(shares, chance, noise_variance, scale_squared[some], start_variance[some], shifts)
 
 
 def _left_by_sum(variances: FloatArray) -> FloatArray:
@@ -160,8 +149,6 @@ def total_excess(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
         padded = np.concatenate([np.repeat(totals[:1], 2 * half), totals])
     else:
         padded = np.pad(totals, half, mode="reflect") if half else totals
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    usual = np.median(windows, axis=1)
-    excess = totals - usual - SETTINGS.excess_sd * np.sqrt(usual)
-    parts = np.divide(np.maximum(excess, 0.0), totals, out=np.zeros(n_times), where=totals > 0)
-    return np.asarray(parts, np.float64)
+    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
+    excess = np.maximum(totals - usual - SETTINGS.excess_sd * np.sqrt(usual), 0.0)
+    return np.asarray(np.divide(excess, totals, out=np.zeros(n_times), where=totals > 0), np.float64)

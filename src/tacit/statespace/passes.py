@@ -26,30 +26,16 @@ class Passes:
         self._observed = np.ascontiguousarray(np.column_stack([model.regressors, np.zeros(n_times)]))
         self._innovations, self._weights = np.empty((n_rows, n_terms + 1)), np.empty(n_rows)
         self._covariances, self._count_variance = np.empty((n_rows, size)), np.empty((n_times, 2))
+        self._filtered = self._weights, self._covariances, self._count_variance
         self.products = np.empty((n_terms + 1, n_terms + 1))
 
     def forward(self, place: int, shares: FloatArray) -> float:
         """Filter observed shares and regressors; return the sum of log variances of innovations."""
         model, (exposures, noise_variance, process_variance) = self._model, self._model.scaled
         self._observed[:, -1] = shares * exposures
-        return float(
-            self._kernels.forward(
-                self._observed,
-                exposures,
-                noise_variance[place],
-                process_variance[place],
-                model.state_variances[place],
-                model.phi,
-                model.shifts[place],
-                self._ends,
-                self._sum_variance,
-                self._innovations,
-                self._weights,
-                self._covariances,
-                self._count_variance,
-                self.products,
-            )
-        )
+        known = self._observed, exposures, noise_variance[place], process_variance[place], model.state_variances[place]
+        sums = model.phi, model.shifts[place], self._ends, self._sum_variance
+        return float(self._kernels.forward(*known, *sums, self._innovations, *self._filtered, self.products))
 
     def means(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Return the posterior means of shares and of realized values."""
@@ -74,23 +60,11 @@ class Passes:
         self, asked: FloatArray, groups: IntArray, bounds: IntArray, found: FloatArray, slopes: FloatArray
     ) -> None:
         """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
-        _, scores, informations = self._backward(self._innovations)
-        self._kernels.questions(
-            # copies, because numba would compile a second version for arrays that are read-only
-            np.array(asked, np.float64, order="C"),
-            np.array(groups, np.int64, order="C"),
-            bounds,
-            self._innovations,
-            self._weights,
-            self._covariances,
-            self._count_variance,
-            self._model.phi,
-            self._ends,
-            scores,
-            informations,
-            found,
-            slopes,
-        )
+        later = self._backward(self._innovations)[1:]
+        # copies, because numba would compile a second version for arrays that are read-only
+        copies = np.array(asked, np.float64, order="C"), np.array(groups, np.int64, order="C")
+        known = self._innovations, *self._filtered, self._model.phi, self._ends
+        self._kernels.questions(*copies, bounds, *known, *later, found, slopes)
 
     @cached_property
     def _rows(self) -> IntArray:
@@ -111,18 +85,8 @@ class Passes:
         size = self._covariances.shape[1]
         of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
         informations = np.empty((n_times if with_information else 0, size, size))
-        self._kernels.backward(
-            innovations,
-            self._weights,
-            self._covariances,
-            self._count_variance,
-            self._model.scaled[0],
-            self._model.phi,
-            self._ends,
-            of_counts,
-            scores,
-            informations,
-        )
+        known = innovations, *self._filtered, self._model.scaled[0], self._model.phi, self._ends
+        self._kernels.backward(*known, of_counts, scores, informations)
         return of_counts, scores, informations
 
 

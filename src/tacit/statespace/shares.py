@@ -101,17 +101,17 @@ class ShareModel:
         """Learn from all bins. ``sizes`` are known to be about in proportion to shares: populations, say."""
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < SETTINGS.fewest_times
-        found = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)
-        arrays = {name: np.asarray(getattr(found.model, name), np.float64) for name in _ARRAYS}
+        model, chosen = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)
+        arrays = {name: np.asarray(getattr(model, name), np.float64) for name in _ARRAYS}
         n_places = known.counts.shape[1]
-        pooled, variances, _ = pooled_shares(known, excess, found.model.shares, np.array([len(known.exposures)]))
+        pooled, variances, _ = pooled_shares(known, excess, model.shares, np.array([len(known.exposures)]))
         levels, errors = pooled[:, 0], variances[:, 0]
         prior = SizePrior.learned(expected_sizes(known, levels, errors, sizes), levels, errors, known.kinds)
         base = prior.medians(pooled, variances)[0][:, 0]
         # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
         arrays |= {"base": base, "start": base, "start_variance": np.ones(n_places)}
         arrays["shift_variance"] = _timed(arrays["shift_variance"])
-        return cls(found.hyperparameters, sizes=prior, **arrays)
+        return cls(chosen, sizes=prior, **arrays)
 
     def filter(self, known: Observations, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Return the filtered weights at origins (ascending)."""
@@ -120,19 +120,10 @@ class ShareModel:
         start, steps = states_of.start_and_steps
         n_places, size = start.shape
         states, covariances = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        compiled_kernels("filters").share_states(
-            np.ascontiguousarray((model.observed + self.start).T),
-            np.ascontiguousarray(states_of.share_variance.T),
-            states_of.regressors,
-            self.start,
-            start,
-            steps,
-            states_of.phi,
-            states_of.shifts,
-            origins,
-            states,
-            covariances,
-        )
+        observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.start, states_of.share_variance))
+        dynamics = start, steps, states_of.phi, states_of.shifts
+        kernel = compiled_kernels("filters").share_states
+        kernel(*observed, states_of.regressors, self.start, *dynamics, origins, states, covariances)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
         squares = np.square(wholes)
         found = Weights(

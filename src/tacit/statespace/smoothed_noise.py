@@ -31,7 +31,6 @@ import numpy as np
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import number, pack_array, whole_numbers
 from tacit.counts.noise.model import evened
-from tacit.counts.noise.tree import TreeNoise
 from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 from tacit.statespace.settings import SETTINGS
@@ -72,6 +71,8 @@ class SmoothedNoise(PosteriorNoise):
         model = self.model
         rows = cells if self.share_weights is not None else cells.reshape(1, -1)
         is_gone: BoolArray = np.logical_and.reduce(cells, axis=0)
+        names = ("share_weights", "count_weights", "share_skews", "kind_sd")
+        per_place: dict[str, Any] = {name: _evened_places(getattr(self, name), is_gone) for name in names}
         return replace(
             self,
             model=replace(
@@ -82,10 +83,7 @@ class SmoothedNoise(PosteriorNoise):
                 coefficient_variances=_evened_places(model.coefficient_variances, is_gone),
             ),
             offsets=None if self.offsets is None else np.where(cells, 0.0, self.offsets),
-            share_weights=None if self.share_weights is None else _evened_places(self.share_weights, is_gone),
-            count_weights=None if self.count_weights is None else _evened_places(self.count_weights, is_gone),
-            share_skews=None if self.share_skews is None else _evened_places(self.share_skews, is_gone),
-            kind_sd=None if self.kind_sd is None else _evened_places(self.kind_sd, is_gone),
+            **per_place,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,14 +126,14 @@ class SmoothedNoise(PosteriorNoise):
 
     @cached_property
     def _chance(self) -> tuple[FloatArray, FloatArray]:
-        """The process variance, and the part that a Poisson count would not have; nothing where that is not known."""
+        """Return the process variance, and the part that a Poisson count would not have; 0 where that is not known."""
         if self.model.excess is None:
             return np.zeros(self.shape), np.zeros(self.shape)
         return self.model.process_variance, self.model.process_variance * self.model.excess[:, None]
 
     @cached_property
     def cumulants(self) -> tuple[FloatArray, FloatArray]:
-        """The third and fourth cumulants of counts around their estimates.
+        """Return the third and fourth cumulants of counts around their estimates.
 
         Chance is as in Poisson counts, whose cumulants are all the same; noise is taken for normal. Counts of which the
         process variance is uncertain are a little heavier in the tails.
@@ -168,7 +166,7 @@ class SmoothedNoise(PosteriorNoise):
 
     @cached_property
     def _cell_parts(self) -> list[FloatArray]:
-        """For single cells, the three moments of N s and N g s, and the cumulants of counts when shares are known."""
+        """Return the three moments of N s and N g s of cells, and the cumulants of counts when shares are known."""
         model = self.model
         variances = model.smoothed_variances() * (self.inflation * np.square(model.exposures)[:, None])
         squares = [variances, variances * model.gains, variances * np.square(model.gains)]
@@ -187,7 +185,7 @@ class SmoothedNoise(PosteriorNoise):
         return self._of_groups(parts, grouping)
 
     def _of_groups(self, parts: Sequence[FloatArray], grouping: Grouping) -> Moments:
-        """Moments of sums of places, from those of each: all places share what is missing of a total."""
+        """Return moments of sums of places, from those of each: all places share what is missing of a total."""
         places, n_places = grouping.columns, grouping.shape[1]
         k = sum_groups(self._k, places, n_groups=n_places)
         m = sum_groups(self._m, places, n_groups=n_places)
@@ -213,17 +211,12 @@ class SmoothedNoise(PosteriorNoise):
 
             of_shares = of_shares + self._of_kinds(whole - damped, places, n_places, beside)
         third = signed[4] + SETTINGS.poisson_third * of_shares
-        if self.share_skews is not None:
-            third = third + self._skews(self.share_skews, grouping)
+        if self.share_skews is not None:  # what comes from other places by way of the total is left out
+            whole, damped = self._sensitivities(grouping)
+            own = whole * (1 - self._k) - damped * (1 - self._m)
+            third = third + sum_groups(own**3 * self.share_skews, places, n_groups=n_places, axis=1)
         chance = (grouping.sums(part) for part in self._chance)
         return Moments(of_shares, np.maximum(signed[3], 0.0), third, signed[5], *chance)
-
-    def _skews(self, skews: FloatArray, grouping: Grouping) -> FloatArray:
-        """The third cumulants by way of shares; what comes from other places by way of the total is left out."""
-        whole, damped = self._sensitivities(grouping)
-        own = whole * (1 - self._k) - damped * (1 - self._m)
-        thirds: FloatArray = sum_groups(own**3 * skews, grouping.columns, n_groups=grouping.shape[1], axis=1)
-        return thirds
 
     def _sensitivities(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
         """Return how sums over groups of times grow with shares, and which part of that the counts themselves undo."""
@@ -273,11 +266,6 @@ class FusedNoise(SmoothedNoise):
             raise ValueError("tree")
         return cls(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
-    @property
-    def _tree(self) -> TreeNoise:
-        assert self.model.tree is not None
-        return self.model.tree
-
     def moments(self, weights: FloatArray) -> Moments:
         places = np.flatnonzero(weights.any(axis=0)) if weights.any() else np.zeros(1, np.int64)
         asked, groups = weights[:, places], np.where(weights.any(axis=1), 0, -1)
@@ -285,7 +273,8 @@ class FusedNoise(SmoothedNoise):
         noise = replace(self, model=self.model.for_places(places), share_skews=skews, offsets=None)
         of_counts, slopes = noise.model.given_rates().question_given_terms(asked)
         known = [part[None] for part in (noise.model.question_variances(asked), of_counts, slopes[:, 0])]
-        parts = noise._parts(asked, groups, 1, known, [part[None] for part in self._tree.fusion.moments(asked)])
+        of_tree = [part[None] for part in self.model.summed.fusion.moments(asked)]
+        parts = noise._parts(asked, groups, 1, known, of_tree)
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
         inside = np.zeros((1, self.shape[1]))
         inside[:, places] = slopes.T
@@ -300,19 +289,14 @@ class FusedNoise(SmoothedNoise):
         whole = self.model.covariances(asked, times, n_groups)[:, :, 0, 0].T
         of_counts, slopes = self.model.given_rates().covariances_given_terms(asked, times, n_groups)
         known = [whole, of_counts[:, :, 0, 0].T, slopes[:, :, 0, 0].T]
-        of_tree = [part[:, None] for part in self._tree.group_moments(times, n_groups)]
+        of_tree = [part[:, None] for part in self.model.summed.group_moments(times, n_groups)]
         parts = self._parts(asked[0], times, n_groups, known, of_tree)
         sums = [sum_groups(part, grouping.columns, n_groups=grouping.shape[1], axis=1) for part in parts]
         sums[0] = sums[0] + self._of_kinds(known[2], grouping.columns, grouping.shape[1])
         return Moments(*sums)
 
     def _parts(
-        self,
-        weights: FloatArray,
-        groups: IntArray,
-        n_groups: int,
-        known: list[FloatArray],
-        of_tree: list[FloatArray],
+        self, weights: FloatArray, groups: IntArray, n_groups: int, known: list[FloatArray], of_tree: list[FloatArray]
     ) -> tuple[FloatArray, ...]:
         """Return the moments of sums over groups of times for each place: places are independent.
 
@@ -324,8 +308,7 @@ class FusedNoise(SmoothedNoise):
         of_shares = self.inflation * np.maximum(whole - of_counts, 0.0)
 
         def sums(cells: FloatArray) -> FloatArray:
-            found: FloatArray = sum_groups(cells[asked], groups[asked], n_groups=n_groups)
-            return found
+            return np.asarray(sum_groups(cells[asked], groups[asked], n_groups=n_groups), np.float64)
 
         total = sums(weights)
         rest = np.divide(slopes, total, out=np.zeros_like(slopes), where=total != 0)
@@ -337,16 +320,14 @@ class FusedNoise(SmoothedNoise):
         cells = np.square(weights) * model.count_variance
         squares = np.square(sums(cells))
         alike = np.divide(sums(np.square(cells)), squares, out=np.zeros_like(total), where=squares > 0)
-        fourth = rest**4 * sums(weights**4 * model.process_variance) + SETTINGS.excess_kurtosis * alike * np.square(
-            of_counts
-        )
-        fourth = fourth + np.minimum(followed, 1.0) ** 4 * tree_cumulants
+        fourth = rest**4 * sums(weights**4 * model.process_variance) + np.minimum(followed, 1.0) ** 4 * tree_cumulants
+        fourth = fourth + SETTINGS.excess_kurtosis * alike * np.square(of_counts)
         return of_shares, of_counts, third, fourth, *(sums(weights * part) for part in self._chance)
 
 
-def _evened_places(parts: FloatArray, is_gone: BoolArray) -> FloatArray:
-    """Return the parts of places, with the mean of all places whose every count is removed in place of each of them."""
-    if not is_gone.any():
+def _evened_places(parts: Any, is_gone: BoolArray) -> Any:
+    """Return the parts of places, if any, with the mean of all places whose every count is removed in place of each."""
+    if parts is None or not is_gone.any():
         return parts
     found = parts.copy()
     found[is_gone] = parts[is_gone].mean(axis=0)

@@ -16,7 +16,7 @@ Reference: Durbin2012; Harvey1990.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -119,13 +119,8 @@ class StateSpace:
     def given_rates(self) -> StateSpace:
         """Return the same for known rates, as a regression on one constant whose coefficient stands for all of them."""
         n_times, n_places = self.shape
-        return replace(
-            self,
-            state_variances=np.zeros((n_places, 3)),
-            shift_variance=np.zeros((1, 1)),
-            regressors=np.ones((n_times, 1)),
-            coefficient_variances=np.ones((n_places, 1)),
-        )
+        none: dict[str, Any] = {"state_variances": np.zeros((n_places, 3)), "shift_variance": np.zeros((1, 1))}
+        return replace(self, **none, regressors=np.ones((n_times, 1)), coefficient_variances=np.ones((n_places, 1)))
 
     def log_likelihoods(self, shares: FloatArray) -> FloatArray:
         """Return the log likelihood of observed shares (times x places) for each place, without constants."""
@@ -146,11 +141,7 @@ class StateSpace:
 
         Realized values are counts where sums were observed, else equal to shares.
         """
-        passes, means = Passes(self), np.empty((2, *self.shape))
-        for place in range(self.shape[1]):
-            passes.forward(place, shares[:, place])
-            means[:, :, place] = passes.means(place)
-        return means[0], means[1]
+        return self._of_places(shares, Passes.means)
 
     def smoothed_variances(self) -> FloatArray:
         """Return the posterior variances of shares (times x places), or of counts where sums were observed."""
@@ -161,20 +152,11 @@ class StateSpace:
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
         means, variances = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
-        shift_variance, noise_variance = self.shifts, self.share_variance.T
-        observed, regressors = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.regressors)
+        observed, noise_variance = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)
+        regressors, kernel = np.ascontiguousarray(self.regressors), compiled_kernels("filters").filtered
         for place, (start, steps) in enumerate(zip(*self.start_and_steps, strict=True)):
-            compiled_kernels("filters").filtered(
-                observed[place],
-                np.ascontiguousarray(noise_variance[place]),
-                regressors,
-                start,
-                steps,
-                self.phi,
-                shift_variance[place],
-                means[place],
-                variances[place],
-            )
+            known = observed[place], noise_variance[place], regressors, start, steps, self.phi, self.shifts[place]
+            kernel(*known, means[place], variances[place])
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
     def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -183,10 +165,16 @@ class StateSpace:
         For a shift of prior variance w the log likelihood gains
         w score^2 / (1 + w information) / 2 - log(1 + w information) / 2.
         """
+        return self._of_places(shares, Passes.level_scores)
+
+    def _of_places(
+        self, shares: FloatArray, ask: Callable[[Passes, int], tuple[FloatArray, FloatArray]]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return two answers of the passes over each place (times x places)."""
         passes, found = Passes(self), np.empty((2, *self.shape))
         for place in range(self.shape[1]):
             passes.forward(place, shares[:, place])
-            found[:, :, place] = passes.level_scores(place)
+            found[:, :, place] = ask(passes, place)
         return found[0], found[1]
 
     def covariances(self, asked: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
@@ -243,16 +231,9 @@ class StateSpace:
         exposed = exposures[:, None] * weights
         covariances = exposures[:, None] * (self._prior_covariances(exposed) + process_variance * exposed)
         of_terms = np.broadcast_to(self.regressors[:, :, None], (*self.regressors.shape, self.shape[1]))
-        innovations, precisions = filter_together(
-            np.concatenate([of_terms, covariances[:, None]], axis=1),
-            exposures,
-            noise_variance,
-            process_variance,
-            self.state_variances.T,
-            self.phi,
-            self.shifts.T,
-            *self.sums,
-        )
+        observed = np.concatenate([of_terms, covariances[:, None]], axis=1)
+        known = observed, exposures, noise_variance, process_variance, self.state_variances.T
+        innovations, precisions = filter_together(*known, self.phi, self.shifts.T, *self.sums)
         products = np.einsum("rcp,rp,rdp->pcd", innovations, precisions, innovations, optimize=True)
         variances = (weights * covariances).sum(axis=0) - products[:, -1, -1]
         return variances, exposed.T @ self.regressors - products[:, -1, :-1], products
@@ -272,10 +253,9 @@ class StateSpace:
     @cached_property
     def share_variance(self) -> FloatArray:
         """Return the variance of each observed share around the model's (times x places); infinite where unobserved."""
-        both = self.process_variance + self.noise_variance
-        scale = np.divide(1.0, np.square(self.exposures), out=np.full(len(both), np.inf), where=self.exposures > 0)
+        both, squares = self.process_variance + self.noise_variance, np.square(self.exposures)
         both[both <= 0] = np.inf
-        both *= scale[:, None]
+        both *= np.divide(1.0, squares, out=np.full(len(both), np.inf), where=squares > 0)[:, None]
         return both
 
     @cached_property
@@ -287,8 +267,11 @@ class StateSpace:
         if self.tree is None:
             noise_variance = np.ascontiguousarray(self.share_variance.T)
             return np.ones(self.shape[0]), noise_variance, np.zeros(noise_variance.shape)
-        noise_variance, process_variance = (self.noise_variance.T, self.process_variance.T)
-        return self.exposures, np.ascontiguousarray(noise_variance), np.ascontiguousarray(process_variance)
+        return (
+            self.exposures,
+            np.ascontiguousarray(self.noise_variance.T),
+            np.ascontiguousarray(self.process_variance.T),
+        )
 
     @cached_property
     def shifts(self) -> FloatArray:
@@ -303,15 +286,20 @@ class StateSpace:
         steps[:, 0], steps[:, 1] = self.state_variances[:, 1], self.state_variances[:, 2] * (1 - self.phi**2)
         return start, steps
 
+    @property
+    def summed(self) -> TreeNoise:
+        """Return the tree whose sums were observed too."""
+        assert self.tree is not None
+        return self.tree
+
     @cached_property
     def sums(self) -> tuple[BoolArray, FloatArray]:
         """Return the times at which nodes of observed levels end (levels x times), and the variances of the levels."""
         levels = () if self.tree is None else measured_levels(self.tree)
         ends, variances = np.zeros((len(levels), self.shape[0]), np.bool_), np.zeros(len(levels))
         for row, level in enumerate(levels):
-            assert self.tree is not None
-            ends[row, self.tree.hierarchy.boundaries[level][1:] - 1] = True
-            variances[row] = self.tree.fusion.level_variances[level]
+            ends[row, self.summed.hierarchy.boundaries[level][1:] - 1] = True
+            variances[row] = self.summed.fusion.level_variances[level]
         return ends, variances
 
     def to_dict(self) -> dict[str, Any]:

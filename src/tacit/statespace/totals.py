@@ -126,32 +126,11 @@ class TotalModel:
         self, time: TimeAxis, counts: FloatArray, noise_variance: FloatArray, regressors: FloatArray, origins: IntArray
     ) -> FilteredRates:
         phi, steps, state, covariance = self._dynamics(time)
-        size, n_origins = len(state), len(origins)
-        found = FilteredRates(
-            counts,
-            noise_variance,
-            np.empty(len(counts)),
-            np.empty(len(counts)),
-            np.empty((n_origins, size)),
-            np.empty((n_origins, size, size)),
-        )
-        compiled_kernels("filters").rate_states(
-            found.counts,
-            found.noise_variance,
-            regressors,
-            state,
-            covariance,
-            steps,
-            phi,
-            self.hyperparameters.overdispersion,
-            SETTINGS.totals.largest_innovation,
-            origins,
-            found.logs,
-            found.variances,
-            found.states,
-            found.covariances,
-        )
-        return found
+        (n_times,), at_origins = counts.shape, (len(origins), len(state))
+        found = np.empty(n_times), np.empty(n_times), np.empty(at_origins), np.empty((*at_origins, len(state)))
+        model = state, covariance, steps, phi, self.hyperparameters.overdispersion, SETTINGS.totals.largest_innovation
+        compiled_kernels("filters").rate_states(counts, noise_variance, regressors, *model, origins, *found)
+        return FilteredRates(counts, noise_variance, *found)
 
     def _dynamics(self, time: TimeAxis) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """Return phi, the process variance of each component in a bin, and state and covariance at the start."""
