@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seeds", type=int, help="how many worlds of each kind")
     parser.add_argument("--seed", type=int, nargs="+", help="these seeds instead of fresh ones")
+    parser.add_argument(
+        "--epsilons", type=float, nargs=2, default=(0.2, 5.0), help="the smallest and the largest epsilon of reports"
+    )
     parser.add_argument("--more", action="store_true", help="add to what earlier runs left in the folder")
     parser.add_argument("--renew", action="store_true", help="write expected.csv from all runs of the folder")
     parser.add_argument("--reduced", action="store_true", help="a small size, in seconds")
@@ -83,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             writer.writerow(COLUMNS)
         for seed in seeds:
             for kind in kinds:
-                world = draw(kind, seed, tiny=chosen.reduced)
+                world = draw(kind, seed, tiny=chosen.reduced, epsilons=tuple(chosen.epsilons))
                 print(world, flush=True)
                 writer.writerows(one.row() for one in measured(world, rules))
                 file.flush()

@@ -146,8 +146,11 @@ KINDS: Final[Mapping[str, Callable[[Sketch], None]]] = {
 }
 
 
-def draw(kind: str, seed: int, *, tiny: bool = False) -> World:
-    """Return the world of a kind and a seed; a ``tiny`` one has four places, 200 days and 200 events a day."""
+def draw(kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, float] = (0.2, 5.0)) -> World:
+    """Return the world of a kind and a seed; a ``tiny`` one has four places, 200 days and 200 events a day.
+
+    ``epsilons`` are the smallest and the largest epsilon of reports.
+    """
     rng = np.random.default_rng([list(KINDS).index(kind), seed])
     n_places = round(3 * 100 ** rng.random())
     per_day = 5 * 1000 ** rng.random()
@@ -169,7 +172,7 @@ def draw(kind: str, seed: int, *, tiny: bool = False) -> World:
         counts,
         sketch.gaps,
         is_told=bool(rng.random() < 0.5),
-        local_epsilon=float(0.2 * 25 ** rng.random()),
+        local_epsilon=float(epsilons[0] * (epsilons[1] / epsilons[0]) ** rng.random()),
         curator_epsilon=float(0.1 * 20 ** rng.random()),
     )
 
