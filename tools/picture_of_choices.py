@@ -25,7 +25,7 @@ GUIDE = DOCS / "guides" / "which-randomizer.md"
 PICTURE = DOCS / "images" / "which-randomizer.svg"
 
 SIZES = (2, 17, 100, 1_000, 10_000)
-TABLE_EPSILONS = (0.1, 0.4, 1.0, 2.0, 5.0, 8.0)
+TABLE_EPSILONS = (0.4, 1.0, 2.0, 5.0)
 LEAST, LARGEST, N_STEPS = 0.1, 8.0, 318
 SHORT_BYTES = 8
 BEGIN, END = "<!-- made by tools/picture_of_choices.py -->\n", "<!-- end -->\n"

@@ -1,6 +1,6 @@
-"""Write the table of planted faults into the guide, and see that the tests named for a fault find it.
+"""Print the table of planted faults, and see that the tests named for a fault find it.
 
-python tools/table_of_faults.py                   # writes the table
+python tools/table_of_faults.py                   # prints the table
 python tools/table_of_faults.py --tests           # runs the tests named for every fault, each with its fault planted
 python tools/table_of_faults.py --tests --only "a key is not wiped"    # the same of one fault
 """
@@ -20,13 +20,11 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 from faults.planting import ALONE, Fault  # noqa: E402 (the suite lies beside the package, not in it)
 from faults.table import FAULTS  # noqa: E402
 
-GUIDE = ROOT / "docs" / "guides" / "planted-faults.md"
-BEGIN, END = "<!-- made by tools/table_of_faults.py -->\n", "<!-- end -->\n"
 HEAD = "| found by | faults |\n|---|---|\n"
 
 
 def table() -> str:
-    """A row for each kind of audit or check with the faults that it must find; a star where no other test finds one."""
+    """Return a row for each kind of audit or check with the faults it must find; a star: no other test finds it."""
     found: dict[str, list[str]] = {}
     for fault in FAULTS:
         star = " \\*" if fault.tests == ALONE else ""
@@ -36,7 +34,7 @@ def table() -> str:
 
 
 def is_found_by_tests(fault: Fault) -> bool:
-    """Whether the tests named in the table fail with the fault planted."""
+    """Return whether the tests named in the table fail with the fault planted."""
     environment = os.environ | {"TACIT_FAULT": fault.name}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "faults.session", "-p", "no:cacheprovider"]
@@ -52,8 +50,8 @@ def main() -> None:
     for fault in FAULTS if asked.tests else ():
         if fault.tests != ALONE and asked.only in (None, fault.name):
             print("found" if is_found_by_tests(fault) else "NOT FOUND", fault.tests, fault.name, sep="\t", flush=True)
-    before, _, rest = GUIDE.read_text(encoding="utf-8").partition(BEGIN)
-    GUIDE.write_text(f"{before}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    if not asked.tests:
+        print(table(), end="")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The table of planted faults: each a mistake that somebody could make, where it is planted, and what must find it.
 
 The full names of functions stand here and nowhere else in the suite; a function that is renamed is renamed here.
-``python tools/table_of_faults.py`` writes the table into the documentation.
+``python tools/table_of_faults.py`` prints the table.
 """
 
 from __future__ import annotations
