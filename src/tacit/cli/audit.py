@@ -45,7 +45,7 @@ _FUNCTION_RUNS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class SubjectOptions:
-    """What is audited."""
+    """The options that say what is audited."""
 
     plan: Annotated[
         Path | None, typer.Argument(metavar="PLAN", help="A plan (TOML): our own mechanism under it is audited.")
@@ -75,7 +75,7 @@ class SubjectOptions:
 
 @dataclass(frozen=True)
 class ClaimOptions:
-    """What is claimed of a function or a command, and what it takes."""
+    """The options that say what is claimed of a function or a command, and what it takes."""
 
     epsilon: Annotated[float | None, typer.Option(help="The claimed epsilon.")] = None
     delta: Annotated[float, typer.Option(help="The claimed delta.")] = 0.0

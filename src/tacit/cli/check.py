@@ -125,7 +125,7 @@ def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm
 
 
 def _is_attended() -> bool:
-    """Whether somebody is there to answer."""
+    """Return whether somebody is there to answer."""
     return sys.stdin.isatty() and console.out.is_terminal
 
 

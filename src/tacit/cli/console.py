@@ -1,4 +1,4 @@
-"""How the command line speaks: results to standard output, progress and errors to standard error.
+"""The screen of the command line: results go to standard output, progress and errors to standard error.
 
 :data:`REMEDIES` says what to do about an error, in the commands and options of the shell.
 """

@@ -428,7 +428,7 @@ def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> Non
 
 
 def say_noise_models(found: list[Candidate], horizon: int | None) -> None:
-    """How much a running total errs, by the noise model that was picked and by the others."""
+    """Return a table of the errors of a running total: of the noise model that was picked, and of the others."""
     until = "the first 2,048 periods" if horizon is None else console.counted(horizon, "period")
     console.table(
         ["Mechanism", "Noise", "Error of a total, on average", "At most"],

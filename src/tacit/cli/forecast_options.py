@@ -1,4 +1,4 @@
-"""What the commands that forecast share: what a model may know besides the release."""
+"""Options that the commands that forecast share: what a model may know besides the release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
 
 @dataclass(frozen=True, kw_only=True)
 class KnowledgeOptions:
-    """What is known besides the counts: holidays, tables of the user's, populations."""
+    """The options that say what is known besides the counts: holidays, the user's tables, populations."""
 
     country: Annotated[
         str | None, typer.Option(help="Public holidays of this country: FR, DE, CH and so on.", metavar="CODE")
@@ -96,7 +96,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
-    """What is shown of a forecast, and where it is written."""
+    """The options that say what is shown of a forecast, and where it is written."""
 
     usual: ClassVar = ("out", "page", "level", "quantile", "per_crew")
     others: ClassVar = "The page"

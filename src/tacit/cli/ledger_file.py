@@ -80,7 +80,7 @@ def restated(release: Release, book: Ledger, data_set: str | None = None) -> Rel
 
 
 def is_counter(path: Path) -> bool:
-    """Whether a file is a counter or its history, and not a release; one that is not there is refused."""
+    """Return whether a file is a counter or its history, and not a release; one that is not there is refused."""
     if not path.exists():
         raise FormatError(f"{path} is not there. Check the path.")
     return default_history(path).exists() or not is_release(path)

@@ -151,7 +151,7 @@ def _under(title: str, annotation: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How to read events, where there may be none to read."""
+    """The options that say how to read events, where there may be none to read."""
 
     usual: ClassVar = ("file", "source", "time", "place", "kind", "count", "where", "user")
     others: ClassVar = "How to read the file"
@@ -258,7 +258,7 @@ class UserSourceOptions(SourceOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitOptions:
-    """What is protected."""
+    """The options that say what is protected."""
 
     unit: Annotated[
         str,
@@ -289,7 +289,7 @@ class UnitOptions:
 
 @dataclass(frozen=True)
 class DomainOptions:
-    """What is counted: periods, places and, if wanted, kinds of events."""
+    """The options that say what is counted: periods, places and, if wanted, kinds of events."""
 
     places: Annotated[
         str, typer.Option(help="The table of towns and regions: 'doubs', or a CSV of your own.", metavar="TABLE")

@@ -44,7 +44,7 @@ _CURATOR: Final = "For a curator, with --trust curator"
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What will be asked, of how many events, and how good answers must be."""
+    """The options that say what will be asked, of how many events, and how good answers must be."""
 
     compare: Annotated[
         bool,
@@ -191,7 +191,7 @@ def plan(
 
 
 def _hidden(private: str | None, trust: str, domain: Domain) -> tuple[str, ...]:
-    """What is private, in the order of the axes; left out, devices hide all that they may without an end of time."""
+    """Return what is private, in the order of the axes; by default devices hide all that they may without an end."""
     axes = domain.axes
     if trust == CURATOR:
         refuse(private=private, why=f"a trusted curator hides {listed(axes)} alike")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """What devices will report, and what all of it may tell."""
+    """The options that say what devices will report, and what all of it may tell."""
 
     reports: Annotated[
         int | None,
