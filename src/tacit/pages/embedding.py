@@ -1,4 +1,4 @@
-"""What a page carries inside itself: data, scripts and tables, none of which can break out of its place."""
+"""Data, scripts and tables that a page carries inside itself; none of them can break out of its place."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _coverage(
     step: str,
     by: str,
 ) -> dict[str, str]:
-    """How often the intervals of some views hold the truth."""
+    """Return the words for how often the intervals of some views hold the truth."""
     held = []
     for number_of_view in views:
         counts, truth = selection.views[number_of_view].series[step], true[number_of_view][step]

@@ -69,7 +69,7 @@ def headline(selection: Selection, view: View) -> list[dict[str, str]]:
 
 
 def _in_all(release: Release, view: View) -> dict[str, str]:
-    """How many events there were in all: the public number of reports, or an estimate of those of a kind."""
+    """Return the number of events in all: the public number of reports, or an estimate of those of a kind."""
     when = f"{sentence_case(time_span(release))}{_lacking(release.rules.n_days_missing)}"
     of_kind = f" of {view.level} {view.name}" if view.name else ""
     if not view.name and release.unbiased.totals is not None:
@@ -81,7 +81,7 @@ def _in_all(release: Release, view: View) -> dict[str, str]:
 
 
 def kinds(selection: Selection) -> dict[str, Any] | None:
-    """What a page says of kinds: what may be chosen, by level, and small charts, the largest kinds first."""
+    """Return what a page says of kinds: what may be chosen, by level, and small charts, the largest kinds first."""
     axis = selection.release.domain.kind
     if axis is None:
         return None
@@ -290,7 +290,7 @@ def specs(selection: Selection, errors: Sequence[Errors], found: Sequence[Choice
 
 
 def has_choices_chart(errors: Sequence[Errors], found: Sequence[Choice]) -> bool:
-    """Whether error against epsilon can be drawn: on a logarithmic scale no error is zero."""
+    """Return whether error against epsilon can be drawn: on a logarithmic scale no error is zero."""
     return bool(errors) and all(choice.errors and min(choice.errors) > 0 for choice in found)
 
 

@@ -1,4 +1,4 @@
-"""What of a release a page shows: enough to read, little enough to open quickly."""
+"""The part of a release that a page shows: enough to read, little enough to open quickly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What a page draws: a view for every choice of kind, all kinds first. Without kinds there is one.
+    """Return the views that a page draws: one for every choice of kind, all kinds first. Without kinds there is one.
 
     ``kept`` are the numbers of the places shown. ``left_out`` are steps in which the page would show time series if
     there were no kinds.

@@ -21,7 +21,7 @@ from tacit.release import Release
 from tacit.release.rules import MISSING, SHOWN, SUPPRESSED
 
 HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
-"""What stands where no number is drawn."""
+"""The words that stand where no number is drawn."""
 _COARSE_STEPS: Final = ("year", "month", "day")
 
 

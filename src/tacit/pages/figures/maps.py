@@ -24,7 +24,7 @@ from tacit.release.rules import MISSING, SUPPRESSED
 N_SHADES: Final = 6  # as many as are told apart, on paper too; halved, a map has three classes
 UNSURE: Final = -1
 HIDDEN: Final = {SUPPRESSED: -2, MISSING: -3}
-"""What stands for a shade where rules leave a count out, or where there are no data."""
+"""The numbers that stand for a shade where rules leave a count out, or where there are no data."""
 # limits of shades that read well; fewer make coarser classes
 _NICE: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _SHORT_WORD: Final = 3  # letters of CA, CC, du, des; longer words are names
