@@ -1,4 +1,4 @@
-"""What leaves for the public: a table with its statement."""
+"""The table that leaves for the public, with its statement."""
 
 from tacit.release.joining import join
 from tacit.release.release import Release

@@ -72,7 +72,7 @@ _STATUS: Final = "status"
 _DAYS_MISSING: Final = "days_missing"
 _COLUMNS: Final = (*_LABELS, *_NUMBERS, _STATUS, _DAYS_MISSING)
 _FIRST_REFINEMENT: Final = "clip"
-"""How releases were refined before files said how."""
+"""The refinement of releases whose files do not name it yet."""
 
 
 def check_ending(path: Path) -> None:
@@ -88,7 +88,7 @@ def write(release: Release, path: Path) -> None:
 
 
 def is_release(path: Path) -> bool:
-    """Whether a file begins as releases do; what else it holds is not looked at."""
+    """Return whether a file begins as releases do; what else it holds is not looked at."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -352,7 +352,7 @@ def _csv_bytes(release: Release) -> bytes:
 
 
 def _preamble(statement: str) -> list[str]:
-    """What stands in words at the head of a CSV."""
+    """Return the words at the head of a CSV."""
     lines = (f"{_GREETING} Lines that begin with # are not data.", *statement.splitlines())
     return [f"# {line}" for line in lines]
 

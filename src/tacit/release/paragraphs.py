@@ -34,7 +34,7 @@ _PUBLIC_WORDS: Final = {
     "place": ("at which place", "place"),
     "kind": ("of which kind", "kind"),
 }
-"""What a report tells of a coordinate that it does not hide, and the noun for it."""
+"""For each coordinate that a report does not hide: what the report tells of it, and the noun for it."""
 _AGAIN_AND_AGAIN: Final = (
     "All figures above are for one report about each event. A device that reports the same value again and again from "
     "its memo gives away more: up to the plan's epsilon for any number of reports, which is larger and not stated here."
@@ -53,7 +53,7 @@ def _private_words(about: PrivacyStatement) -> str:
 
 
 def _published(about: PrivacyStatement) -> str:
-    """What reports publish, as the first half of a sentence."""
+    """Return what reports publish, as the first half of a sentence."""
     known = COORDINATES if about.guarantee.tells_kinds else COORDINATES[:2]
     axes = [axis for axis in known if axis not in about.guarantee.hidden]
     told, nouns = (tuple(_PUBLIC_WORDS[axis][which] for axis in axes) for which in (0, 1))
@@ -167,7 +167,7 @@ def _noise_words(about: PrivacyStatement) -> str:
 
 
 def _protects(about: PrivacyStatement) -> str:
-    """What nobody can tell from all that was published, up to the stated odds."""
+    """Return the paragraph that says what nobody can tell from all that was published, up to the stated odds."""
     if about.question == REPLACEMENT:
         return (
             f"{_private_words(about)}. That an event happened is public, with all else that reports of the same events "

@@ -312,7 +312,7 @@ class Release:
 
     @property
     def checksum(self) -> str:
-        """What the file's checksum is: the name by which a later version knows this release."""
+        """The file's checksum: the name by which a later version knows this release."""
         from tacit.release import files
 
         return self.file_checksum or files.checksum_of(self)
@@ -326,7 +326,7 @@ class Release:
         return self.rules.reliable(shown.values, shown.noise.standard_errors(), self.statuses())
 
     def is_reliable(self, found: Answer) -> bool:
-        """Whether an answer is reliable, by the same rule as a cell."""
+        """Return whether an answer is reliable, by the same rule as a cell."""
         value, error = np.array(found.value), np.array(found.standard_error)
         return bool(self.rules.reliable(value, error, self.rules.judged(value, error)))
 

@@ -75,7 +75,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What to suppress, what to grey, and for which days data are missing (both ends included, ISO dates).
+    """Rules that say what to suppress, what to grey, and for which days data are missing (both ends, ISO dates).
 
     Counts that are suppressed are removed from a release. With ``keep_suppressed`` they are blank in its table only,
     and sums over them can still be asked.
@@ -130,7 +130,7 @@ class Rules:
         return min(limits, default=None)
 
     def reliable(self, counts: FloatArray, errors: FloatArray, statuses: NDArray[np.object_]) -> NDArray[np.bool_]:
-        """Whether each count is worth a number of its own: shown, not greyed, and of a small relative error.
+        """Return whether each count is worth a number of its own: shown, not greyed, and of a small relative error.
 
         Tables, files, pages and queries all ask here, with the counts that they show first
         (:attr:`tacit.release.Release.recommended`) and the standard errors of these.
@@ -162,7 +162,7 @@ class Rules:
         return found
 
     def days_missing(self, time: TimeAxis) -> NDArray[np.int64]:
-        """How many of its days have no data, for every bin; a day counts wherever the bin covers a part of it."""
+        """Return the number of days without data of every bin; a day counts wherever the bin covers a part of it."""
         first, last = _days_covered(time)
         days = self._missing_days()
         found = np.searchsorted(days, last, side="right") - np.searchsorted(days, first, side="left")
@@ -187,7 +187,7 @@ class Rules:
 
     @property
     def n_days_missing(self) -> int:
-        """How many days without data there are in all."""
+        """The number of days without data in all."""
         return len(self._missing_days())
 
     def _missing_days(self) -> NDArray[np.datetime64]:

@@ -51,7 +51,7 @@ _MODELS: Final = {
     "smoothing over time": "Later data revise earlier refined counts.",
     "filtering over time": "No later data are in a refined count, and none revise it.",
 }
-"""How the step begins after which refined counts are a model's, and what later data do to them."""
+"""The beginnings of steps after which refined counts are a model's, and what later data do to such counts."""
 _OF_A_MODEL: Final = (
     "Column 'refined' comes from a model, and so does its interval, refined_lower to refined_upper: it holds on "
     "average over places and periods if the model fits, and least for days that were unusual. {later} In "
@@ -155,7 +155,7 @@ class PrivacyStatement:
 
     @property
     def about_what(self) -> str:
-        """What nobody can tell beyond the stated odds, as the object of a sentence."""
+        """The thing that nobody can tell beyond the stated odds, as the object of a sentence."""
         if self.question == REPLACEMENT and self.guarantee.has_reports:
             return f"an event's {listed(self.guarantee.hidden)}"
         nouns = {PRESENCE: "an event", REPLACEMENT: "an event", NOTHING: "nothing", person_in(None): "a person"}
@@ -193,7 +193,7 @@ class PrivacyStatement:
 
     @property
     def _own(self) -> Guarantee:
-        """What the release promises by itself: noise for a unit, or reports."""
+        """Return what the release promises by itself: noise for a unit, or reports."""
         spans = self.fields_span_lines
         if self.protected is None:
             return Guarantee.of_reports(self.epsilon, self.private, tells_kinds=self.has_kinds, spans_lines=spans)
@@ -208,7 +208,7 @@ class PrivacyStatement:
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """What may be relied on, a sentence for each question: the same words on every screen, page and file."""
+        """The sentences that may be relied on, one for each question: the same on every screen, page and file."""
         return self.guarantee.sentences(self.delta)
 
     @property
@@ -223,7 +223,7 @@ class PrivacyStatement:
 
     @property
     def n_alternatives(self) -> int:
-        """How many values an attacker chooses among; two, which is the worst case, if other reports publish a part."""
+        """The number of values an attacker chooses among; two, the worst case, if other reports publish a part."""
         return self.n_values if self.is_central or self.guarantee.hidden == self.private else 2
 
     def paragraphs(self) -> list[tuple[str, str]]:
@@ -304,7 +304,7 @@ class PrivacyStatement:
 
     @property
     def step_words(self) -> str:
-        """What was done to each column, in a sentence each."""
+        """Sentences that say what was done to each column."""
         columns = (("unbiased", self.unbiased_steps), ("refined", self.refined_steps))
         return " ".join(f"Column '{name}': {_steps(steps)}." for name, steps in columns)
 

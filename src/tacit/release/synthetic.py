@@ -87,7 +87,7 @@ class SyntheticRows:
         return columns
 
     def text(self) -> str:
-        """What the rows are, what was done, and the statement of the release."""
+        """Return what the rows are, how they were made, and the statement of the release."""
         steps = f"How the rows were made: {', then '.join(self.steps)}. This cost no further privacy."
         cells = "period and place" if self.release.domain.kind is None else "period, place and kind"
         return "\n".join((_WARNING.format(cells=cells), steps, self.release.statement.text()))

@@ -58,7 +58,7 @@ class Version:
         return cls(**content)
 
     def words(self, *, is_central: bool, is_alone: bool) -> str:
-        """What a revision cost, in plain words."""
+        """Return what a revision cost, in plain words."""
         what = (
             f"This is version {self.number}. It replaces version {self.number - 1}, whose checksum begins with "
             f"{self.revises[:12]}."
