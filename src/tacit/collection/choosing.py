@@ -41,7 +41,7 @@ class ChosenBound:
 
     @property
     def statement(self) -> tuple[str, ...]:
-        """What was done and what is promised, in plain words."""
+        """The sentences that say what was done and what is promised."""
         choice = self.choice
         grid = ", ".join(str(bound) for bound in choice.grid)
         whose = f"persons in one {choice.window}" if choice.window else "persons"
@@ -96,14 +96,14 @@ def price_bound(
     progress: Progress | None = None,
     look: Look | None = None,
 ) -> Spend:
-    """What :func:`choose_bound` would cost and leave: a dry run that writes nothing and draws nothing."""
+    """Return the spend that :func:`choose_bound` would make: a dry run that writes nothing and draws nothing."""
     _, digest = _counted(events, choice, digest_key(ledger), progress, look)
     days = days_of(events.domain.time, digest.digests())
     return _spent(ledger, events, choice, days, data_set, budget, dry_run=True)
 
 
 def input_digest_of(counted: PersonCounts, key: bytes) -> bytes:
-    """What a spend knows the exact ranks by. Keep it from the public."""
+    """Return the digest by which a spend knows the exact ranks. Keep it from the public."""
     return hmac.digest(key, json.dumps([counted.n_persons, *counted.at_most]).encode(), hashlib.sha256)
 
 

@@ -189,7 +189,7 @@ def price_events(
     progress: Progress | None = None,
     look: Look | None = None,
 ) -> Spend:
-    """What :func:`curate_events` would cost and leave: a dry run that writes nothing and draws nothing."""
+    """Return the spend that :func:`curate_events` would make: a dry run that writes nothing and draws nothing."""
     counted = _counted(events, plan, digest_key(ledger), data_set, progress, look)
     spans, days = events.options.fields_span_lines, days_of(plan.domain.time, counted.days)
     return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)

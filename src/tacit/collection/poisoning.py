@@ -63,7 +63,7 @@ Run = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What was seen, and a bound on the probability that honest reports show it or more.
+    """An alarm: what was seen, and a bound on the probability that honest reports show it or more.
 
     ``bin`` is the public bin, None for all of them together; ``cell`` the private cell, None for all of them together.
     """
@@ -340,7 +340,7 @@ def _most_frequent(run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[in
 
 
 def _compared(keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether each report but the first is below the one before it, and whether it is the same."""
+    """Return whether each report but the first is below the one before it, and whether it is the same."""
     falls, equal = np.zeros(len(keys) - 1, bool), np.ones(len(keys) - 1, bool)
     for column in keys.T[::-1]:
         falls |= equal & (column[1:] < column[:-1])

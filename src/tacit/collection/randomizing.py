@@ -36,7 +36,7 @@ _MOST_EVENTS = 10_000_000_000  # reports of 5 bytes would fill 50 GB; more is ta
 
 @dataclass(frozen=True, slots=True)
 class Randomized:
-    """What became of the events; ``is_resumed`` if a run that was interrupted was taken up."""
+    """The result of a run; ``is_resumed`` if a run that was interrupted was taken up."""
 
     n_reports: int
     prior: Guarantee
@@ -178,7 +178,7 @@ def _check_size(events: Events, n_events: int) -> None:
 
 
 def _is_unfinished(ledger: Ledger, data_set: str, plan: Plan) -> bool:
-    """Whether a run under this plan was interrupted, whatever the events: the file that is there may be its own."""
+    """Return whether a run under this plan was interrupted, whatever the events: the file there may be its own."""
     return any(
         isinstance(entry, Randomization)
         and not entry.is_finished

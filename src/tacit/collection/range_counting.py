@@ -51,7 +51,7 @@ class RangeCounts:
     estimate: Estimate
 
     def answer(self, dates: str | date | Sequence[str | date], *, level: float = 0.95) -> Answer:
-        """How many there were on one date, or from the first to the last of two, both included."""
+        """Return the number on one date, or from the first to the last of two, both included."""
         asked = [dates] if isinstance(dates, (str, date)) else list(dates)
         if not 1 <= len(asked) <= 2:
             raise SettingError(f"dates must be one date or two; got {len(asked)}. Ask for one range at a time.")
@@ -168,7 +168,7 @@ class _Series:
         return self
 
     def digests(self, key: bytes) -> dict[str, bytes]:
-        """What the ledger knows the days by."""
+        """Return the digests by which the ledger knows the days."""
         return {
             label: hmac.digest(key, f"{label}:{number}".encode(), hashlib.sha256) if number else b""
             for label, number in zip(self.domain.time.labels(), self.counts.tolist(), strict=True)

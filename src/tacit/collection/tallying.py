@@ -198,7 +198,7 @@ def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[
 
 @contextmanager
 def _called_damaged_first(file: ReportFile) -> Iterator[None]:
-    """Whatever is refused inside this block: a file that is damaged is called so, and nothing else is said of it."""
+    """Check the file if anything inside this block is refused: of a damaged file nothing else is said."""
     try:
         yield
     except TacitError:

@@ -39,14 +39,14 @@ Cells = NDArray[np.integer[Any]]
 MOST_CELLS: Final = 1 << 27
 """Cells with events that are held at a time, 2 GiB of them: every hour of 13 years at 1,000 places."""
 MOST_IN_A_CELL: Final = 1 << 34
-"""What a cell counts up to, more than may be randomized at a time: MOST_CELLS such cells add up within 64 bits."""
+"""The most a cell counts, more than may be randomized at a time: MOST_CELLS such cells add up within 64 bits."""
 _FEWEST_PENDING: Final = 1 << 18  # so many cells, 4 MiB, are added before they are merged: few merges, little memory
 _DENSE_SPAN: Final = 8  # up to so many cells an event an array of all of them is faster than sorting the events
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellCounts:
-    """How many events each cell holds. The counts are exact and appear in no repr.
+    """The number of events in each cell. The counts are exact and appear in no repr.
 
     ``cells`` are public bin x ``n_private`` + private cell, ascending, and only those that hold events. A cell of more
     than :data:`MOST_IN_A_CELL` events counts as that, so that no sum overflows. ``+`` is associative and commutative,

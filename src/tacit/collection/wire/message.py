@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class MessageFormat:
-    """How messages of one plan look. Whoever reads many keeps one of these, so that the plan is verified once.
+    """The form of messages of one plan. Whoever reads many keeps one of these, so that the plan is verified once.
 
     ``n_public`` is the number of public bins believed. A collector of an axis without end gives its own, so that no
     forged message makes it keep bins that are far in the future.

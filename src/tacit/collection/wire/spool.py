@@ -46,7 +46,7 @@ def sorting_order(bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> NDArra
 
 
 def are_runs(bins: NDArray[np.int64], run_lengths: NDArray[np.int64], n_reports: int) -> bool:
-    """Whether bins ascend from 0 on and the lengths of their runs, none empty, add up to all reports.
+    """Return whether bins ascend from 0 on and the lengths of their runs, none empty, add up to all reports.
 
     >>> are_runs(np.array([3, 8]), np.array([1, 4]), 5), are_runs(np.array([8, 3]), np.array([1, 4]), 5)
     (True, False)
