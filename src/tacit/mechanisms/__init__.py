@@ -1,4 +1,4 @@
-"""What makes counts private: local randomizers, a curator's noise, running counters, and the choice among them."""
+"""Mechanisms that make counts private: local randomizers, a curator's noise, running counters; the choice of one."""
 
 from tacit._base.lazy import lazy_names
 

@@ -316,7 +316,7 @@ def plan_for(
 
 
 def axes_asked(asked: Mapping[str, float], private: tuple[str, ...]) -> dict[Axes, float]:
-    """What is asked, by the numbers of private coordinates."""
+    """Return the weights of what is asked, by the numbers of private coordinates."""
     names = {"joint": tuple(range(len(private)))}
     names |= {" ".join(private[axis] for axis in axes): axes for axes in subsets(len(private))[1:]}
     if not asked.keys() <= names.keys():

@@ -1,4 +1,4 @@
-r"""How much of a budget, or of all reports, each table of a product of axes gets: the least sum of variances asked for.
+r"""The part of a budget, or of all reports, for each table of a product of axes: the least sum of variances asked for.
 
 With the precision :math:`\tau_S` of a cell of table S, the residual of the axes A has the variance
 
@@ -27,7 +27,7 @@ _STILL: Final = 1e-10  # relative gain of a round below which the search ends; a
 
 
 def needs_of(marginals: Marginals, asked: Mapping[Axes, float]) -> FloatArray:
-    """How much the variance of each residual adds to the sum of the variances of what is asked: tables, weighed."""
+    """Return what the variance of each residual adds to the weighted sum of variances of the tables asked for."""
     sizes = marginals.sizes
     needs = []
     for axes in subsets(len(sizes)):

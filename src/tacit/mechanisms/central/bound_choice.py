@@ -1,4 +1,4 @@
-r"""How many events of a person to count, chosen privately: the exponential mechanism over a public grid.
+r"""A private choice of how many events of a person to count: the exponential mechanism over a public grid.
 
 A bound b that is too small cuts many persons' events; one that is too large makes all noise larger. A good one leaves a
 share q of the persons uncut. With :math:`N_b` persons of at most b events among N, the utility of b is
@@ -58,7 +58,7 @@ class BoundChoice:
 
     @property
     def cost(self) -> Cost:
-        """What the choice costs each person."""
+        """The cost of the choice for each person."""
         return Cost.pure(self.epsilon)
 
     @property
@@ -68,7 +68,7 @@ class BoundChoice:
 
     @property
     def name(self) -> str:
-        """What the ledger knows the choice by: all that decides it but the events."""
+        """The text by which the ledger knows the choice: all that decides it but the events."""
         content = json.dumps([self.grid, self.quantile, self.epsilon, self.window])
         return f"bound {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
@@ -79,7 +79,7 @@ class BoundChoice:
         return tuple(-abs(int(rank) - asked) for rank in at_most)
 
     def exponents(self, at_most: Sequence[int], n_persons: int) -> tuple[Fraction, ...]:
-        """What each bound's probability is exp(-x) of, in proportion."""
+        """Return x for each bound, whose probability is proportional to exp(-x)."""
         return tuple(-Fraction(self.epsilon) * utility / 2 for utility in self.utilities(at_most, n_persons))
 
     def choose(self, at_most: Sequence[int], n_persons: int, *, randomness: Randomness) -> int:

@@ -135,7 +135,7 @@ class MarginalTables:
 
 
 def cells_summed(sizes: Sizes) -> tuple[int, ...]:
-    """How many joint cells are summed in a cell of each table.
+    """Return the number of joint cells that a cell of each table sums.
 
     >>> cells_summed((365, 17, 6))
     (102, 6, 17, 1)

@@ -114,7 +114,7 @@ def _calendar(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
 
 
 def _n_periods(domain: Domain, step: str) -> int:
-    """How many longer periods there are; none if bins do not nest in them, as weeks in months."""
+    """Return the number of longer periods; none if bins do not nest in them, as weeks in months."""
     try:
         axis, _ = domain.time.coarsen(step)
     except SettingError:
@@ -319,7 +319,7 @@ def price(
     budget: Budget | None = None,
     spans_lines: bool = False,
 ) -> Spend:
-    """What :func:`pay` would cost and leave: a dry run that writes nothing and draws nothing."""
+    """Return the spend that :func:`pay` would make: a dry run that writes nothing and draws nothing."""
     return ledger.spend(
         data_set=data_set,
         release=plan.fingerprint,
@@ -334,7 +334,7 @@ def price(
 
 
 def is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
-    """Whether the ledger holds a spend for this release whose key is not wiped."""
+    """Return whether the ledger holds a spend for this release whose key is not wiped."""
     return any(
         isinstance(entry, SpendEntry)
         and not entry.is_finished

@@ -30,7 +30,7 @@ from tacit.privacy.unit import Unit
 
 EVENT: Final = Unit()
 LARGEST_TOTAL: Final = 1 << 53
-"""What all counts of a release may add up to: floats, in which trees are fitted, are exact up to there."""
+"""The most that all counts of a release add up to: floats, in which trees are fitted, are exact up to there."""
 
 
 class CentralMechanism(Protocol):
@@ -43,7 +43,7 @@ class CentralMechanism(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What a release costs each unit."""
+        """The cost of a release for each unit."""
 
     def measure(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> Estimate:
         """Return the counts of a plan's domain with noise."""
@@ -80,7 +80,7 @@ def check_counts(counts: ExactTally, domain: Domain) -> None:
 
 
 def input_digest_of(counts: ExactTally) -> bytes:
-    """What a spend knows exact counts by: the same for the same counts on every platform. Keep it from the public."""
+    """Return the digest by which a spend knows exact counts, the same on every platform. Keep it from the public."""
     cells = counts.reveal()
     return hashlib.sha256(repr(cells.shape).encode() + cells.astype(np.dtype("<i8"), order="C").tobytes()).digest()
 

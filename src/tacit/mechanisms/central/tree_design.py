@@ -135,7 +135,7 @@ def _node_sizes(fan_outs: tuple[int, ...]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Questions:
-    """What is asked: the mean energies of averages over nodes, and the mean variance of a tree."""
+    """The questions asked: mean energies of averages over nodes, and the mean variance of a tree."""
 
     n: int
     energy: Callable[[int], float]

@@ -1,4 +1,4 @@
-"""How many events a running counter has counted of each person, so that a bound holds over its life or each window.
+"""The numbers of events a running counter has counted of each person: a bound holds over its life or each window.
 
 Persons are known by the keyed hashes of their windows (:class:`tacit.events.contribution_bound.PersonHash`), under a
 key that follows from the counter's own. The file stands beside the counter's state, for its owner only, and is named by
@@ -34,7 +34,7 @@ FORMAT: Final = 1
 _MAC_BYTES: Final = 32  # of SHA-256
 _PERSON_BYTES: Final = 28  # two words of the hash, four bytes of a number of events, a number of bins
 MOST_PERSONS: Final = LARGEST_EXPANDED // _PERSON_BYTES
-"""What a file holds: 38 million persons in a gigabyte, which is read at once; halved, half the memory."""
+"""The most that a file holds: 38 million persons in a gigabyte, read at once; halved, half the memory."""
 
 
 class Contributions:
@@ -72,7 +72,7 @@ class Contributions:
         return len(self._hashes)
 
     def before(self, groups: Hashes) -> IntArray:
-        """How many events were counted of each of these groups."""
+        """Return the number of events counted of each of these groups."""
         counted = np.zeros(len(groups), np.int64)
         if not len(self._hashes):
             return counted

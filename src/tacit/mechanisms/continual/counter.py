@@ -46,7 +46,7 @@ class Stream:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What this counter and all other entries about the same events promise together."""
+        """The promise of this counter and all other entries about the same events together."""
         own = Guarantee.of_release(self.noise_model.cost, self.unit, is_counter=True, asked=self.prior.asked)
         return self.prior + own
 
@@ -107,7 +107,7 @@ Counts = int | Sequence[int] | NDArray[Any]
 Rows = Sequence[Sequence[int]] | NDArray[Any]
 
 LARGEST_COUNT: Final = 1_000_000_000
-"""What a bin of one column counts up to. Larger counts are cut to it, which one event changes by at most one; a counter
+"""The most a bin of one column counts. Larger counts are cut to it, which one event changes by at most one; a counter
 on the finest grid, 2^20, still takes two thousand bins of so many before its totals leave 64 bits."""
 _LARGEST_TOTAL: Final = 1 << 61  # in units of the grid: two bits below the sign
 _BINS_AT_ONCE: Final = 4096  # bounds the memory of a batch, whatever its length: doubled, twice the memory
@@ -116,7 +116,7 @@ _EVENT: Final = Unit("event")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterState:
-    """What a counter knows after some bins. **Guard it like the events**: it holds true sums, and noise that undoes
+    """A counter's state after some bins. **Guard it like the events**: it holds true sums, and noise that undoes
     the protection of what was published."""
 
     identity: str
@@ -196,7 +196,7 @@ class Counter:
 
     @property
     def key(self) -> bytes:
-        """What all noise follows from: for the state file, and for nobody's eyes."""
+        """The key that all noise follows from: for the state file, and for nobody's eyes."""
         return self._key
 
     def begin(self) -> CounterState:

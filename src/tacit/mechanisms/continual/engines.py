@@ -80,7 +80,7 @@ class NodeDraws:
 
 
 Memory = Mapping[str, IntArray]
-"""What an engine must remember from bin to bin: named arrays of whole numbers, true sums among them."""
+"""The state that an engine keeps from bin to bin: named arrays of whole numbers, true sums among them."""
 
 
 class Engine(Protocol):
@@ -236,7 +236,7 @@ class RefinedEngine:
         return {"open": opened, "estimates": estimates}, published
 
     def _nodes_before(self, totals: IntArray) -> IntArray:
-        """How many nodes are complete with each total."""
+        """Return the number of nodes that are complete with each total."""
         nodes: IntArray = sum((totals // size for size in self.noise_model.sizes), np.zeros_like(totals))
         return nodes
 
@@ -330,7 +330,7 @@ def _children(nodes: IntArray, fan_out: int, n_places: int) -> IntArray:
 
 
 def _between(running_sums: IntArray, since: IntArray, until: IntArray, carried: IntArray | int = 0) -> IntArray:
-    """What was added between two rows of running sums; from before the first row on if ``since`` is negative."""
+    """Return what was added between two rows of running sums; from before the first row if ``since`` is negative."""
     earlier = np.where((since >= 0)[:, None], running_sums[np.maximum(since, 0)], -np.asarray(carried))
     between: IntArray = running_sums[until] - earlier
     return between

@@ -180,12 +180,12 @@ class CounterFiles:
             return False
 
     def history(self) -> History:
-        """What was published, completed first if an interruption left it short."""
+        """Return what was published, completed first if an interruption left it short."""
         with self._opened():
             return read_text(self.history_path).history
 
     def stream(self) -> Stream:
-        """What everyone may know of the counter."""
+        """Return the public description of the counter."""
         return SavedState.read(self.state_path).counter.stream
 
     def check_turn(self, first: int) -> None:
@@ -199,7 +199,7 @@ class CounterFiles:
         return bounding_key(SavedState.read(self.state_path).counter.key)
 
     def contributions(self) -> Contributions | None:
-        """What was counted so far of each person, to be bounded and given to :meth:`add`; none for other units."""
+        """Return what was counted of each person so far, for bounding and for :meth:`add`; none for other units."""
         with self._opened() as (saved, _, _):
             stream = saved.counter.stream
             if stream.unit.name != "person":

@@ -1,4 +1,4 @@
-"""What was published, the running totals after every bin, and its file: text that grows at its end, a line a bin.
+"""The running totals published after every bin, and their file: text that grows at its end, a line a bin.
 
 The head of the file holds the description of the stream, so that any reader can compute errors and intervals. Each line
 ends with a check over it and all lines before it. A last line that was not finished is no record: readers leave it out,
@@ -104,14 +104,14 @@ class History:
         kinds: list[str] | None = None,
         level: float = 0.95,
     ) -> Answer:
-        """How many events there were from ``first`` to ``last``, both included, in these places and of these kinds.
+        """Return the number of events from ``first`` to ``last``, both included, in these places and of these kinds.
 
         What is left out is not restricted.
         """
         return self.answer_box(self.domain.box(first, last, places, kinds), level=level)
 
     def answer_box(self, box: Box, *, level: float = 0.95) -> Answer:
-        """How many events there were in a box."""
+        """Return the number of events in a box."""
         check_share(level=level)
         weights = box.weights(self.domain)
         noise = self.noise()
@@ -126,7 +126,7 @@ class History:
         return FactorizationNoise(self.stream.noise_model, self.domain.shape)
 
     def plan(self, *, delta: float = 0.0) -> Plan:
-        """What was agreed, as a release says it. Gaussian noise has an epsilon only together with a ``delta``."""
+        """Return the plan that a release states. Gaussian noise has an epsilon only together with a ``delta``."""
         stream, cost = self.stream, self.stream.noise_model.cost
         if not delta and not cost.is_pure:
             raise SettingError(
@@ -181,7 +181,7 @@ _FEW_LABELS: Final = 64  # are named one by one; more are named together, which 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryText:
-    """What a history file holds: its records up to the first that is not whole, where they end, and their check.
+    """The text of a history file: its records up to the first that is not whole, where they end, and their check.
 
     ``is_torn`` if something follows them, ``is_damaged`` if that is more than one unfinished record.
     """

@@ -96,7 +96,7 @@ def _paid(
 
 
 def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
-    """Whether the state is what a start of this very counter left: its key is not wiped, or its history not whole."""
+    """Return whether a start of this very counter left the state: its key is not wiped, or its history not whole."""
     if files.stream().is_simulation:
         return files.ledger is None and not files.has_history
     entries = (
@@ -113,11 +113,11 @@ def _spends(ledger: Ledger) -> list[SpendEntry]:
 
 
 def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:
-    """What the ledger knows a counter by: all that decides its numbers but the events."""
+    """Return the text by which the ledger knows a counter: all that decides its numbers but the events."""
     content = json.dumps([noise_model.to_dict(), domain.to_dict(with_gazetteer=False), unit.to_dict()], sort_keys=True)
     return f"counter {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def place_of(state: Path) -> bytes:
-    """What a spend is bound to: the file in which the one counter stands that it pays for."""
+    """Return what a spend is bound to: the file of the one counter that it pays for."""
     return hashlib.sha256(str(state.resolve()).encode()).digest()

@@ -1,4 +1,4 @@
-"""What a device must remember between reports: its function, and its permanent rows, one for every slot it has had.
+"""The memory of a device between reports: its function, and its permanent rows, one for every slot it has had.
 
 A slot is a value the device has held, or for longitudinal hashing the hash value that it had. A memo is private.
 Whoever reads it knows about the values the device has held, so it stays on the device: it has no wire form, shows no
@@ -254,7 +254,7 @@ class FleetMemo:
 
 @lru_cache(maxsize=16)
 def _is_bounded(mechanism: RepeatedRandomizer) -> bool:
-    """Whether reports about one value tell no more than some epsilon; known once for all devices of a mechanism."""
+    """Return whether all reports about one value together tell no more than some epsilon."""
     return not math.isinf(mechanism.epsilon_infinity)
 
 

@@ -1,4 +1,4 @@
-"""What every local randomizer promises, the check of true cells, and the estimate that frequency oracles share."""
+"""The protocol of local randomizers, the check of true cells, and the estimate that frequency oracles share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LocalRandomizer(Protocol):
 
     @property
     def n_statistics(self) -> int:
-        """How many numbers a tally keeps for each public bin."""
+        """The number of numbers that a tally keeps for each public bin."""
 
     def thresholds(self) -> dict[str, int]:
         """The integer thresholds of the coins, out of 2**64: what a plan carries."""

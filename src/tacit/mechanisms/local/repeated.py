@@ -1,4 +1,4 @@
-"""What randomizers promise that are made for devices that report again and again from a memo.
+"""The protocol of randomizers for devices that report again and again from a memo.
 
 A device keeps *permanent rows*, each drawn once: one for every *slot* that its values have had. A slot is the value
 itself, or its hash value under a function that the device drew once for its life. A report is a permanent row seen
@@ -36,7 +36,7 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
     """
 
     memo_name: ClassVar[str]
-    """What the file of a memo calls it."""
+    """Its name in the file of a memo."""
 
     @property
     def epsilon_1(self) -> float:

@@ -1,4 +1,4 @@
-r"""What a trusted curator could do: noise on every count, on every node of a tree over time, or a running counter.
+r"""Candidates for a trusted curator: noise on every count, on every node of a tree over time, or a running counter.
 
 Noise of a level that spends :math:`\epsilon_l` is discrete Laplace of the rate :math:`\epsilon_l/m`, or Gaussian of
 the variance :math:`\Delta_l^2/(2\rho_l)`, where one unit changes a level's counts by at most m in all, and by squares
@@ -90,7 +90,7 @@ def _error_of_box(tables: MarginalNoise, box: Box) -> QuadraticError:
 
 
 def costs(situation: Situation) -> dict[str, Cost]:
-    """What may be spent on each kind of noise."""
+    """Return the cost that may be spent on each kind of noise."""
     spent = {}
     if situation.epsilon is not None:
         spent[LAPLACE] = Cost.pure(situation.epsilon)

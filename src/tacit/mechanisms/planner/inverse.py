@@ -65,7 +65,7 @@ class Target:
 
 
 def excess(prediction: Prediction, compared: Comparison, target: Target) -> float:
-    """How many times the target the error is, for the kind of question that misses it most; at most 1 if none does."""
+    """Return error over target for the kind of question that misses it most; at most 1 if none misses it."""
     allowed = (target.allowed(compared.situation, question) for question in compared.questions)
     return max(error / limit for error, limit in zip(prediction.errors, allowed, strict=True))
 

@@ -1,4 +1,4 @@
-r"""What devices could do that trust nobody: one report an event, through an oracle or through a tree of them.
+r"""Candidates for devices that trust nobody: one report an event, through an oracle or through a tree of them.
 
 One report through an oracle of k cells adds, on average over the cells it may come from,
 
@@ -44,7 +44,7 @@ degree are compared."""
 
 
 def report_error(distribution: SupportDistribution) -> QuadraticError:
-    """What one report adds to the variance of a sum of cells, on average over where it may come from.
+    """Return what one report adds to the variance of a sum of cells, on average over where it may come from.
 
     >>> from tacit.counts.oracle_distributions import UnaryDistribution
     >>> report_error(UnaryDistribution(17, 3 << 62, 1 << 62))

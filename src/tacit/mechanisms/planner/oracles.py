@@ -53,7 +53,7 @@ class Candidate:
 
     @property
     def gain_over_rappor(self) -> float:
-        """How many times larger the mean variance of basic one-time RAPPOR is, at the same epsilon."""
+        """The mean variance of basic one-time RAPPOR at the same epsilon, divided by this one's."""
         rappor = UnaryEncoding.symmetric(epsilon=self.randomizer.epsilon, n_cells=self.randomizer.n_cells)
         return Candidate("unary", rappor, self.n_reports).mean_variance / self.mean_variance
 

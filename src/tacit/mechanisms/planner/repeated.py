@@ -54,12 +54,12 @@ class RepeatedCandidate:
 
     @property
     def epsilon_after(self) -> float:
-        """What the expected reports tell of one value."""
+        """The epsilon of the expected reports about one value."""
         return self.randomizer.epsilon_after(self.n_reports)
 
     @property
     def epsilon_of_values(self) -> float:
-        """What all reports about the expected values tell of which they are."""
+        """The epsilon of all reports about the expected values, for which values they are."""
         return self.randomizer.epsilon_of_values(self.n_values)
 
 

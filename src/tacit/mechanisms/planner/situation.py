@@ -29,7 +29,7 @@ from tacit.privacy.unit import Unit
 KINDS: Final = ("points", "ranges", "totals")
 JOINT: Final = "joint"
 TABLES: Final = ("total", "place", "kind", JOINT)
-"""What a question may be about besides time: everything, a place, a kind, or a kind in a place."""
+"""The subjects of a question besides time: everything, a place, a kind, or a kind in a place."""
 MOST_RANGES: Final = 1 << 15
 """So many ranges are listed one by one; of more, so many stand in for all. Doubled, twice the time."""
 
@@ -221,14 +221,14 @@ class Situation:
 
     @property
     def gaussian_rho(self) -> float | None:
-        """What Gaussian noise may cost, if it is allowed at all: rho itself, or what fits epsilon and delta."""
+        """The cost of Gaussian noise, if it is allowed at all: rho itself, or what fits epsilon and delta."""
         if self.rho is not None or self.epsilon is None or self.delta is None:
             return self.rho
         return largest_rho(self.epsilon, self.delta)
 
     @property
     def n_hidden(self) -> int:
-        """How many values a report may stand for."""
+        """The number of values that a report may stand for."""
         return math.prod(self.sizes[axis] for axis in self.private)
 
     @property
@@ -237,23 +237,23 @@ class Situation:
         return dict(zip(AXES, (self.n_bins, self.n_places, self.n_kinds), strict=True))
 
     def hidden_in(self, box: Box) -> tuple[int, int]:
-        """How many private values, and how many public bins of these, a sum of places and kinds adds up in a period."""
+        """Return how many private values, and how many public bins, a sum of places and kinds adds up in a period."""
         summed = dict(zip(AXES[1:], box, strict=True))
         hidden = math.prod(n for axis, n in summed.items() if axis in self.private)
         return hidden, math.prod(box) // hidden
 
     @property
     def n_cells(self) -> int:
-        """How many counts there are in all."""
+        """The number of counts in all."""
         return self.n_bins * self.n_places * self.n_kinds
 
     @property
     def reports_together(self) -> float:
-        """How many reports are estimated together: those of a public bin, of a public place or kind, or all."""
+        """The number of reports estimated together: those of a public bin, of a public place or kind, or all."""
         return self.n_events * self.n_hidden / self.n_cells
 
     def box(self, question: Question) -> Box:
-        """How many places and kinds a question adds up."""
+        """Return the number of places and of kinds that a question adds up."""
         n_places = 1 if question.table in ("place", JOINT) else self.n_places
         return n_places, 1 if question.table in ("kind", JOINT) else self.n_kinds
 
@@ -286,7 +286,7 @@ Box = tuple[int, int]
 
 
 class RangeError(Protocol):
-    """What the answers to ranges of bins err by; a :class:`~tacit.counts.tree_least_squares.TreeFusion` is one."""
+    """The errors of answers to ranges of bins; a :class:`~tacit.counts.tree_least_squares.TreeFusion` is one."""
 
     def range_variances(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> FloatArray:
         """The variances of the sums of the bins from ``first`` up to but not including ``stop``."""

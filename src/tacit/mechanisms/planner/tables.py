@@ -32,7 +32,7 @@ from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.planner.situation import Box, QuadraticError, Situation
 
 Variances = Callable[[Sequence[FloatArray]], FloatArray]
-"""What one report adds to the variance of sums of so many values of each private coordinate, each an array."""
+"""A function: what one report adds to the variance of sums of so many values of each private coordinate."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TableError:
 
 @dataclass(frozen=True)
 class TableErrors:
-    """What a report of one of several tables adds to the variance of sums."""
+    """The variance that a report of one of several tables adds to sums."""
 
     tables: SampledTables
 

@@ -14,7 +14,7 @@ from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.shuffling import shuffled
 
 WORTHWHILE: Final = Target(0.1, is_relative=True)
-"""What an error should at most be where nothing works as it is."""
+"""The largest error that is worth having, where no mechanism reaches what was asked."""
 
 _CLEARLY_BETTER: Final = 0.98  # 2 % less error: as much as nobody would notice is not said; a choice of words alone
 
@@ -42,7 +42,7 @@ def share_text(share: float) -> str:
 
 
 def verdict(compared: Comparison) -> list[str]:
-    """What a comparison comes to."""
+    """Return the sentences that sum a comparison up."""
     hopeless = compared.hopeless
     said = []
     if set(hopeless) != set(compared.questions):
@@ -52,7 +52,7 @@ def verdict(compared: Comparison) -> list[str]:
 
 
 def _shuffling(situation: Situation) -> list[str]:
-    """What a shuffler would add to the reports that are estimated together, if that is known."""
+    """Return what a shuffler would add to the reports that are estimated together, if that is known."""
     n_reports = int(situation.reports_together) if situation.epsilon is not None and not situation.is_central else 0
     if not n_reports:
         return []
@@ -112,7 +112,7 @@ def _nothing_works(compared: Comparison, question: Question) -> str:
 
 
 def reached(compared: Comparison, target: Target) -> str:
-    """Whether a target is met, and what it takes."""
+    """Return whether a target is met, and what it takes."""
     best = nearest(compared, target)
     if excess(best, compared, target) <= 1:
         return f"{best.contender} errs by at most {target} for all of these questions."
