@@ -58,7 +58,7 @@ REASONS: Final = tuple(Reason)
 
 @dataclass(frozen=True, slots=True)
 class BadRowSummary:
-    """How many rows were set aside for each reason, and the numbers of the first twenty of each.
+    """The number of rows set aside for each reason, and the row numbers of the first twenty of each.
 
     >>> summary = BadRowSummary({Reason.NO_DATE: 2}, {Reason.NO_DATE: (4, 9)})
     >>> summary.n_rows

@@ -19,7 +19,7 @@ twice the length is twice the memory."""
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type holds text, be it through a dictionary."""
+    """Return whether a type holds text, be it through a dictionary."""
     types = require("pyarrow", extra="events").types
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
@@ -124,7 +124,7 @@ def codes_of(column: Any) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def is_utf8(data: bytes | NDArray[np.uint8]) -> bool:
-    """Whether bytes are valid UTF-8; several times as fast as decoding them."""
+    """Return whether bytes are valid UTF-8; several times as fast as decoding them."""
     pa = require("pyarrow", extra="events")
     buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data)]
     try:
@@ -164,7 +164,7 @@ _SIGNS: Final = {None: "[.,]", ".": "[.]", ",": "[,]"}
 # eastings and northings of Lambert-93 do not overlap, so that their order need not be known
 _LEAST_NORTHING: Final = 3_000_000.0
 MAX_COUNT: Final = 10**12
-"""What a row counts up to: more events than people ever lived are a misprint, and 2^22 such rows fit into 64 bits."""
+"""The most events of a row: more than people ever lived are a misprint, and 2^22 such rows fit into 64 bits."""
 # 13 digits hold it; longer numbers are cut to it before they become 64-bit ones
 _DIGITS: Final = 13
 # 1,000 is a thousand to some and one to others: with exactly three digits after it a sign tells nothing

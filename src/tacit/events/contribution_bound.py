@@ -57,7 +57,7 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ContributionBound:
-    """How many events are counted of one person in one window, and how many of these in one cell.
+    """The most events counted of one person in one window, and the most of these in one cell.
 
     ``most_per_cell`` is ``most`` where it is left out; without a ``window`` all events of a person are bounded
     together. The ``key`` decides which cells are counted of those who have more: the same events under the same key
@@ -160,10 +160,10 @@ def _kept(left: IntArray) -> Hashes:
 
 
 class Contributed(Protocol):
-    """What was counted of groups before, where counting goes on: a running counter's private memory."""
+    """The memory of what was counted of groups before, where counting goes on: private to a running counter."""
 
     def before(self, groups: Hashes) -> IntArray:
-        """How many events were counted of each of these groups."""
+        """Return the number of events counted of each of these groups."""
 
     def add(self, groups: Hashes, counted: IntArray) -> None:
         """Note further events of each of these groups."""
@@ -262,7 +262,7 @@ def _units(rows: Rows) -> IntArray:
 
 
 def _before(units: IntArray, starts: IntArray) -> IntArray:
-    """How many events stand before each row in its own run."""
+    """Return the number of events before each row in its own run."""
     before = np.cumsum(units) - units
     return before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
 

@@ -27,14 +27,14 @@ _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 _MAX_CELLS: Final = 1 << 28
 _FIRST_BINS: Final = 64  # a choice: the room is doubled whenever it is full
 MOST_IN_A_CELL: Final = 1 << 53
-"""What a cell counts up to, for whole numbers beyond it are not exact as floats; halved, half as many are counted."""
+"""The most a cell counts: whole numbers beyond it are not exact as floats; halved, half as many are counted."""
 # rows of 10^12 events each, added to a full cell, still fit into 64 bits: 2^22 * 10^12 + 2^53 < 2^63
 _ROWS_AT_ONCE: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class TableNotes:
-    """How many rows repeat the date and place of an earlier row, and how many periods have no row at all.
+    """The number of rows that repeat the date and place of an earlier row, and of periods without a row.
 
     ``n_compared`` rows were compared; the row numbers are those of the first repetitions, the periods the first empty
     ones of the ``n_periods`` on the time axis. ``compared_by`` says what a repeated row has in common with another.
@@ -133,7 +133,7 @@ def _listed(shown: list[str], count: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventCounts:
-    """How many events each cell holds, and what became of every row.
+    """The number of events in each cell, and what became of every row.
 
     ``domain`` is the domain that was asked for, given an end (at the last event) if it had none; ``counts`` has its
     shape. ``n_rows`` is ``n_counted`` plus ``n_left_out`` (by ``where``) plus ``bad_rows.n_rows``. Where users' days

@@ -191,7 +191,7 @@ class _Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """How the rows of a file are written: the number of fields, what is between them and what may enclose them."""
+    """The form of a file's rows: the number of fields, what is between them and what may enclose them."""
 
     n_fields: int
     separator: str
@@ -408,7 +408,7 @@ class Transcoded:
 
 
 def is_one_byte(encoding: str) -> bool:
-    """Whether every byte of an encoding is one character, or none, whatever stands before it.
+    """Return whether every byte of an encoding is one character, or none, whatever stands before it.
 
     >>> is_one_byte("cp1252"), is_one_byte("utf-8"), is_one_byte("shift_jis")
     (True, False, False)

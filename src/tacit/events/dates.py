@@ -27,7 +27,7 @@ from tacit.events.columns import bytes_and_offsets, is_text, text_of
 
 
 class DateOrder(Enum):
-    """What comes first in a date that does not begin with its year."""
+    """The part that comes first in a date that does not begin with its year."""
 
     DAY_FIRST = "day-first"
     MONTH_FIRST = "month-first"
@@ -39,7 +39,7 @@ class DateOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DateForm:
-    """How to read dates: an order for those without the year in front, or a pattern of the user's own."""
+    """The form of dates: an order for those without the year in front, or a pattern of the user's own."""
 
     order: DateOrder | None = None
     pattern: str | None = None
@@ -148,7 +148,7 @@ class ReadDates:
 
 
 def holds_dates(kind: Any) -> bool:
-    """Whether an Arrow type may hold dates: dates, timestamps, text, or nothing at all."""
+    """Return whether an Arrow type may hold dates: dates, timestamps, text, or nothing at all."""
     types = require("pyarrow", extra="events").types
     return bool(types.is_null(kind) or types.is_timestamp(kind) or types.is_date(kind) or is_text(kind))
 

@@ -104,7 +104,7 @@ class EventColumns:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a source is written and how to read it. Nothing here may be measured on the rows: see ``SourceDescription``.
+    """Settings for reading a source. Nothing here may be measured on the rows: see ``SourceDescription``.
 
     Text needs ``date_format``: ``"year-first"``, ``"day-first"``, ``"month-first"`` or a pattern such as
     ``"%d.%m.%Y %H:%M"``. A CSV file also needs ``encoding`` and ``separator``. Its events begin after ``header_lines``
@@ -220,7 +220,7 @@ def fold_column(name: str) -> str:
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Whether a line of column names is rather a first event: it must then not be repeated in a message.
+    """Return whether a line of column names is rather a first event: it must then not be repeated in a message.
 
     >>> looks_like_data(["1", "2018-03-04 05:06", "Ornans"]), looks_like_data(["ID", "SDate", "Town"])
     (True, False)

@@ -1,4 +1,4 @@
-"""How many persons have at most so many events: the exact ranks among which a bound is chosen."""
+"""The numbers of persons with at most so many events: exact ranks, among which a bound is chosen."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class DateFinding:
-    """How the dates of a source look, exactly: how many are year first, only day first, only month first, or either."""
+    """The exact numbers of dates of a source that are year first, only day first, only month first, or either."""
 
     n_year_first: int = 0
     n_day_first: int = 0

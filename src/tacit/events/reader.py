@@ -152,7 +152,7 @@ class Events:
 
     @property
     def name(self) -> str:
-        """What the source is called in messages."""
+        """The source's name in messages."""
         return self._source.name
 
     @property

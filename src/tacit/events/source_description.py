@@ -1,4 +1,4 @@
-"""What is publicly known about how a source is written, whatever its rows hold.
+"""Public descriptions of how a source is written, true whatever its rows hold.
 
 A row may be read only as public settings say: if one row decided how others are read, one person's presence would
 change what is counted of everyone, and no epsilon would hold. A :class:`SourceDescription` is these settings, confirmed
@@ -45,7 +45,7 @@ _DECIMALS: Final = {None: "a decimal point or comma", ".": "a decimal point", ",
 
 @dataclass(frozen=True, slots=True)
 class SourceDescription:
-    """How a source is written: public, and true whatever its rows hold.
+    """A description of how a source is written: public, and true whatever its rows hold.
 
     ``time`` and the other roles are names of columns, as in :class:`EventColumns`. The rest is as in
     :class:`ReadOptions`; ``encoding``, ``separator``, ``quote``, ``fields_span_lines``, ``header_lines`` and ``names``

@@ -62,7 +62,7 @@ class Piece(Protocol):
 
     @property
     def done(self) -> int:
-        """How much of the source is read once this piece is: bytes, or rows where there are none."""
+        """The part of the source that is read once this piece is: bytes, or rows where there are none."""
 
     def load(self) -> RawTable:
         """Read it."""
@@ -73,7 +73,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Its name in messages."""
 
     @property
     def can_reread(self) -> bool:

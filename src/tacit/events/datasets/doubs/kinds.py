@@ -1,4 +1,4 @@
-"""What the simulated interventions are about: a kind for every row, from words of their own.
+"""Kinds of the simulated interventions: one for every row, from words of their own.
 
 Shares of kinds are those of the French fire services as their yearly statistics give them, rounded: of a hundred
 operations about 78 help persons, 6 are road accidents, 6 or 7 fires, and 9 or 10 technical operations of all sorts.

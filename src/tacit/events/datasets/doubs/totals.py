@@ -129,7 +129,7 @@ class DailyTotals:
 
 @dataclass(frozen=True, slots=True)
 class _Year:
-    """What one year is made of, before the strength of its weather (or nests) is known."""
+    """The parts of one year, before the strength of its weather (or nests) is known."""
 
     figures: YearFigures
     rate: Floats
