@@ -1,4 +1,4 @@
-r"""What many releases of the same events come to, by every way of adding up that is known to hold.
+r"""The cost of many releases of the same events together, by every way of adding up that is known to hold.
 
 Releases of other events (other days, other regions) do not add up: the dearest counts (:meth:`Cost.parallel`). Those of
 the same events do. The plain sum of pure epsilons holds with no delta, and below some thirty releases nothing beats it

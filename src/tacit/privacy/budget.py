@@ -79,7 +79,7 @@ class Budget:
         return cls(cost.epsilon, cost.rho, delta)
 
     def admits(self, costs: Iterable[Cost]) -> bool:
-        """Whether releases of these costs, on the same events, stay within."""
+        """Return whether releases of these costs, on the same events, stay within."""
         sums = _Sums.of(costs)
         if self.delta:
             added = sums.epsilon + Fraction(epsilon_of_rho(float_above(sums.rho), self.delta))
@@ -90,7 +90,7 @@ class Budget:
         return sums.epsilon <= _limit(self.epsilon) and sums.rho <= _limit(self.rho)
 
     def room(self, costs: Iterable[Cost]) -> Room:
-        """What would still fit after these costs, rounded down to nine digits."""
+        """Return what would still fit after these costs, rounded down to nine digits."""
         sums = _Sums.of(costs)
         epsilon, rho = self._room_at_delta(sums) if self.delta else self._room_without_delta(sums)
         epsilon, rho = rounded_down(epsilon), rounded_down(rho)
@@ -113,7 +113,7 @@ class Budget:
         return max(epsilon, _epsilon_within(as_rho)), max(rho, as_rho)
 
     def spent(self, costs: Iterable[Cost]) -> str:
-        """What these costs come to, in the budget's own terms."""
+        """Return the sum of these costs, in the budget's own terms."""
         sums = _Sums.of(costs)
         total = Cost(float_above(sums.epsilon), float_above(sums.rho))
         if self.delta:

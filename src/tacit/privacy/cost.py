@@ -1,4 +1,4 @@
-"""What a release costs: a pure part and a zCDP part.
+"""The cost of a release: a pure part and a zCDP part.
 
 Sums are exact and then rounded up, so that a stated sum is never below the true one. Costs are for adding or removing
 one unit of privacy (:mod:`tacit.privacy.unit`).

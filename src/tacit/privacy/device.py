@@ -1,4 +1,4 @@
-r"""What the reports of one device tell together, if it remembers its permanent answers: four epsilons.
+r"""The four epsilons of all reports of one device that remembers its permanent answers.
 
 A permanent row supports the true value with chance :math:`\alpha` and another with :math:`\varphi < \alpha`; a report
 supports what its permanent row supports with chance q and all else with p < q. Bits are drawn apart; a hash value is
@@ -121,7 +121,7 @@ _REMEMBERED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceFigures:
-    """What a statement says of devices that report from a memo: the four epsilons, as plain numbers.
+    """A statement's part on devices that report from a memo: the four epsilons, as plain numbers.
 
     ``n_reports`` is the number of reports expected of a device, one in each period; None where there is no last one.
     """

@@ -1,4 +1,4 @@
-"""What may follow what: which entries about the same events can be made after which others.
+"""Which entries about the same events may follow which others.
 
 A release for single events may follow anything, and so may reports that hide the same as those before. What makes a
 promise is refused where no promise is left to make:
@@ -35,7 +35,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What is asked of an entry: the unit of a release, or what reports hide and publish."""
+    """An entry as it is asked about: the unit of a release, or what reports hide and publish."""
 
     unit: Unit | None = None
     hidden: tuple[str, ...] = ()

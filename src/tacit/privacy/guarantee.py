@@ -1,4 +1,4 @@
-"""What may be promised about events, and to whom, after everything that was done to them.
+"""The promises about events, and to whom, after everything that was done to them.
 
 One ledger entry is either reports, randomized event by event, or a curator's release with noise on the counts. What
 each costs for a question about events or persons is said in :mod:`tacit.privacy.questions`; here costs of entries about
@@ -47,7 +47,7 @@ Persons = tuple[tuple[str, Cost | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What entries about the same events cost together, for each question; ``None`` where nothing is promised.
+    """The costs of entries about the same events together, for each question; ``None`` where nothing is promised.
 
     ``hidden`` names the coordinates of an event that replacement may change: those that no report publishes. Where
     there is none, replacement is promised nothing. The kind is among them only if some reports ``tells_kinds`` apart:
@@ -286,7 +286,7 @@ def _subsets(coordinates: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
 
 
 _HIDDEN: Final = {False: _subsets(COORDINATES[:2]), True: _subsets(COORDINATES)}
-"""What may be hidden, without kinds and with them."""
+"""The coordinates that may be hidden, without kinds and with them."""
 _COSTS: Final = ("presence", "replacement", "person_day")
 
 

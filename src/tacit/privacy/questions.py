@@ -51,7 +51,7 @@ _ROOT_OF_TWO: Final = Fraction(99, 70)
 """Above the square root of two by 0.005 %: what is made with it is rounded up."""
 
 Times = tuple[Fraction, Fraction]
-"""How many times the pure epsilon of an entry, and how many times its rho."""
+"""Two factors: of the pure epsilon of an entry, and of its rho."""
 
 
 @lru_cache(maxsize=4096)  # ledgers hold many entries of few units

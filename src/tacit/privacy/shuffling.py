@@ -1,4 +1,4 @@
-r"""What shuffling adds to local randomization: a statement of accounting, with its conditions.
+r"""The gain of shuffling local reports: a statement of accounting, with its conditions.
 
 A report on its own is worth its local epsilon. Among ``n`` reports whose senders and times a trusted shuffler has
 removed it hides better. Two bounds are offered because they hold. For any randomizer the closed form of Feldman2021.
@@ -54,7 +54,7 @@ class Shuffled:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must be true in the world; none of it is checked by Tacit."""
+        """The conditions that must be true in the world; none of them is checked by Tacit."""
         return _CONDITIONS
 
     @property
@@ -121,7 +121,7 @@ def response_bound(epsilon: float, n_cells: int, n_reports: int, *, delta: float
 
 
 class _ResponseCounts:
-    r"""How many of the uniform reports, and the one, fall into the two cells in question.
+    r"""The numbers of the uniform reports, and the one, that fall into the two cells in question.
 
     Let :math:`\alpha = 1/(e^\epsilon+k-1)` and :math:`p=e^\epsilon`. Of :math:`M\sim B(n-1,k\alpha)` uniform reports
     :math:`C\sim B(M,2/k)` fall into the two cells, :math:`A\sim B(C,1/2)` of them into the first. The one report goes

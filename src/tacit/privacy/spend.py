@@ -33,7 +33,7 @@ class NoiseSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What the ledger gives for a price that it has written down: an identifier and the noise of the release.
+    """The right to one release, for a price that the ledger has written down: an identifier and the release's noise.
 
     Only :meth:`Ledger.spend <tacit.privacy.ledger.Ledger.spend>` and :meth:`simulation` make one. It pays for one
     release of one input: drawing again, also after a crash, gives the same noise, and anything else is refused. The
@@ -102,7 +102,7 @@ class Spend:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What this release and all other entries about the same events promise together."""
+        """The promise of this release and all other entries about the same events together."""
         return self.prior + Guarantee.of_release(
             self.cost,
             self.unit,
@@ -114,7 +114,7 @@ class Spend:
 
 
 class SimulatedNoise:
-    """What a simulation draws from: bound to its first input as a real spend is."""
+    """A simulation's source of noise: bound to its first input as a real spend is."""
 
     __slots__ = ("_drawn", "_is_finished", "seed")
 

@@ -91,7 +91,7 @@ class Unit:
 
     @property
     def sensitivity(self) -> int:
-        """How much one unit changes the counts at most, summed over all cells."""
+        """The most that one unit changes the counts, summed over all cells."""
         return self.most
 
     def squared_sensitivity(self, n_cells: int = 1) -> int:
@@ -118,7 +118,7 @@ class Unit:
 
     @property
     def rule(self) -> str:
-        """How much of a unit is counted."""
+        """The sentence that says how much of a unit is counted."""
         if self.name == "event":
             return "Every event is counted once, in one cell."
         if self.name == "device":
@@ -130,7 +130,7 @@ class Unit:
 
     @property
     def protects(self) -> str:
-        """What nobody can tell from a release, up to its epsilon."""
+        """The sentence that says what nobody can tell from a release, up to its epsilon."""
         if self.name == "event":
             return "Whether any one event is in the data, and when and where it was."
         if self.name == "device":
@@ -142,7 +142,7 @@ class Unit:
 
     @property
     def does_not_protect(self) -> str:
-        """What the unit leaves open; a release must say so."""
+        """The sentence that says what the unit does not protect; a release must have it."""
         if self.name == "event":
             return (
                 "A person with several events: what is known about all of them together grows with their number "

@@ -17,7 +17,7 @@ Span = tuple[str, str]
 
 
 class Overlap(NamedTuple):
-    """How many windows of an entry lie within the period that is asked about, and how many reach beyond it."""
+    """The number of windows of an entry within the period that is asked about, and of those that reach beyond it."""
 
     n_within: int
     n_partly: int

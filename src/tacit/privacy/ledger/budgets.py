@@ -78,7 +78,7 @@ def check_admitted(
 
 
 def room_in(past: Past, pasts: Iterable[Touched], binding: Budgets) -> Room | None:
-    """What fits into every budget on every day and in every window; nothing to say if no budget binds.
+    """Return what fits into every budget on every day and in every window; None if no budget binds.
 
     A release of single events counts twice where there are reports of the same events.
     """

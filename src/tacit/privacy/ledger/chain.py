@@ -38,12 +38,12 @@ _START: Final = b"tacit ledger chain 1"
 
 
 class Broken(Exception):
-    """What does not fit, in words that follow the name of the file."""
+    """Return what does not fit, in words that follow the name of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What a chain says that was found whole: the latest entry for every row, and all MACs in order."""
+    """A chain that was found whole: the latest entry for every row, and all MACs in order."""
 
     latest: dict[str, dict[int, tuple[int, bytes]]]
     macs: list[bytes]
@@ -122,7 +122,7 @@ def verify(connection: sqlite3.Connection, key: bytes) -> Chain:
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether the pages of a file fit together, and every index with its table."""
+    """Return whether the pages of a file fit together, and every index with its table."""
     return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
 
 

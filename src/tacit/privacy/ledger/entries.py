@@ -1,4 +1,4 @@
-"""What stands in the ledger: randomizations, spends and what they are drawn from, and what remains."""
+"""Entries of the ledger: randomizations, spends and what they are drawn from, and what remains."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Randomization:
 
     @property
     def total_epsilon(self) -> float:
-        """What all randomizations of these events add up to, this one included."""
+        """The sum of the epsilons of all randomizations of these events, this one included."""
         return float_above(Fraction(self.epsilon) + Fraction(self.prior_epsilon))
 
 
@@ -80,7 +80,7 @@ class SpendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What a data set may still cost: the budgets that bind it, what is spent, what is promised, what would fit."""
+    """The state of a data set: the budgets that bind it, what is spent, what is promised, what would still fit."""
 
     data_set: str
     budget: Budget | None
@@ -343,7 +343,7 @@ def note_bins(
 
 @dataclass(frozen=True, slots=True)
 class LedgerNoise:
-    """What a spend draws from. The ledger remembers what was drawn for, so that no copy of the spend is another."""
+    """A spend's source of noise. The ledger remembers what was drawn for, so that no copy of the spend is another."""
 
     file: LedgerFile
     identifier: str

@@ -167,7 +167,7 @@ class LedgerFile:
             raise FormatError(f"{self.path} was made or replaced meanwhile. Run again; nothing was spent.")
 
     def _is_there(self) -> bool:
-        """Whether there is a file; what cannot be a ledger, or was one before, is refused."""
+        """Return whether there is a file; what cannot be a ledger, or was one before, is refused."""
         try:
             was_used = self._checked_file.path.exists()
             size = self.path.stat().st_size if self.path.is_file() else -1
@@ -355,7 +355,7 @@ class CheckedFile:
 
     @property
     def too_old(self) -> str:
-        """What to say of a ledger that lacks what it had."""
+        """The sentence about a ledger that lacks what it had."""
         return (
             "is older than when it was used last: what was spent since is not in it. Put the newest copy in its place. "
             f"If there is none, the events that were spent on since must not be released again; then delete "
@@ -480,7 +480,7 @@ def about(connection: sqlite3.Connection, path: Path) -> tuple[int, bytes]:
 
 
 def has_sound_values(connection: sqlite3.Connection, found: int) -> bool:
-    """Whether every value of a ledger without a chain is of its column's type, and no number is below zero."""
+    """Return whether every value of a ledger without a chain is of its column's type, and no number is below zero."""
     with sqlite3.connect(":memory:", isolation_level=None) as fresh:
         _run(fresh, "".join(SCHEMAS[:found]))
         tables = [name for (name,) in fresh.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -499,7 +499,7 @@ def has_sound_values(connection: sqlite3.Connection, found: int) -> bool:
 
 
 def _can_be_read(connection: sqlite3.Connection, found: int) -> bool:
-    """Whether all prices, units and budgets are such as are ever written."""
+    """Return whether all prices, units and budgets are such as are ever written."""
     try:
         for row in connection.execute("SELECT DISTINCT epsilon FROM randomization").fetchall():
             Cost(*row)

@@ -272,7 +272,7 @@ class Ledger:
         return declared
 
     def remaining(self, data_set: str, days: Mapping[str, bytes] | None = None) -> Remaining:
-        """What is spent on these days (on any day, if none are given), and what would fit."""
+        """Return what is spent on these days (on any day, if none are given), and what would fit."""
         with self._file.snapshot() as connection:
             past = Past.of(connection)
             pasts = past.touched(connection, data_set, days)

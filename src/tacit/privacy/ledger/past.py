@@ -1,4 +1,4 @@
-"""What each entry of the ledger promises, what several promise together, and what a budget counts of them."""
+"""The promises of each entry of the ledger and of several together, and what a budget counts of them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Priced:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a budget counts together: prices for a person in one window, or for single events of the same days."""
+    """The prices that a budget adds up: for a person in one window, or for single events of the same days."""
 
     past: Touched
     is_of_persons: bool

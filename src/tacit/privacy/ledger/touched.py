@@ -126,7 +126,7 @@ def _in_windows(
 
 
 Lies = frozenset[tuple[Entry, Overlap | None]]
-"""How the windows of some entries lie to a window that is asked about."""
+"""Entries, each with how its windows overlap a window that is asked about."""
 
 
 def _by_window(rows: Mapping[str, set[Entry]], window: Window) -> dict[str, set[Entry]]:
