@@ -1,4 +1,4 @@
-"""What is counted where: bins of time, places, and their product.
+"""Public axes of counts: bins of time, places, kinds, and their product.
 
 :class:`TimeAxis` cuts time into bins of the local calendar, :class:`PlaceAxis` is an ordered list of places whose
 names it matches as people write them, :class:`KindAxis` one of kinds of events, a :class:`Gazetteer` the public table

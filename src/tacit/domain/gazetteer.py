@@ -231,7 +231,7 @@ class Gazetteer:
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """What a plan says of the table of places it was made with: how to know it again, never where it lies.
+    """A plan's note of its table of places: how to know it again, never where it lies.
 
     ``columns`` and ``named`` are the headers of a file that was read, by which a copy of it is read.
     """

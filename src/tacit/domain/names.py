@@ -43,7 +43,7 @@ _NOT_ON_A_LINE = {"Cc", "Cs", "Zl", "Zp"}
 
 
 def is_on_one_line(name: str) -> bool:
-    """Whether a name has no line end, tab or other control character: files of lines could not be read again.
+    """Return whether a name has no line end, tab or other control character: files of lines could not be read again.
 
     >>> is_on_one_line("L’Isle-sur-le-Doubs"), is_on_one_line("L’Isle\\nsur-le-Doubs")
     (True, False)
