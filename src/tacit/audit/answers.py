@@ -41,7 +41,7 @@ def averaged(ask: Callable[[], ArrayLike], times: int) -> FloatArray:
 
 
 def is_redrawn(ask: Callable[[], ArrayLike]) -> bool:
-    """Whether the same question asked twice has two answers."""
+    """Return whether the same question asked twice has two answers."""
     return not np.array_equal(np.asarray(ask()), np.asarray(ask()), equal_nan=True)
 
 
@@ -78,7 +78,7 @@ BuildMany = Callable[[IntArray], FloatArray]
 
 DEFAULT_RUNS: Final = 20_000  # four times as many halve the distance of a bound
 DEFAULT_COUNT: Final = 20
-"""What every bin holds before a unit is added: more than a few, so that answers cut off at 0 do not hide it."""
+"""The count of every bin before a unit is added: more than a few, so that answers cut off at 0 do not hide it."""
 _CELLS_AT_ONCE: Final = 1 << 23  # 64 MiB of counts
 
 

@@ -1,4 +1,4 @@
-"""What is claimed of a mechanism (an epsilon, an epsilon at a delta, or a rho), and what an audit found of it."""
+"""Claims about a mechanism (an epsilon, an epsilon at a delta, or a rho), and what an audit found of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.errors import SettingError
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the distributions of the output may differ by for two inputs that differ by one unit.
+    """A claimed limit on how far two inputs that differ by one unit move the distribution of the output.
 
     ``value`` is an epsilon, at ``delta``, or a rho of zCDP (``measure`` says which).
 
@@ -48,7 +48,7 @@ class Claim:
         return self.measure == "epsilon" and not self.delta
 
     def price(self, group: int) -> int:
-        """How many times the claim a group of so many units may cost: k epsilon, or k**2 rho (Bun2016).
+        """Return how many times the claim a group of so many units may cost: k epsilon, or k**2 rho (Bun2016).
 
         At a delta a group costs more than either, and is not played.
         """
@@ -58,7 +58,7 @@ class Claim:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """How many units to add at once: one, and as many as tell two inputs apart best.
+        """The numbers of units to add at once: one, and as many as tell two inputs apart best.
 
         The error of a bound falls with what a group costs until guesses are nearly sure. Halving or doubling these
         numbers costs a third of the power at most.
@@ -75,7 +75,7 @@ WEAK_BELOW: Final = 0.9
 
 
 class Verdict(StrEnum):
-    """What a bound says of a claim."""
+    """The verdict of a bound on a claim."""
 
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"

@@ -167,7 +167,7 @@ Columns = tuple[tuple[int, ...], tuple[int, ...]]
 def _looked_at(
     mechanism: RepeatedRandomizer, first: int, second: int
 ) -> tuple[Callable[[NDArray[np.uint8]], IntArray], Columns]:
-    """What is counted in every report: which bits are set, or how much it supports each of the two cells."""
+    """Return what is counted in every report: which bits are set, or how much it supports each of the two cells."""
     if isinstance(mechanism, LongitudinalRappor):
         own, others = telling_bits(mechanism, first, second)
         return _bits, (tuple(own), tuple(others))
@@ -175,7 +175,7 @@ def _looked_at(
 
 
 def _are_apart(mechanism: RepeatedRandomizer, reports: NDArray[np.uint8], cells: tuple[int, int, int]) -> BoolArray:
-    """Whether the known value has a slot of its own, beside either secret one, on the devices that sent these reports.
+    """Return whether the known value has its own slot, beside either secret one, on the devices of these reports.
 
     Where it has not, it is no secret which of the two the device holds: its reports change or they do not. The bound
     is not for these, and they are not looked at.
@@ -210,7 +210,7 @@ class _Telling:
 
 @dataclass(frozen=True, slots=True)
 class _Likelihood:
-    """How much likelier the reports are for the one value than for the other, if rows were drawn again between them."""
+    """A view: the likelihood ratio of the reports under the two values, if rows were drawn again between them."""
 
     mechanism: RepeatedRandomizer
     columns: Columns
@@ -251,7 +251,7 @@ _MOST_PAIRS: Final = 2
 _SCREENED: Final = 0.20
 """Share of the reports by which the distance is chosen: with half of it one of ten audits missed a coin of two."""
 _LAGS: Final = (1, 2, 3, 4, 8, 16, 32)
-"""How far apart the two events stand: neighbours, and places that packing into bytes or words would bring together."""
+"""The distances between the two events: neighbours, and places that packing into bytes or words brings together."""
 _MOST_CODES: Final = 1 << 16  # kinds of the known report beside each kind of the own one
 
 

@@ -107,7 +107,7 @@ class MeasuredNodes:
         return self.claim.measure == "rho"
 
     def telling(self, gaps: NDArray[Any]) -> FloatArray:
-        """What nodes that move by these gaps (rows) may tell: an epsilon, or a rho."""
+        """Return what nodes that move by these gaps (rows) may tell: an epsilon, or a rho."""
         sizes = gaps**2 / 2 if self.is_gaussian else np.abs(gaps)
         return np.asarray(sizes @ self.precisions, np.float64)
 
@@ -203,7 +203,7 @@ def _contest(nodes: MeasuredNodes, bins: list[int], group: int, source: Randomne
 
 @dataclass(frozen=True, slots=True)
 class _Score:
-    """How much more likely all nodes of a leaf are with the unit than without, in steps up to ``width``."""
+    """A view: the log-likelihood ratio of all nodes of a leaf with and without the unit, in steps up to ``width``."""
 
     width: float
     name: str = "the likelihood of all nodes that hold a bin"
@@ -432,7 +432,7 @@ def _drawn_nodes(stream: Stream, randomness: Randomness | None) -> MeasuredNodes
 
 
 def _in_a_row(unit: Unit, n_bins: int) -> tuple[int, ...]:
-    """What a unit adds to bins in a row: as much as may be in one cell, until all is used up or the bins end.
+    """Return what a unit adds to bins in a row: as much as may be in one cell, until all is used up or bins end.
 
     >>> _in_a_row(Unit.person(most=7, most_per_cell=3), 16), _in_a_row(Unit.user_day(most=3), 16)
     ((3, 3, 1), (3,))

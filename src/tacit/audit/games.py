@@ -32,9 +32,9 @@ Observed = tuple[Any, BoolArray]
 """Outputs and their coins."""
 
 _MOST_CUTS: Final = 48
-"""How many numbers of outcomes to guess on are tried; half as many come as near, twice as many cost time only."""
+"""The most numbers of outcomes to guess on that are tried; half come as near, twice as many cost time only."""
 _LUCK: Final = 0.05
-"""How often any of the promises compared may lie above the truth: the usual one in twenty. Twice or half of it moves
+"""The chance that any of the promises compared lies above the truth: the usual one in twenty. Twice or half moves
 every promise by less than a quarter of a standard error."""
 _SCORE_SHARES: Final = np.array([0.003, 0.01, 0.03, 0.07, *np.linspace(0.125, 0.875, 13), 0.93, 0.97, 0.99, 0.997])
 """Which shares of all runs score below each step: twice as many steps find no more, half as many lose a hundredth."""
@@ -51,19 +51,19 @@ class View(Protocol):
 
 
 class Rule(Protocol):
-    """What is counted in the runs of the test, and the bound that follows from the counts."""
+    """A rule: what is counted in the runs of the test, and the bound that follows from the counts."""
 
     @property
     def view(self) -> str: ...
 
     def count(self, observed: Any, coins: BoolArray) -> IntArray:
-        """What these runs add to the counts."""
+        """Return the counts that these runs add."""
 
     def bound(self, counts: NDArray[Any], *, error: float) -> float:
-        """What the claimed value must at least be; above the truth with at most this error."""
+        """Return the lower bound on the claimed value; it is above the truth with at most this error."""
 
     def guesses(self, counts: IntArray) -> tuple[int, int]:
-        """How many guesses were made, and how many were right."""
+        """Return how many guesses were made, and how many were right."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,7 +46,7 @@ _MOST_HELPERS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseRank:
-    """How many answers there are, the combinations without noise, and one table of answers to compare with."""
+    """The rank of noise: the number of answers, the combinations without noise, and one table of answers to compare."""
 
     n_builds: int
     n_answers: int

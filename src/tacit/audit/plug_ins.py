@@ -57,7 +57,7 @@ def plug_in_named(name: str) -> Any:
 
 
 def is_local_randomizer(found: Any) -> bool:
-    """Whether an object is a whole mechanism for devices, with an epsilon of its own."""
+    """Return whether an object is a whole mechanism for devices, with an epsilon of its own."""
     return all(hasattr(found, name) for name in ("randomize", "epsilon", "n_cells", "report_bytes", "statistics"))
 
 
@@ -111,7 +111,7 @@ class Command:
         self._has_answered = False
 
     def lines(self, given: Sequence[str]) -> list[str]:
-        """What the command answers to these lines."""
+        """Return what the command answers to these lines."""
         patience = self._patience if self._has_answered else min(self._patience, _FIRST_PATIENCE)
         try:
             ran = subprocess.run(
@@ -279,7 +279,7 @@ class _Words:
 
 
 def _are_numbers(fields: Sequence[Sequence[str]]) -> bool:
-    """Whether all fields can be read as numbers, some of which have digits after the point or hardly ever recur."""
+    """Return whether all fields are numbers, some of which have digits after the point or hardly ever recur."""
     parts = [part for row in fields for part in row]
     if not parts or not all(map(_is_number, parts)):
         return False

@@ -24,13 +24,13 @@ _RELATIVE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reconstruction:
-    """What an attacker believes the counts to be, and which of them follow from the answers alone (others: NaN)."""
+    """The counts that an attacker believes in, and those that follow from the answers alone (others: NaN)."""
 
     values: FloatArray
     is_determined: BoolArray
 
     def n_recovered(self, truth: ArrayLike) -> int:
-        """How many counts are the true ones after rounding: for the laboratory, where the truth is known."""
+        """Return how many counts are the true ones after rounding: for the laboratory, where the truth is known."""
         with np.errstate(invalid="ignore"):
             return int(np.count_nonzero(np.rint(self.values) == np.asarray(truth)))
 
@@ -58,7 +58,7 @@ def checked_ranges(ranges: ArrayLike, n_bins: int) -> NDArray[np.int64]:
 
 
 def reconstruct_exactly(ranges: ArrayLike, answers: ArrayLike, n_bins: int) -> Reconstruction:
-    """What true answers give away: every count whose two ends are linked by ranges that were answered.
+    """Return what true answers give away: every count whose two ends are linked by ranges that were answered.
 
     Of 365 days, 365 well chosen ranges give every day away, none of which asks for a single day:
 

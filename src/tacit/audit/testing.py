@@ -349,7 +349,7 @@ _MOST_CELLS_COMPARED = 32  # spread over all cells
 
 
 def is_oracle(randomizer: LocalRandomizer) -> TypeGuard[FrequencyOracle]:
-    """Whether a randomizer supports cells by a distribution; a tree of oracles does not."""
+    """Return whether a randomizer supports cells by a distribution; a tree of oracles does not."""
     return hasattr(type(randomizer), "distribution")
 
 

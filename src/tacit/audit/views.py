@@ -106,7 +106,7 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLikelihood:
-    """How much more likely answers are with the unit than without, if each had Laplace noise of its own."""
+    """A view: the likelihood ratio of answers, with the unit against without, if each had its own Laplace noise."""
 
     name: str = "the likelihood of Laplace noise in all answers"
 
@@ -222,7 +222,7 @@ def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
 
 
 def mean_gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """How much the mean of every answer differs between the two inputs, and the standard error of that."""
+    """Return the difference of every answer's mean between the two inputs, and its standard error."""
     n_heads, n_tails = int(coins.sum()), int((~coins).sum())
     if not (n_heads and n_tails):
         return np.zeros(answers.shape[1]), np.ones(answers.shape[1])
@@ -272,12 +272,12 @@ class Supports:
 
 
 def has_supports(randomizer: LocalRandomizer) -> bool:
-    """Whether a randomizer's reports support cells, as a plug-in's need not."""
+    """Return whether a randomizer's reports support cells, as a plug-in's need not."""
     return isinstance(randomizer, SampledLevels) or hasattr(type(randomizer), "distribution")
 
 
 def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: int) -> IntArray:
-    """What reports say of two cells, as one whole number each.
+    """Return what reports say of two cells, as one whole number each.
 
     >>> from tacit.randomness import SeededRandomness
     >>> response = RandomizedResponse.from_epsilon(epsilon=2.0, n_cells=5)
@@ -371,7 +371,7 @@ def telling_counts(mechanism: RepeatedRandomizer, first: int, second: int) -> Ca
 
 
 def n_set(reports: Reports, bits: Sequence[int]) -> IntArray:
-    """How many of these bits are set in each report."""
+    """Return the number of these bits that are set in each report."""
     total = np.zeros(len(reports), np.int64)
     for bit in bits:
         total += _is_set(reports, bit)
