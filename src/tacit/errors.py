@@ -33,7 +33,7 @@ from enum import Enum, unique
 
 @unique
 class Remedy(Enum):
-    """What to do about an error, with Python's words for it; the shell's are in ``tacit.cli.console``.
+    """A remedy for an error, in Python's words; those of the shell are in ``tacit.cli.console``.
 
     The names in braces are filled in from what the error is told besides its problem.
     """

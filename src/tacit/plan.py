@@ -138,7 +138,7 @@ class Plan:
 
     @property
     def device_figures(self) -> DeviceFigures | None:
-        """What reports of one device tell over years; None where the mechanism remembers nothing."""
+        """The epsilons of one device's reports over years; None where the mechanism remembers nothing."""
         if self.is_central:
             return None
         n_reports = self.n_reports or (self.domain.time.n_bins if self.unit == "device" else self.n_public)
@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def public_per_period(self) -> int:
-        """How many public bins a period has where the time is public: one, or one for each public place or kind."""
+        """The number of public bins of a period where the time is public: one, or one for each public place or kind."""
         return Layout(self.private, (1, self.domain.place.n_cells, self.domain.n_kinds)).n_public
 
     @property
@@ -200,7 +200,7 @@ class Plan:
         return self.layout(self.domain.with_end(1) if self.domain.time.n_bins is None else self.domain)
 
     def layout(self, domain: Domain) -> Layout:
-        """How an array over a domain with an end is divided into public bins and private values."""
+        """Return how an array over a domain with an end is divided into public bins and private values."""
         return Layout(self.private, domain.sizes)
 
     def in_bins(self, rows: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:

@@ -1,1 +1,1 @@
-"""What every room stands on: validation, files, packing, rounding, compiled loops."""
+"""Tools that every room uses: validation, files, packing, rounding, compiled loops."""

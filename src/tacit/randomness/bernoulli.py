@@ -36,7 +36,7 @@ from tacit.randomness.source import Randomness
 COIN_BITS: Final = 64  # of a threshold: one word
 COIN: Final = 1 << COIN_BITS
 ROUNDS: Final = (2, 3, 8)
-"""How many binary digits a round adds to the coins that the rounds before left undecided."""
+"""The number of binary digits that a round adds to coins that earlier rounds left undecided."""
 
 FEW: Final = 1024
 """Coins for which rounds do not pay: each takes a word."""

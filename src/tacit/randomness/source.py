@@ -162,7 +162,7 @@ class KeyedRandomness:
 
     @property
     def position(self) -> int:
-        """How many words of the key have been used: those before the first position too."""
+        """The number of words of the key that have been used: those before the first position too."""
         return self._position
 
     def words(self, count: int) -> NDArray[np.uint64]:

@@ -88,7 +88,7 @@ def compiled_kernels(name: str) -> Any:
 
 @cache
 def available() -> bool:
-    """Whether numba can be loaded here (this loads it)."""
+    """Return whether numba can be loaded here (this loads it)."""
     if not np.little_endian:  # the compiled kernels look at words as bytes
         return False
     try:

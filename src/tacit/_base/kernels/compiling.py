@@ -1,4 +1,4 @@
-"""How kernels are compiled: once a machine, kept on disk, and without holding Python's lock."""
+"""The compiler of kernels: once a machine, kept on disk, and without holding Python's lock."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def deposited_by_table(bits: Any, lanes: Any) -> Any:
 
 
 def _has_instruction() -> bool:
-    """Whether the processor compiled for deposits bits faster than the table does: the first two Zens do not."""
+    """Return whether the processor compiled for deposits bits faster than the table does: the first two Zens do not."""
     settings = vars(numba.config)
     is_host = settings["CPU_NAME"] is None and settings["CPU_FEATURES"] is None and sys.maxsize > 1 << 32
     return is_host and llvm.get_host_cpu_features().get("bmi2", False) and llvm.get_host_cpu_name() not in _SLOW

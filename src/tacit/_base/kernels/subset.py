@@ -125,7 +125,7 @@ def _write_two_blocks(
 
 @compiled
 def _drawn(word: Any, include: Any, limits: NDArray[np.uint64], surplus: NDArray[np.uint64]) -> Any:
-    """Whether the true cell is in the subset, the rank of the others', and whether more words must decide."""
+    """Return whether the true cell is in the subset, the rank of the others', and whether more words must decide."""
     upper = word >> _32
     coin = np.uint64(upper < include)
     product = (word & _LOWER) * limits[coin]
