@@ -53,7 +53,7 @@ class Estimate:
 
     @property
     def public_layout(self) -> Layout | None:
-        """How values are divided into rows that each have a public number of reports; None where no number is public.
+        """Return how values are divided into rows with public numbers of reports; None where no number is public.
 
         An axis of one cell counts as private: that changes neither the rows nor their order.
         """

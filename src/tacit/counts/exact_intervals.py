@@ -282,7 +282,7 @@ class TwoDistributions:
 
     @property
     def width(self) -> int:
-        """How far apart the largest and the least are that a report can show."""
+        """Return how far apart the largest and the least are that a report can show."""
         return max(one.first + len(one.mass) - 1 for one in (self.inside, self.outside)) - self.first
 
     def transforms(self, size: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:

@@ -1,4 +1,4 @@
-r"""What is known of the counts before smoothing: exposures, unbiased values, and the variance of their noise.
+r"""Observations, what is known of counts before smoothing: exposures, unbiased values, and the variance of their noise.
 
 Where the number of reports of each time bin is public, counts are shares of it. Their noise and their sampling are then
 those of independent places *given* that all add up: multinomial counts are Poisson counts given their sum, and noise

@@ -54,7 +54,7 @@ class SupportDistribution(Protocol):
 
     @property
     def needs_counts(self) -> bool:
-        """Whether the variance of a question depends on where the true cells are."""
+        """Return whether the variance of a question depends on where the true cells are."""
 
     def variances(self, weights: FloatArray) -> FloatArray:
         """For every true cell, the variance one report adds to the question."""
@@ -72,7 +72,7 @@ class SupportDistribution(Protocol):
 
 
 class OracleDistribution:
-    """What all distributions share: a kind, and plain data made of their fields."""
+    """The base of all distributions: a kind, and plain data made of their fields."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -108,7 +108,7 @@ def single_cell(distribution: SupportDistribution, n_summed: int) -> TwoCoins | 
 
 
 class _IndependentBits(OracleDistribution):
-    """What distributions of independent bits share: the true cell's is one with probability p, any other's with q."""
+    """Distributions of independent bits: the true cell's is one with probability p, any other's with q."""
 
     __slots__ = ()
 
@@ -250,7 +250,7 @@ class SubsetDistribution(OracleDistribution):
         return single_cell(self, n_summed)
 
     def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
-        r"""How many of s cells are named: the others are drawn evenly from k - 1, s - 1 or s of them in the box.
+        r"""Return how many of s cells are named: others are drawn evenly from k - 1, s - 1 or s of them in the box.
 
         .. math:: f_{in} = p\,(1 + H(s{-}1, w{-}1)) + (1-p)\,H(s{-}1, w), \qquad
                   f_{out} = p\,H(s, w{-}1) + (1-p)\,H(s, w)

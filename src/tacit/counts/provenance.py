@@ -1,4 +1,4 @@
-"""Where numbers come from: the label that rides on everything made under a plan."""
+"""The origin of numbers: the label that rides on everything made under a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_EPSILON: Final = 500.0  # exp(500) is still a float; nothing is protected l
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Which plan, whether a known seed was used, and what was promised about the same events by other entries.
+    """The plan, whether a known seed was used, and what was promised about the same events by other entries.
 
     The label survives adding, files and every step: one simulated part makes the whole a simulation, and what holds
     for every part's events holds for the whole's. ``ledger_heads`` are the heads of the ledgers that paid
@@ -48,7 +48,7 @@ class Provenance:
 
     @property
     def prior_epsilon(self) -> float:
-        """What replacing an event's private part had cost before, apart from any zCDP part.
+        """Return what replacing an event's private part had cost before, apart from any zCDP part.
 
         The most that can be stated where nothing was protected any more.
         """

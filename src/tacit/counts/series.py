@@ -118,7 +118,7 @@ class Series:
 
     @property
     def observed(self) -> BoolArray:
-        """Which counts were taken, in bins counted in full: bins x (places and, last, all together).
+        """Return which counts were taken, in bins counted in full: bins x (places and, last, all together).
 
         A total that is not public is known where all its counts are.
         """
@@ -130,7 +130,7 @@ class Series:
 
     @property
     def counted(self) -> BoolArray:
-        """Which bins have any count that was taken."""
+        """Return which bins have any count that was taken."""
         return np.asarray(self.observed.any(axis=1), np.bool_)
 
     def since_counted(self, origins: IntArray) -> IntArray:

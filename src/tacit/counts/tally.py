@@ -24,7 +24,7 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What a collector keeps of reports: one row of statistics for every public bin, and how many reports it had.
+    """The reports of a collector: one row of statistics for every public bin, and how many reports it had.
 
     Adding is associative and commutative and has a zero; tallies of different plans refuse. Public bins are counted
     from the start of the plan's public axis, so the shorter of two tallies is padded with empty bins.

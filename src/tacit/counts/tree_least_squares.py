@@ -43,7 +43,7 @@ _WIDEST = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passes:
-    r"""What the two passes over a tree sum, gain and share at every node, and the tables that answer ranges of leaves.
+    r"""The sums, gains and shares of both passes over a tree at every node, and tables that answer ranges of leaves.
 
     A range needs little of the nodes along its two ends. Let a question put the weight w on the fused count x of a
     node, and nothing else on its subtree. In terms of the measurements it puts weights on z too; from there the subtree
@@ -450,7 +450,7 @@ class TreeFusion:
 
     @cached_property
     def passes(self) -> Passes:
-        """What is summed, gained and shared at every node."""
+        """Return what is summed, gained and shared at every node."""
         return Passes.over(self.hierarchy, self.level_variances)
 
     @cached_property

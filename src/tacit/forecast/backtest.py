@@ -81,7 +81,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one forecaster did: means over origins, bins ahead and places, each with its standard error.
+    """The score of one forecaster: means over origins, bins ahead and places, each with its standard error.
 
     ``mse`` has no noise in it, ``mae`` is there only where counts are exact. ``behind`` is by how much its mean squared
     error exceeds the best one's, from the same bins. ``coverages`` and ``widths`` are those of 80 % and 95 % intervals.
@@ -149,7 +149,7 @@ class Leaderboard:
         write_whole(Path(path), out.getvalue().encode())
 
     def remarks(self) -> list[str]:
-        """What a reader of the figures must know."""
+        """Return what a reader of the figures must know."""
         n_bins = len(self.origins) * self.horizon
         said = [
             f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,19 +18,8 @@ from tacit.statespace.calendar import n_slots, season_length, slots
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)  # bins: a day, a week, a month, a quarter, half a year and a year
 _FEWEST_BINS: Final = 7  # a week of days
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
+_SlotMeans = tuple[FloatArray, FloatArray, FloatArray]
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SlotMeans:
-    """The mean of every slot of the season, and the variances of its errors: origins x slots x (places and all).
-
-    ``shared`` is that of the part which all slots have in common.
-    """
-
-    means: FloatArray
-    variances: FloatArray
-    shared: FloatArray
 
 
 class WeekdayMean(ResidualForecaster):
@@ -60,42 +49,43 @@ class WeekdayMean(ResidualForecaster):
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         slot = slots(history.time, len(history))
         self._n_times = len(history)
-        learned = self._slot_means(history, slot, np.array([len(history)]))
-        self._means, self._variances, self._shared = learned.means, learned.variances, learned.shared
+        self._means, self._variances, self._shared = self._slot_means(history, slot, np.array([len(history)]))
 
         def expect(origins: IntArray, horizon: int) -> Expected:
             targets = origins[:, None] + np.arange(horizon)[None, :]
-            return _of_slots(self._slot_means(history, slot, origins), slot[targets])
+            return _of_slots(*self._slot_means(history, slot, origins), slot[targets])
 
         # the last two years, less what the first means need: a choice, by which the past counts as far as it is alike
         first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
         return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
     def _slot_means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
-        """Return the means of slots over the bins before each of ``untils``."""
+        """Return the means of slots over the bins before each of ``untils``: origins x slots x (places and all).
+
+        Beside them are the variances of their errors, and of the part of these that all slots have in common.
+        """
         firsts = np.zeros(len(untils), np.int64)
         if self.years is not None:
             firsts = np.maximum(untils - self.years * season_length(history.time.step, "year"), 0)
-        sums = _slot_sums(history, slot, firsts, untils)
+        counted, values, known_noise, weights, weighted, noise, squared = _slot_sums(history, slot, firsts, untils)
         # the mean of the place, whatever the slot
-        n_bins = np.maximum(sums.counted.sum(axis=1, keepdims=True), 1.0)
-        errors = sums.noise.sum(axis=1, keepdims=True) / n_bins**2
-        levels = np.maximum(positive_means(sums.values.sum(axis=1, keepdims=True) / n_bins, errors), history.floor)
-        is_known, weights = sums.weights > 0, np.maximum(sums.weights, 1e-12)
-        means, noise = sums.weighted / weights, sums.weighted_noise / np.square(weights)
-        sampling = levels * sums.squared_weights / np.square(weights)
+        n_bins = np.maximum(counted.sum(axis=1, keepdims=True), 1.0)
+        errors = known_noise.sum(axis=1, keepdims=True) / n_bins**2
+        levels = np.maximum(positive_means(values.sum(axis=1, keepdims=True) / n_bins, errors), history.floor)
+        is_known, weights = weights > 0, np.maximum(weights, 1e-12)
+        means, noise, sampling = weighted / weights, noise / np.square(weights), levels * squared / np.square(weights)
         # under noise a weekday is drawn to what it is in all places together
         rhythm = np.where(is_known[:, :, -1:], means[:, :, -1:], levels[:, :, -1:]) / levels[:, :, -1:]
         usual, varies = levels * rhythm, np.square(_OWN_RHYTHM * levels)
         gain = np.where(is_known, varies / (varies + noise), 0.0)
         # a slot that was never counted may be anything
         known = np.where(is_known, gain * noise + sampling, np.square(levels))
-        return _SlotMeans(np.maximum(usual + gain * (means - usual), history.floor), known, (1 - gain) * errors)
+        return np.maximum(usual + gain * (means - usual), history.floor), known, (1 - gain) * errors
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         targets = origins[:, None] + np.arange(horizon)[None, :]
         slot = slots(history.time, int(origins.max()) + horizon)
-        return _of_slots(_SlotMeans(self._means, self._variances, self._shared), slot[targets])
+        return _of_slots(self._means, self._variances, self._shared, slot[targets])
 
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
         leads = origins[:, None] + np.arange(1, horizon + 1)[None, :] - self._n_times
@@ -129,12 +119,8 @@ class SeasonalNaive(ResidualForecaster):
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         self._levels, self._errors = history.levels(max(n_times - year, 0), n_times)
         self._deviation = _relative_deviation(history, max(n_times - 2 * year, 0))
-        return learn_overdispersion(
-            history,
-            lambda origins, horizon: self._expect(history, origins, horizon),
-            first=max(min(season, n_times // 2), n_times - 3 * year),
-            horizons=_HORIZONS,
-        )
+        first = max(min(season, n_times // 2), n_times - 3 * year)
+        return learn_overdispersion(history, partial(self._expect, history), first=first, horizons=_HORIZONS)
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         season = season_length(history.time.step, self.season)
@@ -156,7 +142,7 @@ class SeasonalNaive(ResidualForecaster):
 
 
 def _relative_deviation(history: History, first: int) -> float:
-    """How much the total of all places varies beyond chance and noise, relative to its mean."""
+    """Return how much the total of all places varies beyond chance and noise, relative to its mean."""
     is_observed = history.observed[first:, -1]
     totals = history.values[first:, -1][is_observed]
     mean = max(float(totals.mean()), float(history.floor[-1]))
@@ -165,21 +151,12 @@ def _relative_deviation(history: History, first: int) -> float:
     return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SlotSums:
-    """Sums over the counted bins of every slot: origins x slots x (places and all)."""
+def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntArray) -> FloatArray:
+    """Return sums over the counted bins of every slot (terms x origins x slots x (places and all)), in one pass.
 
-    counted: FloatArray
-    values: FloatArray
-    noise: FloatArray
-    weights: FloatArray
-    weighted: FloatArray
-    weighted_noise: FloatArray
-    squared_weights: FloatArray
-
-
-def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntArray) -> _SlotSums:
-    """Sum over the bins from each of ``firsts`` up to each of ``untils``; one pass, however many they are."""
+    They go from each of ``firsts`` up to each of ``untils``. Terms are how many, counts, their noise, weights, weighted
+    counts, their noise, and squares of weights.
+    """
     levels, _ = history.levels(0, len(history))
     is_observed = history.observed
     weights = np.where(is_observed, levels / (levels + history.units), 0.0)
@@ -192,19 +169,18 @@ def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntAr
         for term, found in zip(terms, sums, strict=True):
             running = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(term[bins], axis=0)])
             found[:, number] = running[high] - running[low]
-    return _SlotSums(*sums)
+    return sums
 
 
-def _of_slots(learned: _SlotMeans, slot: IntArray) -> Expected:
+def _of_slots(means: FloatArray, variances: FloatArray, shared: FloatArray, slot: IntArray) -> Expected:
     """Return the expected counts of bins (origins x horizon), the means of their slots."""
-    counts = np.stack([np.bincount(row, minlength=learned.means.shape[1]) for row in slot])
+    counts = np.stack([np.bincount(row, minlength=means.shape[1]) for row in slot])
     repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
-    row = np.arange(len(slot))[:, None] if len(learned.means) > 1 else np.zeros((1, 1), np.int64)
-    known, shared = learned.variances[row, slot], learned.shared[row, slot]
-    return Expected(_added_up(learned.means[row, slot]), known=known, repeats=repeats, shared=shared)
+    row = np.arange(len(slot))[:, None] if len(means) > 1 else np.zeros((1, 1), np.int64)
+    return Expected(_added_up(means[row, slot]), variances[row, slot], repeats, shared[row, slot])
 
 
 def _added_up(means: FloatArray) -> FloatArray:
-    """The same, places in proportion so that they add up to what is expected of all, the last column."""
+    """Return the same, places in proportion so that they add up to what is expected of all, the last column."""
     places, whole = means[..., :-1], means[..., -1:]
     return np.concatenate([places * (whole / places.sum(axis=-1, keepdims=True)), whole], axis=-1)

@@ -57,7 +57,7 @@ def read_covariates(
     beyond: str = "climatology",
     options: ReadOptions | None = None,
 ) -> Covariates:
-    """Read a table for the bins of a domain and ``horizon`` bins more.
+    """Return the numbers of a table for the bins of a domain and ``horizon`` bins more.
 
     ``columns`` are all others without it, but for those that hold words and no number: a note names them. Rows may
     stand in any order; days that are not there are NaN, and several rows in a longer bin are averaged. What the table
@@ -80,8 +80,7 @@ def read_covariates(
     bins, clock = bins_and_clock(time, dates, dates.state == GOOD)
     places = None if place is None else _places(arrays[1], numbers, place, opened.name, domain)
     rows = _Rows(numbers, bins, clock, places)
-    _check_once(rows, date, opened.name)
-    _check_some(rows, domain, date, opened.name)
+    _check(rows, domain, date, opened.name)
     found: dict[str, FloatArray] = {}
     notes: list[str] = []
     for position, array in zip(chosen, arrays[len(wanted) :], strict=True):
@@ -115,7 +114,7 @@ def _no_numbers(source: str) -> SettingError:
 
 
 def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray]:
-    """The columns as one array each, and the row of the file that each entry stands in."""
+    """Return the columns as one array each, and the row of the file that each entry stands in."""
     pa = require("pyarrow", extra="events")
     parts: list[tuple[Any, ...]] = []
     numbers: list[IntArray] = []
@@ -180,8 +179,8 @@ def _places(column: Any, numbers: IntArray, name: str, source: str, domain: Doma
     return np.asarray(found, np.int64)
 
 
-def _check_once(rows: _Rows, date: str, source: str) -> None:
-    """Refuse a date, or a date and place, that stands in two rows."""
+def _check(rows: _Rows, domain: Domain, date: str, source: str) -> None:
+    """Refuse a date, or a date and place, that stands in two rows; and a table without the time to learn from."""
     place = np.zeros(len(rows.bins), np.int64) if rows.places is None else rows.places
     order = np.lexsort((rows.numbers, place, rows.clock))
     same = (rows.clock[order][1:] == rows.clock[order][:-1]) & (place[order][1:] == place[order][:-1])
@@ -193,10 +192,6 @@ def _check_once(rows: _Rows, date: str, source: str) -> None:
             f"{source}, row {second}, column {date}: each {what} must stand in one row; rows {first} and {second} "
             f"have the same, and {int(same.sum())} rows in all repeat one. Leave one of them out."
         )
-
-
-def _check_some(rows: _Rows, domain: Domain, date: str, source: str) -> None:
-    """Refuse a table that says nothing of the time to learn from."""
     if not ((rows.bins >= 0) & (rows.bins < domain.shape[0])).any():
         raise DataError(
             f"{source}, column {date}: some dates must lie between {domain.time.label(0)} and "
@@ -206,16 +201,13 @@ def _check_some(rows: _Rows, domain: Domain, date: str, source: str) -> None:
 
 
 def _is_words(column: Any) -> bool:
-    """Whether a column says something, and never a number."""
+    """Return whether a column says something, and never a number."""
     pc = require("pyarrow.compute", extra="events")
     if not is_text(column.type):
         return False
     text = pc.utf8_trim_whitespace(text_of(column))
-    return _says_something(text) and not pc.any(pc.match_substring_regex(text, _NUMBER.format(sign="[.,]"))).as_py()
-
-
-def _says_something(text: Any) -> bool:
-    return bool((~_is_missing(text)).any())
+    is_number = pc.match_substring_regex(text, _NUMBER.format(sign="[.,]"))
+    return not _is_missing(text).all() and not pc.any(is_number).as_py()
 
 
 def _is_missing(text: Any) -> NDArray[np.bool_]:
@@ -224,7 +216,7 @@ def _is_missing(text: Any) -> NDArray[np.bool_]:
 
 
 def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: str | None) -> FloatArray:
-    """A column as numbers, NaN where it says nothing."""
+    """Return a column as numbers, NaN where it says nothing."""
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
     if not is_text(column.type):
         try:
@@ -250,7 +242,7 @@ def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: st
 
 
 def _bounded(values: FloatArray, numbers: IntArray, name: str, source: str) -> FloatArray:
-    """The values, none of them beyond what can be squared and added up."""
+    """Return the values; one beyond what can be squared and added up is refused."""
     if (bad := np.flatnonzero(np.abs(values) > LARGEST_NUMBER)).size:
         raise DataError(
             f"{source}, row {numbers[bad[0]]}, column {name}: each number must be at most {LARGEST_NUMBER:g} in size; "
@@ -260,7 +252,7 @@ def _bounded(values: FloatArray, numbers: IntArray, name: str, source: str) -> F
 
 
 def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> FloatArray:
-    """The mean of each bin, or of each bin and place; NaN where there is none."""
+    """Return the mean of each bin, or of each bin and place; NaN where there is none."""
     n_bins = time.n_bins or 0
     width = 1 if rows.places is None else n_places
     is_used = (rows.bins >= 0) & np.isfinite(values)
@@ -269,20 +261,11 @@ def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> F
     counts = np.bincount(cell, minlength=n_bins * width)
     means: FloatArray = np.divide(sums, counts, out=np.full(n_bins * width, np.nan), where=counts > 0)
     means = means.reshape(n_bins, width)
-    if (bins_per_day(time.step) or 1) > 1 and _is_daily(rows.clock):
-        means = _over_the_day(means, time)
+    if (bins_per_day(time.step) or 1) > 1 and (rows.clock.astype(np.int64) % SECONDS_A_DAY == 0).all():
+        # numbers of days on an axis of hours: that of the day's first bin in all bins of the day
+        days = time.starts().astype("datetime64[D]")
+        means = means[np.maximum.accumulate(np.where(np.r_[True, days[1:] != days[:-1]], np.arange(len(days)), 0))]
     return means[:, 0] if rows.places is None else means
-
-
-def _is_daily(clock: NDArray[np.datetime64]) -> bool:
-    return bool((clock.astype(np.int64) % SECONDS_A_DAY == 0).all())
-
-
-def _over_the_day(means: FloatArray, time: TimeAxis) -> FloatArray:
-    """Numbers of days on an axis of hours: that of the day's first bin in all bins of the day."""
-    days = time.starts().astype("datetime64[D]")
-    first = np.maximum.accumulate(np.where(np.r_[True, days[1:] != days[:-1]], np.arange(len(days)), 0))
-    return means[first]
 
 
 def carried_on(column: FloatArray, time: TimeAxis) -> tuple[FloatArray, int | None]:
@@ -321,7 +304,7 @@ def _filled(column: FloatArray, day_of_year: IntArray, since: int) -> FloatArray
 
 
 def _usual(values: FloatArray, day_of_year: IntArray) -> FloatArray:
-    """The mean of each day of the year with those around it; of all days where there are none around."""
+    """Return the mean of each day of the year with those around it; of all days where there are none around."""
     sums = np.bincount(day_of_year, values, _DAYS)
     counts = np.bincount(day_of_year, minlength=_DAYS).astype(np.float64)
     around = np.arange(_DAYS)[:, None] + np.arange(-_AROUND, _AROUND + 1)[None, :]

@@ -1,4 +1,4 @@
-"""What every forecaster can do, what they have in common, and the table of those that can be asked for by name."""
+"""The contract of forecasters, what they have in common, and the table of those that can be asked for by name."""
 
 from __future__ import annotations
 
@@ -54,27 +54,31 @@ class Forecaster(Protocol):
         """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name, settings and what was learned, as plain data and arrays, to be written to a file."""
+        """Return name, settings and what was learned (None if not fitted), as plain data and arrays, for a file."""
 
 
-class Settings:
-    """Gives and takes the arguments of the constructor, which keeps each under its own name.
+Kept = Mapping[str, Callable[[Any], Any]]
+"""What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
 
-    They are checked when the forecaster learns, so that a search may set them one by one.
 
-    >>> class Mean(Settings):
-    ...     def __init__(self, *, years: int | None = None) -> None:
-    ...         self.years = years
-    >>> Mean(years=2).get_params(), Mean().set_params(years=3)
-    ({'years': 2}, Mean(years=3))
+class Learner(ABC):
+    """The base of all forecasters here: settings, checks, the frame of a forecast, and their form in a file.
+
+    A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
+    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file. It keeps
+    each argument of its constructor under its own name. Settings are checked when it learns, so that a search may set
+    them one by one. The methods are those of :class:`Forecaster`.
     """
 
+    name: str
+    kept: ClassVar[Kept] = {}
+    _series: Series | None = None
+    _covariates: Covariates | None = None
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings."""
         known = list(inspect.signature(type(self)).parameters)
         for name, value in params.items():
             if name not in known:
@@ -88,25 +92,7 @@ class Settings:
         told = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value is not None)
         return f"{type(self).__name__}({told})"
 
-
-Kept = Mapping[str, Callable[[Any], Any]]
-"""What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
-
-
-class Learner(Settings, ABC):
-    """What all forecasters here share: checks, the frame of a forecast, and their form in a file.
-
-    A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
-    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file.
-    """
-
-    name: str
-    kept: ClassVar[Kept] = {}
-    _series: Series | None = None
-    _covariates: Covariates | None = None
-
     def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
-        """Learn from all bins of a series."""
         if covariates is not None:
             covariates.check_starts_with(series.domain)
         self._learn(series, covariates)
@@ -114,7 +100,6 @@ class Learner(Settings, ABC):
         return self
 
     def predict(self, horizon: int = 1) -> Forecast:
-        """Return what to expect in the ``horizon`` bins after the series it was fitted on."""
         check_at_least(1, horizon=horizon)
         series = self._fitted()
         found = self._forecasts(series, np.array([len(series)]), horizon)
@@ -132,7 +117,6 @@ class Learner(Settings, ABC):
         )
 
     def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
-        """Return, at each origin, what to expect from there on, with what was learned and the bins before it."""
         check_at_least(1, horizon=horizon)
         learned = self._fitted()
         if series.columns != learned.columns or series.domain.time.without_end() != learned.domain.time.without_end():
@@ -147,7 +131,6 @@ class Learner(Settings, ABC):
         return self._forecasts(series, found, horizon)
 
     def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
-        """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
         self._fitted()
         told = copy(self)
         told._series = series
@@ -155,10 +138,8 @@ class Learner(Settings, ABC):
         return told
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name, settings and what was learned, as plain data and arrays; nothing learned if not fitted."""
         params = {
-            name: value.to_dict() if isinstance(value, Learner) else value
-            for name, value in self.get_params(deep=False).items()
+            name: value.to_dict() if isinstance(value, Learner) else value for name, value in self.get_params().items()
         }
         learned = None
         if self._series is not None:
@@ -245,18 +226,12 @@ class Entry:
 
 
 _SHARE: Final = "the total of all places times the smoothed share of each"
+_TREES: Final = "gradient-boosted trees over all places at once"
 _ENTRIES: Final = (
     Entry("total x share", "share", "share_forecaster", "ShareForecaster", _SHARE, uses_covariates=True),
     Entry("weekday mean", "weekday-mean", "baselines", "WeekdayMean", "the mean of the same weekday"),
     Entry("seasonal naive", "seasonal-naive", "baselines", "SeasonalNaive", "what was counted a week earlier"),
-    Entry(
-        "boosting",
-        "boosting",
-        "boosting",
-        "BoostingForecaster",
-        "gradient-boosted trees over all places at once",
-        uses_covariates=True,
-    ),
+    Entry("boosting", "boosting", "boosting", "BoostingForecaster", _TREES, uses_covariates=True),
     Entry("paper's XGBoost", "paper", "boosting", "PaperForecaster", "the paper's model as published, for comparison"),
 )
 FORECASTERS: Final[dict[str, Entry]] = {entry.name: entry for entry in _ENTRIES}

@@ -60,7 +60,7 @@ def calendar_covariates(
     horizon: int = 366,
     special_days: bool = False,
 ) -> Covariates:
-    """Holidays on the bins of a time axis and ``horizon`` bins more, each the share of the bin's days that have them.
+    """Return holidays on the bins of a time axis and ``horizon`` more, each the share of the bin's days that have them.
 
     There are public holidays, the days before and after them, bridge days (a working day between a holiday and another
     day off) and, for France, school holidays: those of an ``academy``, whose zone may have changed over the years, or
@@ -90,15 +90,14 @@ def calendar_covariates(
 
 
 def public_holidays(time: TimeAxis, *, country: str = "FR", subdivision: str | None = None) -> dict[str, str]:
-    """The names of the public holidays on the days of a time axis, by ISO date.
+    """Return the names of the public holidays on the days of a time axis, by ISO date.
 
     >>> public_holidays(TimeAxis.between("2018-12-20", "2019-01-10"))
     {'2018-12-25': 'Christmas Day', '2019-01-01': "New Year's Day"}
     """
     starts = time.without_end().starts((time.n_bins or 1) + 1)
-    days = np.arange(
-        starts[0].astype("datetime64[D]"), (starts[-1] - np.timedelta64(1, "s")).astype("datetime64[D]") + 1
-    )
+    first, last = (at.astype("datetime64[D]") for at in (starts[0], starts[-1] - np.timedelta64(1, "s")))
+    days = np.arange(first, last + 1)
     found = _holidays(country, subdivision, days.astype("datetime64[Y]").astype(np.int64) + 1970)
     return {str(day): str(found[day]) for day in days.tolist() if day in found}
 
@@ -136,8 +135,7 @@ def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -
     span = range(int(years.min()), int(years.max()) + 1)
     try:
         plain = library.country_holidays(country.upper(), subdiv=subdivision, years=span)
-        languages = plain.supported_languages
-        language = "en_US" if "en_US" in languages else plain.default_language
+        language = "en_US" if "en_US" in plain.supported_languages else plain.default_language
         return library.country_holidays(country.upper(), subdiv=subdivision, years=span, language=language)
     except NotImplementedError:
         raise SettingError(
@@ -147,7 +145,7 @@ def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -
 
 
 def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) -> tuple[FloatArray, list[str]]:
-    """Whether schools are closed on each day, in the zone that the place belonged to then."""
+    """Return whether schools are closed on each day, in the zone that the place belonged to then."""
     table = require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
     first, last = min(table), max(table)
     if begins is not None:
@@ -157,14 +155,12 @@ def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) ->
         if first <= day <= last:
             zone = next(span.zone for span in spans if span.until is None or day <= span.until)
             column[number] = day in table and table[day][f"vacances_zone_{zone.lower()}"]
-    notes = []
-    if np.isnan(column).any():
-        notes.append(f"school holidays are known from {first} to {last} only")
+    notes = [f"school holidays are known from {first} to {last} only"] if np.isnan(column).any() else []
     return column, notes
 
 
 def _binned(column: FloatArray, days: Days, starts: Days) -> FloatArray:
-    """The mean over the days that each bin touches; NaN if one is unknown."""
+    """Return the mean over the days that each bin touches; NaN if one is unknown."""
     first = (starts[:-1].astype("datetime64[D]") - days[0]).astype(np.int64)
     # an end at midnight belongs to the day before
     stop = ((starts[1:] - np.timedelta64(1, "s")).astype("datetime64[D]") - days[0]).astype(np.int64) + 1
@@ -183,7 +179,7 @@ class ZoneSpan:
 
 
 def zones_of_academy(academy: str) -> tuple[ZoneSpan, ...]:
-    """The zones of a French académie, from 1995 on.
+    """Return the zones of a French académie, from 1995 on.
 
     >>> [(span.zone, str(span.until)) for span in zones_of_academy("Besançon")]
     [('B', '2015-08-31'), ('A', 'None')]
@@ -204,7 +200,7 @@ def zones_of_academy(academy: str) -> tuple[ZoneSpan, ...]:
 
 
 def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
-    """Read zones in the order of time, each but the last with its last day.
+    """Return zones in the order of time, each but the last with its last day.
 
     >>> parse_zones("B until 2015-08-31, A")
     (ZoneSpan(zone='B', until=datetime.date(2015, 8, 31)), ZoneSpan(zone='A', until=None))
@@ -225,10 +221,7 @@ def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
 
 
 def _zone_of(wanted: str, table: dict[str, str]) -> str | None:
-    for zone, names in table.items():
-        if wanted in [fold_name(name) for name in names.split(", ")]:
-            return zone
-    return None
+    return next((zone for zone, names in table.items() if wanted in map(fold_name, names.split(", "))), None)
 
 
 def _zones_error(text: str) -> SettingError:

@@ -65,6 +65,8 @@ class Expected:
 
 
 Expect = Callable[[IntArray, int], Expected]
+_Residuals = tuple[FloatArray, FloatArray, FloatArray]
+"""Squared residuals, the means they belong to, and their known variance: cases x columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,9 +96,7 @@ class Overdispersion:
         """Return the distributions of the sums over the whole horizon: origins x (places and all)."""
         means = expected.means.sum(axis=1)
         phi = self._at(self.summed, leads[:, -1], n_missing)
-        return CountDistribution(
-            means, np.asarray(means + expected.sum_variances() + phi * np.square(means), np.float64)
-        )
+        return CountDistribution(means, np.asarray(means + expected.sum_variances() + phi * np.square(means)))
 
     def _at(self, table: FloatArray, leads: FloatArray, n_missing: IntArray) -> FloatArray:
         """Return phi at these leads; after a gap no less than without it, and what the level may have moved since."""
@@ -186,15 +186,6 @@ def learn_overdispersion(history: History, expect: Expect, *, first: int, horizo
     return Overdispersion(steps, single_rows, summed_rows, _yearly_change(history, per_year), per_year)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
-    """Squared residuals, the means they belong to, and their known variance: cases x columns."""
-
-    squares: FloatArray
-    means: FloatArray
-    known: FloatArray
-
-
 def _origins(first: int, last: int, *, n_numbers: int) -> IntArray:
     if last < first:
         return np.zeros(0, np.int64)
@@ -207,18 +198,11 @@ def _compare(history: History, expected: Expected, origins: IntArray) -> tuple[_
     """Return the residuals of the last bin of each horizon, and those of the sum over it."""
     targets = origins[:, None] + np.arange(expected.means.shape[1])[None, :]
     is_observed = history.observed[targets]
-    residuals, noise, means, known = (
-        np.where(is_observed, part, 0.0)
-        for part in (
-            history.values[targets] - expected.means,
-            history.variances[targets],
-            expected.means,
-            expected.variances(),
-        )
-    )
-    last = _Residuals(np.square(residuals[:, -1]), means[:, -1], (noise + known)[:, -1])
+    of_bins = history.values[targets] - expected.means, history.variances[targets], expected.means, expected.variances()
+    residuals, noise, means, known = (np.where(is_observed, part, 0.0) for part in of_bins)
     summed_known = noise.sum(axis=1) + expected.sum_variances(is_observed)
-    return last, _Residuals(np.square(residuals.sum(axis=1)), means.sum(axis=1), summed_known)
+    last = np.square(residuals[:, -1]), means[:, -1], (noise + known)[:, -1]
+    return last, (np.square(residuals.sum(axis=1)), means.sum(axis=1), summed_known)
 
 
 def _phi(residuals: _Residuals, prior: FloatArray, correlated: float) -> FloatArray:
@@ -247,12 +231,13 @@ def _shrunk(phi: float, information: float, prior: float) -> float:
 
 def _moments(residuals: _Residuals, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return phi of each column by itself, and one over the variance that this estimate has if the prior is right."""
-    base, quadratic = residuals.means + residuals.known, np.square(residuals.means)
+    all_squares, means, known = residuals
+    base, quadratic = means + known, np.square(means)
     phi, information = prior, np.zeros(len(prior))
     for turn in range(_ROUNDS):
         variance = np.maximum(base + np.maximum(phi, 0.0) * quadratic, 1e-12)
         weights = quadratic / np.square(variance)
-        squares = np.minimum(residuals.squares, _CAP**2 * variance)
+        squares = np.minimum(all_squares, _CAP**2 * variance)
         sums = np.maximum((weights * quadratic).sum(axis=0), 1e-300)
         phi = np.asarray((weights * (squares - base)).sum(axis=0) / sums, np.float64)
         if turn == 0:

@@ -81,7 +81,7 @@ class Disaggregated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filtered:
-    """What filters knew at origins, ascending."""
+    """Filtered rates and weights at origins, ascending."""
 
     origins: IntArray
     series: Series
@@ -90,7 +90,7 @@ class _Filtered:
 
 
 class ShareForecaster(Learner):
-    """What is expected of a place is what is expected of all of them, times its share.
+    """Expects of a place what is expected of all of them, times its share.
 
     The total is filtered by a model of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
     (:mod:`tacit.statespace.shares`). The noise of the mechanism enters as what it is, variance of what is

@@ -1,4 +1,4 @@
-"""What boosted trees learn from: counts, what a base forecaster expected of them, and features.
+"""The cases that boosted trees learn from: counts, what a base forecaster expected of them, and features.
 
 Everything is made of bins before an origin, of the calendar and of covariates. Counts are unbiased, may be negative and
 stay so. Features are relative to what the base had expected, so that what is learned of a busy place holds for a quiet

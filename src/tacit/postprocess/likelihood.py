@@ -41,7 +41,7 @@ MOST_ROUNDS: Final = 2_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportHistogram:
-    """How often each distinct report came in each public bin, and the cells that each supports.
+    """The times that each distinct report came in each public bin, and the cells that each supports.
 
     Bin b has the entries ``starts[b]`` to ``starts[b + 1]``; entry i stands for ``counts[i]`` equal reports, which
     support the cells of row ``which[i]`` of ``supports`` (distinct reports x cells, 0 or 1). A supported cell is
@@ -90,7 +90,7 @@ class ReportHistogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What the ascent did: round by round, the largest duality gap and the log-likelihood of all bins together.
+    """The course of the ascent: round by round, the largest duality gap and the log-likelihood of all bins together.
 
     ``gaps`` and ``n_rounds`` tell of every bin how far it is from its maximum at most, and when it was that close.
     """
@@ -102,11 +102,11 @@ class Trace:
 
     @property
     def n_open(self) -> int:
-        """How many bins were not as close as asked when rounds ran out."""
+        """Return how many bins were not as close as asked when rounds ran out."""
         return int(np.count_nonzero(self.n_rounds < 0))
 
     def words(self, tolerance: float) -> str:
-        """How the ascent ended, in a few words for the statement of a release.
+        """Return how the ascent ended, in a few words for the statement of a release.
 
         >>> Trace(np.array([3.0, 0.0]), np.zeros(2), np.array([0.0, 0.5]), np.array([2, -1])).words(0.001)
         '1 of 2 public bins not within 0.001 of its largest log-likelihood after 2 rounds'

@@ -208,12 +208,12 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
 
 
 def _has_unknown_sums(tree: TreeNoise) -> bool:
-    """Whether sums of successive times were measured, and leaves of which not all is known."""
+    """Return whether sums of successive times were measured, and leaves of which not all is known."""
     return bool(measured_levels(tree)) and tree.fusion.level_variances[-1] > 0
 
 
 def _given_zeros(fusion: TreeFusion, leaves: FloatArray, gone: BoolArray) -> FloatArray:
-    """The least-squares leaves, given that some are 0."""
+    """Return the least-squares leaves, given that some are 0."""
     if not gone.any():
         return leaves
     asked = np.eye(len(leaves))[:, gone]

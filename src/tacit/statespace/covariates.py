@@ -102,14 +102,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which regressors a model of totals has; ``specials`` are days of the year ("07-14") with effects of their own."""
+    """The regressors of a model of totals; ``specials`` are days of the year ("07-14") with effects of their own."""
 
     columns: tuple[Column, ...] = ()
     specials: tuple[str, ...] = ()
 
     @classmethod
     def learned(cls, covariates: Covariates | None, n_times: int) -> Self:
-        """The terms of covariates, of which the first ``n_times`` bins may be looked at."""
+        """Return the terms of covariates, of which the first ``n_times`` bins may be looked at."""
         columns = []
         rows = {} if covariates is None else covariates.rows(0, n_times)
         of_all = {name: known_means(column) for name, column in rows.items()}
@@ -127,14 +127,14 @@ class Terms:
         return cls(tuple(columns))
 
     def kinds(self, step: str) -> tuple[str, ...]:
-        """What each term belongs to, as ``<kind>_sd`` of :class:`tacit.statespace.settings.TotalSettings`."""
+        """Return the kind of each term, as ``<kind>_sd`` of :class:`tacit.statespace.settings.TotalSettings`."""
         found = [kind for kind, part in _calendar(_EXAMPLE, step, 0) for _ in range(part.shape[1])]
         for column in self.columns:
             found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2
         return (*found, *("special" for _ in self.specials))
 
     def rows(self, time: TimeAxis, covariates: Covariates | None, first: int, stop: int) -> FloatArray:
-        """The regressors of the bins from ``first`` up to ``stop``; what is unknown of one has no effect."""
+        """Return the regressors of the bins from ``first`` up to ``stop``; what is unknown of one has no effect."""
         starts = time.without_end().starts(stop + 1)
         parts = [part for _, part in _calendar(starts[first:], time.step, starts[0])]
         if covariates is not None and self.columns:
@@ -177,7 +177,7 @@ def known_means(column: FloatArray) -> FloatArray:
 
 
 def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -> bool:
-    """Whether other columns flag most of the days before or after those that one flags."""
+    """Return whether other columns flag most of the days before or after those that one flags."""
     flags = np.nan_to_num(columns[name]) == 1
     for shift in (-around, around):
         beside = np.roll(flags, shift)

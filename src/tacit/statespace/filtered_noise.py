@@ -32,7 +32,7 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class FilteredNoise(PosteriorNoise):
-    """What was known of each count at its time: exact for questions about one time bin, safe for sums over time.
+    """The posterior of each count at its time: exact for questions about one time bin, safe for sums over time.
 
     ``gains``, ``share_variance``, ``count_variance`` and ``count_skew`` (third cumulants) are times x places. Where
     ``is_shared`` the counts of a time add up to its exposure; what is missing goes to places by posterior variances.

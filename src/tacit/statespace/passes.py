@@ -157,7 +157,7 @@ def root_of(products: FloatArray, variances: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    r"""What a filter's state predicts of the bins to come; arrays have any leading axes that broadcast.
+    r"""Predictions of the bins to come by a filter's state; arrays have any leading axes that broadcast.
 
     The state at an origin o is a level, an AR(1) component and coefficients, :math:`x = (\ell, a, \beta)`; h bins later
     the mean is :math:`\ell + \phi^h a + b_{o+h}^\top \beta`, and every part has taken h steps of its own since. Bins to

@@ -1,4 +1,4 @@
-"""What the noise models of smoothed and filtered counts share: intervals from the moments of a posterior."""
+"""The base of the noise models of smoothed and filtered counts: intervals from the moments of a posterior."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class _Logarithms:
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters(_Logarithms):
-    """How shares vary; standard deviations are relative to the share.
+    """Hyperparameters of shares; standard deviations are relative to the share.
 
     ``level_sd`` is that of the random-walk level after a year, ``ar_sd`` of the AR(1) component, whose correlation
     falls to 1/e in ``timescale_days``; ``weekday_sd`` and ``season_sd`` are of coefficients of calendar regressors.
@@ -48,7 +48,7 @@ class Hyperparameters(_Logarithms):
 
 @dataclass(frozen=True, slots=True)
 class TotalHyperparameters(_Logarithms):
-    """How the rate of totals varies; standard deviations are relative to the rate.
+    """Hyperparameters of the rate of totals; standard deviations are relative to the rate.
 
     ``level_sd`` is that of the random-walk level after a year, ``ar_sd`` of the AR(1) component, whose correlation
     falls to 1/e in ``timescale_days``. ``overdispersion`` is a bin's variance beyond chance. ``change_sd`` is that of
@@ -64,7 +64,7 @@ class TotalHyperparameters(_Logarithms):
 
 @dataclass(frozen=True)
 class TotalSettings:
-    """What is assumed of any series of totals, and not estimated from it.
+    """Assumptions of any series of totals, which are not estimated from it.
 
     Each field says where it comes from. What halving or doubling does is of forecasts of totals in the worlds of
     ``experiments/ablations`` where it was measured (three worlds of each kind: a first indication); elsewhere it is
@@ -146,7 +146,7 @@ class TotalSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is assumed of any series, and not estimated from it: shares first, then ``totals``.
+    """Assumptions of any series, which are not estimated from it: shares first, then ``totals``.
 
     Each field says where it comes from and what happens when it is halved or doubled. Where that was measured it is the
     error in the worlds of ``experiments/ablations``; elsewhere it is what follows from the formula.

@@ -84,7 +84,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShareModel:
-    """How shares vary, once learned; ``shares`` are those around which the variances of counts were taken."""
+    """The model of shares, once learned; ``shares`` are those around which the variances of counts were taken."""
 
     hyperparameters: Hyperparameters
     base: FloatArray

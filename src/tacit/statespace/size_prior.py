@@ -59,7 +59,7 @@ class SizePrior:
     @classmethod
     def learned(
         cls, units: FloatArray, levels: FloatArray, variances: FloatArray, kinds: IntArray | None = None
-    ) -> SizePrior:
+    ) -> Self:
         """Weigh distributions by the levels of places, each a measurement with the variance of its error."""
         of_kind = columns_by_kind(kinds, len(units))
         largest = max(2 * units[columns].sum() / units[columns].min() for columns in of_kind)
@@ -119,8 +119,7 @@ class SizePrior:
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         kinds = None if "kinds" not in content else np.asarray(content["kinds"], np.int64)
         units, levels, variances = (np.asarray(content[name], np.float64) for name in _ARRAYS)
-        found = SizePrior.learned(units, levels, variances, kinds)
-        return cls(found.units, found.levels, found.variances, found.below, kinds)
+        return cls.learned(units, levels, variances, kinds)
 
 
 def _mixture(sizes: FloatArray, units: FloatArray, levels: FloatArray, variances: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-r"""How many events there will be in all places together.
+r"""The model of totals: how many events all places have together.
 
 The logarithm of a total's rate is a random-walk level, an AR(1) component and regressors whose coefficients change
 slowly (:mod:`tacit.statespace.covariates`). Totals vary around the rate m by chance and beyond it,

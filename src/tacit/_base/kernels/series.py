@@ -49,11 +49,8 @@ def forward(
     spread, states, side = np.zeros((size, size)), np.zeros((size, n_columns)), np.empty(size)
     a, b, c = state_variances[0], 0.0, state_variances[2]
     step, fresh = state_variances[1], state_variances[2] * (1 - phi * phi)
-    for j in range(n_columns):
-        for i in range(n_columns):
-            products[j, i] = 0.0
-    logs = 0.0
-    row = 0
+    products[:] = 0.0
+    logs, row = 0.0, 0
     for t in range(n_times):
         decay = phi if t > 0 else 1.0
         if t > 0:
@@ -256,18 +253,10 @@ def questions(
     row = 0
     for t in range(n_times):
         rows[t] = row
-        for k in range(size - 2):
-            row += ends[k, t]
-        row += 1
+        row += 1 + int(np.sum(ends[:, t]))
     shared, own = np.empty((n_questions, size)), np.empty(n_questions)
     for g in range(bounds.shape[0]):
-        for p in range(n_questions):
-            for q in range(n_questions):
-                out[g, p, q] = 0.0
-            for j in range(n_columns):
-                slopes[g, p, j] = 0.0
-            for i in range(size):
-                shared[p, i] = 0.0
+        out[g], slopes[g], shared[:] = 0.0, 0.0, 0.0
         for t in range(bounds[g, 0], bounds[g, 1]):
             row = rows[t]
             weight, variance, kept = weights[row], count_variance[t, 0], count_variance[t, 1]

@@ -63,7 +63,7 @@ class Exponentials:
 
     @property
     def is_stable(self) -> bool:
-        """Whether noise fades rather than growing without bound."""
+        """Return whether noise fades rather than growing without bound."""
         return bool(self.inverse_decays[-1] < 2)
 
     @property
@@ -196,7 +196,7 @@ class BufferedRoot:
 
     @cached_property
     def slack(self) -> Fraction:
-        """How far rounding can move the effect of a unit on one noise, in units of the grid.
+        """Return how far rounding can move the effect of a unit on one noise, in units of the grid.
 
         The roundings of a buffer's decay, with and without the unit, differ by less than 1 a step, which fades with the
         decay; each product with a weight adds less than 1, all in units of 1/2**guard_bits; rounding to the grid adds

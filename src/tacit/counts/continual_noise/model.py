@@ -50,7 +50,7 @@ class ContinualNoise(Protocol):
 
     @property
     def is_grainy(self) -> bool:
-        """Whether the noise of some node is mostly 0, so that no smooth distribution describes it."""
+        """Return whether the noise of some node is mostly 0, so that no smooth distribution describes it."""
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
         """The variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
@@ -59,7 +59,7 @@ class ContinualNoise(Protocol):
         """At most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
 
     def loads(self, weights: FloatArray) -> FloatArray:
-        """What every node contributes to questions about bins 0 .. n - 1, in its standard errors.
+        """Return what every node contributes to questions about bins 0 .. n - 1, in its standard errors.
 
         ``weights`` has a row for each bin and a column for each question; so has the answer, with a row for each node.
         The variance of a question is the sum of the squares of its column.
@@ -88,7 +88,7 @@ def node_distribution(cost: Cost, *, levels: int, most: int = 1) -> DiscreteLapl
 
 
 class OneNodeNoise:
-    """What trees share whose nodes all have the same noise. A tree adds ``cost``, ``most`` and ``levels``."""
+    """Trees whose nodes all have the same noise. A tree adds ``cost``, ``most`` and ``levels``."""
 
     cost: Cost
     most: int

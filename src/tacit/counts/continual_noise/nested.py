@@ -29,7 +29,7 @@ _LONGEST_LABEL: Final = 1 << 10  # digits: a table of binomials of so many rows 
 
 @dataclass(frozen=True)
 class NestedTree(OneNodeNoise):
-    """What trees of this kind share. ``horizon`` is the number of bins, ``most`` the counts of one unit."""
+    """Trees of this kind. ``horizon`` is the number of bins, ``most`` the counts of one unit."""
 
     kind: ClassVar[str]
     is_causal: ClassVar[bool] = True
@@ -40,7 +40,7 @@ class NestedTree(OneNodeNoise):
     most: int = 1
 
     def spans(self, totals: IntArray) -> IntArray:
-        """How many bins the node that completes with each of these totals (1, 2, ...) holds."""
+        """Return how many bins the node that completes with each of these totals (1, 2, ...) holds."""
         raise NotImplementedError
 
     def ends(self, totals: IntArray) -> IntArray:
@@ -48,7 +48,7 @@ class NestedTree(OneNodeNoise):
         raise NotImplementedError
 
     def node_counts(self, first: IntArray, stop: IntArray) -> IntArray:
-        """How many noises are in a range: the nodes of its two totals, without those they share."""
+        """Return how many noises are in a range: the nodes of its two totals, without those they share."""
         raise NotImplementedError
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:

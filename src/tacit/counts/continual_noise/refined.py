@@ -36,7 +36,7 @@ _SAFE_ERRORS: Final = 1000  # standard deviations of a node: a draw is beyond th
 
 @dataclass(frozen=True)
 class _MeasuredTree(OneNodeNoise):
-    """What both trees share: ``fan_outs`` from the leaves up, and as many nodes on top as the stream needs."""
+    """Both kinds of trees: ``fan_outs`` from the leaves up, and as many nodes on top as the stream needs."""
 
     kind: ClassVar[str]
     is_causal: ClassVar[bool]

@@ -122,7 +122,7 @@ class MarginalNoise(VarianceGammaNoise):
 
     @property
     def _errs_by_whole_numbers(self) -> bool:
-        """Whether nothing but the joint table was measured."""
+        """Return whether nothing but the joint table was measured."""
         return all(one is None for one in self.distributions[:-1])
 
     @property

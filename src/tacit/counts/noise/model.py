@@ -1,4 +1,4 @@
-"""What a noise model is."""
+"""The noise model of an estimate: what it answers."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Noise(Protocol):
 
     @property
     def is_stated(self) -> bool:
-        """Whether an error can be stated at all."""
+        """Return whether an error can be stated at all."""
         return True
 
     @property
     def is_continual(self) -> bool:
-        """Whether errors of successive times are correlated as those of a running counter are."""
+        """Return whether errors of successive times are correlated as those of a running counter are."""
         return False
 
     def range_limits(

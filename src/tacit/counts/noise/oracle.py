@@ -196,7 +196,7 @@ class OracleNoise(Noise):
         )
 
     def _margin(self, variance: Any, worst: Any, n_reports: Any, level: float) -> Any:
-        """How far an answer that is no number of coin flips may be from the truth.
+        """Return how far an answer that is no number of coin flips may be from the truth.
 
         Of many reports, by the normal distribution. Of few, by Chebyshev's inequality with the largest variance there
         can be: wide, but it covers what it says.
@@ -246,7 +246,7 @@ class OracleNoise(Noise):
         return known + float(lower[0]), known + float(upper[0])
 
     def _supports(self, values: FloatArray, pairs: Any) -> IntArray:
-        """How often cells were supported, from estimates; ``pairs`` counts the (report, cell) pairs in each sum."""
+        """Return how often cells were supported, by estimates; ``pairs`` are the (report, cell) pairs in each sum."""
         supports: IntArray = np.rint(values * self._gap + pairs * float(self.distribution.q)).astype(np.int64)
         return supports
 

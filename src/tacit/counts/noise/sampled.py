@@ -284,12 +284,12 @@ def error_of_differences(distribution: SupportDistribution) -> float:
 
 
 def _step(distribution: SupportDistribution, chance: int) -> float:
-    """How far a report that supports a node, or does not, takes the node's count."""
+    """Return how far a report that supports a node, or does not, takes the node's count."""
     return COIN / chance / float(distribution.p - distribution.q)
 
 
 def _margin(variances: Any, worst: Any, steps: Any, n_reports: Any, level: float) -> Any:
-    """How far an answer may be from the truth."""
+    """Return how far an answer may be from the truth."""
     by_chebyshev = np.sqrt(np.where(np.asarray(n_reports) < FEW_REPORTS, worst, variances) / (1 - level))
     is_normal = (np.asarray(n_reports) >= FEW_REPORTS) & (np.asarray(variances) >= _SQUARED_STEPS * np.square(steps))
     return np.where(is_normal, normal_quantile(level) * np.sqrt(variances), by_chebyshev)

@@ -216,7 +216,7 @@ class TreeNoise(VarianceGammaNoise):
 
     @cached_property
     def is_flat(self) -> bool:
-        """Whether nothing was measured but the leaves: then answers to whole-number questions err by whole numbers."""
+        """Return whether only leaves were measured: then answers to whole-number questions err by whole numbers."""
         return not self.known and all(distribution is None for distribution in self.distributions[:-1])
 
     @property
@@ -225,7 +225,7 @@ class TreeNoise(VarianceGammaNoise):
 
     @property
     def _is_grainy(self) -> bool:
-        """Whether some level's noise is mostly 0."""
+        """Return whether some level's noise is mostly 0."""
         return any(distribution is not None and distribution.variance < 1 for distribution in self.distributions)
 
 

@@ -1,4 +1,4 @@
-r"""How far an answer may be from the truth when its noise is a weighted sum of few Laplace variables.
+r"""The margin of an answer whose noise is a weighted sum of few Laplace variables.
 
 Such a sum is not normal: of a single Laplace variable the normal interval of 95 % covers 93.8 %. The symmetric
 variance-gamma distribution, the difference of two gamma variables of shape a, is Laplace's for a = 1, that of n equal
@@ -74,7 +74,7 @@ class VarianceGammaNoise(Noise):
         raise NotImplementedError
 
     def _sum_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
-        """How far sums of cells may be from the truth."""
+        """Return how far sums of cells may be from the truth."""
         return self._margins(variances, cumulants, level)
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
@@ -83,12 +83,12 @@ class VarianceGammaNoise(Noise):
 
     @property
     def _errs_by_whole_numbers(self) -> bool:
-        """Whether answers to whole-number questions err by whole numbers."""
+        """Return whether answers to whole-number questions err by whole numbers."""
         raise NotImplementedError
 
     @property
     def _is_grainy(self) -> bool:
-        """Whether some noise is mostly 0, so that no smooth distribution describes an answer's error."""
+        """Return whether some noise is mostly 0, so that no smooth distribution describes an answer's error."""
         raise NotImplementedError
 
     @property
@@ -99,7 +99,7 @@ class VarianceGammaNoise(Noise):
     def _margins(
         self, variances: FloatArray, cumulants: FloatArray, level: float, *, is_whole: bool = True
     ) -> FloatArray:
-        """How far answers may be from the truth."""
+        """Return how far answers may be from the truth."""
         is_whole, is_exact = is_whole and self._errs_by_whole_numbers, variances == 0
         if is_whole or self._is_grainy:
             # spread the noise over a unit, U: a continuous variable, and P(|Z| <= t + 1/2) >= P(|Z + U| <= t)
