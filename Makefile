@@ -7,7 +7,7 @@ TESTED := $(wildcard requirements/*.txt)
 # tests start Python hundreds of times: what it compiles is kept, whatever the environment says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick check bench reproduce setup browser constraints clean
+.PHONY: demo test quick check bench reproduce setup browser postgres constraints clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -22,7 +22,7 @@ test: check
 quick: check
 	$(BIN)/python -m pytest --quick --numprocesses auto --dist worksteal
 
-check: $(VENV)/.test browser
+check: $(VENV)/.test browser postgres
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
@@ -67,6 +67,10 @@ constraints:
 # the page is tested in a real browser: found, or installed where the system's packages can be
 browser:
 	@sh tools/find_or_install_browser.sh
+
+# queries are tested against a real server, likewise
+postgres:
+	@sh tools/find_or_install_postgres.sh
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,12 +6,16 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from postgres_server import Server
 
 SEED = int(os.environ.get("TACIT_TEST_SEED") or int.from_bytes(os.urandom(4), "little"))
 os.environ["TACIT_TEST_SEED"] = str(SEED)  # the processes of a run that is shared out have one seed, the one printed
@@ -149,3 +153,12 @@ def chromium() -> Path:
             "or set TACIT_CHROMIUM to its path."
         )
     return Path(found)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server; a machine without one cannot say that queries work."""
+    from postgres_server import running
+
+    with running() as server:
+        yield server

@@ -80,10 +80,10 @@ def check(
     _say_counts(counts)
     if not counts.n_events:
         raise DataError(
-            f"nothing in {source.file} can be counted. Check --time, --place, the table of places, the dates"
+            f"nothing in {source.shown} can be counted. Check --time, --place, the table of places, the dates"
             + (", --kind and the kinds." if counted_over.kind is not None else ".")
         )
-    console.say(f"How {source.file} is written:")
+    console.say(f"How {source.shown} is written:")
     for sentence in described.sentences():
         console.say(f"  {sentence}")
     if known is None:

@@ -238,6 +238,12 @@ class SourceOptions(ReadingOptions):
         ),
     ]
 
+    @property
+    def shown(self) -> str:
+        """The file, or an address without what may hold a password, for messages."""
+        scheme, is_address, rest = self.file.partition("://")
+        return f"{scheme}://***" if is_address and ("@" in rest or "?" in rest) else self.file
+
     @classmethod
     def of(cls, file: str, reading: ReadingOptions, **others: Any) -> Self:
         """The same options for a file."""

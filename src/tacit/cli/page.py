@@ -67,5 +67,5 @@ def true_counts(source: SourceOptions, release: Release) -> ExactTally:
         counts = events.count(progress=report)
     say_bad_rows(counts.bad_rows)
     if not counts.n_events:
-        raise DataError(f"nothing in {source.file} can be counted. Check --time, --place and the release's places.")
+        raise DataError(f"nothing in {source.shown} can be counted. Check --time, --place and the release's places.")
     return ExactTally(counts.counts)

@@ -58,7 +58,7 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
     except NotDescribed:
         pass
     raise NotDescribed(
-        f"{source.file} holds text, and nothing public says how it is written. Describe it first, once: "
+        f"{source.shown} holds text, and nothing public says how it is written. Describe it first, once: "
         f"{_check_command(source)}"
     )
 
@@ -90,7 +90,7 @@ def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
 def proposed(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> Proposal:
     """A description proposed from how the source looks, for the curator's screen; ``with_kinds`` finds their column."""
     if source.time is None:
-        raise SettingError(f"the column with the dates of {source.file} must be named. Add: --time COLUMN")
+        raise SettingError(f"the column with the dates of {source.shown} must be named. Add: --time COLUMN")
     with console.progress("Looking at how the source is written") as report:
         return propose_source(
             named_source(source),
@@ -116,7 +116,7 @@ def looked_at(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> 
 def refuse_dates(source: SourceOptions) -> NoReturn:
     """Refuse a source whose written dates could mean more than one thing, or nothing."""
     raise AmbiguousDate(
-        f"{source.file}: only you can say how its dates are written, for its rows must not decide it. "
+        f"{source.shown}: only you can say how its dates are written, for its rows must not decide it. "
         "Add: --date-format day-first, --date-format month-first, or a pattern such as --date-format %d.%m.%Y"
     )
 
@@ -180,14 +180,15 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
         given = getattr(source, name, None)
         if given is not None and given != value and (value is not None or name not in ROLES):
             raise SettingError(
-                f"--{name.replace('_', '-')} must be as the description of {source.file} says, {value or 'not given'}; "
-                f"got {given}. Leave it out, or describe the source again: tacit check … --force"
+                f"--{name.replace('_', '-')} must be as the description of {source.shown} says, "
+                f"{value or 'not given'}; got {given}. Leave it out, or describe the source again: "
+                "tacit check … --force"
             )
 
 
 def _check_command(source: SourceOptions) -> str:
     """The command that describes a source, with what was given."""
-    words = ["tacit", "check", source.file]
+    words = ["tacit", "check", source.shown]
     if "://" in source.file:
         words += ["--query", source.query or "SELECT ...", "--source", "events.source.toml"]
     words += ["--time", source.time or "COLUMN"]

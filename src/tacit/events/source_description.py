@@ -183,7 +183,7 @@ class SourceDescription:
 
     def write(self, path: str | Path) -> None:
         """Write the description as TOML."""
-        if self.date_format is None and (self.is_csv or self.format == "sql"):
+        if self.date_format is None and self.is_csv:
             raise SettingError(
                 "date_format must be chosen before a description is written; got date_format=None. "
                 "Say which it is: year-first, day-first, month-first or a pattern."

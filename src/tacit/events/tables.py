@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -15,6 +16,7 @@ from tacit._base.reading import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.columns import LONGEST_TEXT, bounded, is_text, longest_text, readable
 from tacit.events.mapping import ReadOptions
+from tacit.events.postgres import arrow_types, prepare, uses_psycopg, with_driver
 from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 
 
@@ -162,51 +164,76 @@ class SqlSource:
     def __init__(self, query: SqlQuery, options: ReadOptions) -> None:
         self._query = query
         self._batch_rows = options.batch_rows
-        connection = self._connect()
-        try:
-            self.names: Sequence[str] = tuple(self._execute(connection).keys())
-        finally:
-            self._close(connection)
+        with self._result() as result:
+            self.names: Sequence[str] = tuple(result.keys())
+            self._types = arrow_types(result) if self._is_typed else (None,) * len(self.names)
 
     def kind(self, position: int) -> Any | None:
-        """Return None: a database may give values of any kind, each its own."""
-        return None
+        """Return the type of a column of dates of PostgreSQL; elsewhere each value may be of a kind of its own."""
+        return self._types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
         """The result batch by batch."""
-        pa, connection = require("pyarrow", extra="events"), self._connect()
-        try:
-            partitions = self._execute(connection).partitions(self._batch_rows)
-            done = 0
+        pa = require("pyarrow", extra="events")
+        types = [self._types[position] for position in positions]
+        done = 0
+        with self._result() as result:
+            partitions = result.partitions(self._batch_rows)
             while (rows := self._guarded(lambda: next(partitions, None))) is not None:
                 chosen = [[row[position] for position in positions] for row in rows]
                 for part in runs(chosen):
                     done += len(part)
-                    yield TablePiece(tuple(pa.array(column) for column in zip(*part, strict=True)), len(part), done)
+                    columns = map(pa.array, zip(*part, strict=True), types)
+                    yield TablePiece(tuple(columns), len(part), done)
+
+    @contextmanager
+    def _result(self) -> Iterator[Any]:
+        """Run the query; its result, transaction and connection are closed at the end, and nothing is committed."""
+        connection = self._connect()
+        failures = require("sqlalchemy", extra="sql").exc.SQLAlchemyError
+        try:
+            result = self._execute(connection)
+            try:
+                yield result
+            finally:
+                with suppress(failures):  # what broke off is closed already
+                    result.close()
         finally:
-            self._close(connection)
+            with suppress(failures):
+                connection.rollback()
+            connection.close()
 
     def _connect(self) -> Any:
         sql = require("sqlalchemy", extra="sql")
+        refused = SettingError(
+            "url must be a SQLAlchemy URL of a database whose driver is installed, such as sqlite:///events.db; "
+            "got one that is not. Check its form, and install the driver."
+        )
+        url = with_driver(
+            _attempt(lambda: sql.make_url(self._query.url), (sql.exc.SQLAlchemyError, ValueError), refused)
+        )
+        self._is_typed = uses_psycopg(url)
+        # whatever the environment asks for: one character beyond that encoding would end the query
+        own = {"connect_args": {"client_encoding": "utf8"}} if self._is_typed else {}
         engine = _attempt(
-            lambda: sql.create_engine(self._query.url, poolclass=sql.NullPool),
+            lambda: sql.create_engine(url, poolclass=sql.NullPool, **own),
             (sql.exc.SQLAlchemyError, ImportError, ValueError),
-            SettingError(
-                "url must be a SQLAlchemy URL of a database whose driver is installed, such as sqlite:///events.db; "
-                "got one that is not. Check its form, and install the driver."
-            ),
+            refused,
         )
         if engine.url.get_backend_name() == "sqlite" and (path := _sqlite_file(engine.url)) is not None:
             first_bytes(path)  # SQLite would make a file that is missing
+        if self._is_typed:
+            sql.event.listen(engine, "connect", lambda own, _: prepare(own))
         return _attempt(
             lambda: engine.connect().execution_options(stream_results=True, yield_per=self._batch_rows),
-            (sql.exc.SQLAlchemyError, OSError),
+            (sql.exc.SQLAlchemyError, engine.dialect.dbapi.Error, OSError),
             UnreadableFile("the database cannot be reached. Check the URL, the password and that it is running."),
         )
 
     def _execute(self, connection: Any) -> Any:
         sql = require("sqlalchemy", extra="sql")
-        result = self._guarded(lambda: connection.execute(sql.text(self._query.query)))
+        literal = self._query.query.replace(":", "\\:")  # else SQLAlchemy takes ':name' for a value to be filled in
+        result = self._guarded(lambda: connection.execute(sql.text(literal)))
         if not result.returns_rows:
             raise SettingError("query must return rows. Write a SELECT.")
         return result
@@ -216,10 +243,6 @@ class SqlSource:
         # the driver's own message may quote a value
         failed = DataError("the database refused or broke off the query. Try it in the database's own shell.")
         return _attempt(action, (sql.exc.SQLAlchemyError, OSError), failed)
-
-    def _close(self, connection: Any) -> None:
-        connection.rollback()
-        connection.close()
 
 
 def _sqlite_file(url: Any) -> Path | None:
