@@ -91,6 +91,9 @@ class DrivenLaw:
         self._random = source
         self._moves: dict[Signature, dict[Signature, Fraction]] = {}
         self._outcomes: dict[Signature, object] = {}
+        self._seen: dict[tuple[int, ...], object] = {}  # what the words that were drawn led to
+        self._lengths: list[int] = []  # how many words were ever drawn
+        self._known: dict[tuple[int, int], set[int]] = {}  # boundaries of a word and field that other states have
 
     def probabilities(self) -> dict[object, Fraction]:
         """The probability of every outcome, as exact fractions that add up to 1."""
@@ -113,7 +116,7 @@ class DrivenLaw:
             if name in self._moves or name in self._outcomes:
                 continue
             if self._is_final(state):
-                self._outcomes[name] = self._sampler(DrivenWords(state.words))
+                self._outcomes[name], _ = self._draw(state.words)
                 continue
             moves: dict[Signature, Fraction] = {}
             for child, measure in self._parts(state):
@@ -143,7 +146,12 @@ class DrivenLaw:
         def answer(value: int, tail: int) -> object:
             return self._answer(child(value), tail)
 
-        starts = range(size) if field.is_listed else _runs(size, look, answer, self._random)
+        if field.is_listed:
+            starts: Sequence[int] = range(size)
+        else:
+            known = self._known.setdefault((len(state.words), state.n_fields), set())
+            starts = _runs(size, look, answer, known, self._random)
+            known.update(starts[1:])
         ends = [*starts[1:], size]
         return [(child(first), Fraction(end - first, size)) for first, end in zip(starts, ends, strict=True)]
 
@@ -151,9 +159,7 @@ class DrivenLaw:
         return self._layout.get(len(state.words), WHOLE)
 
     def _is_final(self, state: State) -> bool:
-        source = DrivenWords([*state.words, *self._tails[0]])
-        self._sampler(source)
-        return source.n_drawn <= len(state.words)
+        return self._draw((*state.words, *self._tails[0]))[1] <= len(state.words)
 
     def _signature(self, state: State, n_tails: int) -> Signature:
         return (state.n_fields, *(self._answer(state, tail) for tail in range(n_tails)))
@@ -162,9 +168,20 @@ class DrivenLaw:
         """What a continuation leads to, and how many words more it takes."""
         mask = sum((1 << f.n_bits) - 1 << f.first_bit for f in self._fields(state)[: state.n_fields])
         first, *rest = self._tails[tail]
-        source = DrivenWords([*state.words, state.partial | first & ~mask, *rest])
+        outcome, n_drawn = self._draw((*state.words, state.partial | first & ~mask, *rest))
+        return outcome, n_drawn - len(state.words)
+
+    def _draw(self, words: tuple[int, ...]) -> tuple[object, int]:
+        """What words lead to and how many of them are drawn; words that were drawn before are not drawn again."""
+        for n_drawn in self._lengths:
+            if words[:n_drawn] in self._seen:
+                return self._seen[words[:n_drawn]], n_drawn
+        source = DrivenWords(words)
         outcome = self._sampler(source)
-        return outcome, source.n_drawn - len(state.words)
+        self._seen[words[: source.n_drawn]] = outcome
+        if source.n_drawn not in self._lengths:
+            self._lengths.append(source.n_drawn)
+        return outcome, source.n_drawn
 
     def _eliminate(self, name: Signature) -> None:
         """Lead all ways through a state past it."""
@@ -188,9 +205,9 @@ Answer = Callable[[int, int], object]
 """What one continuation, by its number, leads to from a value."""
 
 
-def _runs(size: int, look: Look, answer: Answer, source: random.Random) -> list[int]:
+def _runs(size: int, look: Look, answer: Answer, known: set[int], source: random.Random) -> list[int]:
     """The first values of the runs that look alike, by bisection between values that do not."""
-    tried = {0, size - 1, *(source.randrange(size) for _ in range(PROBES))}
+    tried = {0, size - 1, *known, *(value - 1 for value in known), *(source.randrange(size) for _ in range(PROBES))}
     seen = [(value, look(value)) for value in sorted(tried)]
     starts = [0]
     for (low, below), (high, above) in pairwise(seen):
@@ -209,7 +226,7 @@ def _next_start(begin: tuple[int, Signature], end: tuple[int, Signature], look: 
     """
     (low, below), (high, above) = begin, end
     while True:
-        tail = next(tail for tail in range(SHORT) if below[1 + tail] != above[1 + tail])
+        tail = next(tail for tail in range(len(below) - 1) if below[1 + tail] != above[1 + tail])
         last, beyond = low, high  # the last value that is known to answer as the beginning, and one that does not
         while beyond - last > 1:
             middle = (last + beyond) // 2
