@@ -112,7 +112,7 @@ def series_chart(
         ]
     layers.append(base.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("shown:Q", **y)))
     open_circle = {"color": palette.accent, "fill": palette.paper, "size": 40, "aria": False}
-    is_seen = alt.condition("datum.partial", alt.value(1), alt.value(0))
+    is_seen = alt.OpacityValue(0, condition={"test": "datum.partial", "value": 1})
     layers.append(base.mark_point(**open_circle).encode(y=alt.Y("shown:Q"), opacity=is_seen))
     mark = {"color": palette.muted, "aria": False}
     layers += [
@@ -126,7 +126,7 @@ def series_chart(
     layers += picked(alt, palette, rows[0], ("lower", "shown", "upper"))
     if truth is not None:
         layers.append(watermark(alt, palette))
-    return finished(alt.layer(*layers), palette, height=height)
+    return finished(layers, palette, height=height)
 
 
 def small_chart(counts: Counts, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
@@ -146,7 +146,7 @@ def small_chart(counts: Counts, *, palette: Palette = ON_PAPER) -> altair.LayerC
         layers.append(base.mark_area(color=palette.band, aria=False).encode(y=alt.Y("lower:Q", **y), y2="upper:Q"))
     line = base.mark_line(color=palette.accent, strokeWidth=1.5, aria=False)
     layers.append(line.encode(y=alt.Y("shown:Q", **y)))
-    return finished(alt.layer(*layers), palette, height=_SMALL_HEIGHT)
+    return finished(layers, palette, height=_SMALL_HEIGHT)
 
 
 def places_chart(
@@ -187,21 +187,22 @@ def places_chart(
     whisker = base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
         x=alt.X("lower:Q", **x),
         x2=alt.X2("upper:Q"),
-        strokeDash=alt.condition(unsure, alt.value([2, 3]), alt.value([1, 0])),
+        strokeDash=alt.StrokeDashValue([1, 0], condition={"test": unsure, "value": [2, 3]}),
     )
     dot = base.mark_point(size=26, color=palette.accent, strokeWidth=1.6, opacity=1, aria=False).encode(
         x=alt.X("shown:Q", **x),
-        fill=alt.condition(unsure, alt.value(palette.paper), alt.value(palette.accent)),
+        fill=alt.FillValue(palette.accent, condition={"test": unsure, "value": palette.paper}),
         tooltip=tooltip,
     )
     word = base.mark_text(align="left", dx=6, fontStyle="italic", color=palette.muted, aria=False).encode(
-        x=alt.value(0), text=alt.condition("isValid(datum.word)", "word:N", alt.value(""))
+        x=alt.XValue(0),
+        text=alt.TextValue("", condition={"test": "isValid(datum.word)", "field": "word", "type": "nominal"}),
     )
     layers = [whisker, dot, word]
     if truth is not None:
         tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
         layers += [tick.encode(x=alt.X("truth:Q", **x)), watermark(alt, palette)]
-    return finished(alt.layer(*layers), palette, height=_ROW_HEIGHT * len(order))
+    return finished(layers, palette, height=_ROW_HEIGHT * len(order))
 
 
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
@@ -250,21 +251,23 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
         ),
         base.transform_filter("datum.chosen").mark_text(text="this release", fontWeight="bold", aria=False, **beside),
     ]
-    return finished(alt.layer(*layers), palette, height=220)
+    return finished(layers, palette, height=220)
 
 
-def finished(chart: Any, palette: Palette, *, height: Any) -> altair.LayerChart:
-    """The chart as wide as its container, in the colours of a palette."""
-    drawn: altair.LayerChart = chart.properties(
-        width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
-    ).configure(**palette.config())
+def finished(layers: Sequence[Any], palette: Palette, *, height: Any) -> altair.LayerChart:
+    """The layers as one chart, as wide as its container, in the colours of a palette."""
+    autosize = {"type": "fit-x", "contains": "padding"}
+    # made at once: each later property would copy all layers with their rows
+    drawn: altair.LayerChart = require("altair", extra="pages").layer(
+        *layers, width="container", height=height, autosize=autosize, config=palette.config()
+    )
     return drawn
 
 
 def _on_base_line(alt: Any, status: str) -> dict[str, Any]:
     """Return the encoding of a mark on the base line that is seen for counts of this status alone."""
-    is_seen = alt.condition(f"datum.status === '{status}'", alt.value(1), alt.value(0))
-    return {"y": alt.value(alt.expr("height - 5")), "opacity": is_seen}
+    is_seen = alt.OpacityValue(0, condition={"test": f"datum.status === '{status}'", "value": 1})
+    return {"y": alt.YValue(alt.expr("height - 5")), "opacity": is_seen}
 
 
 def _count_axis(alt: Any) -> Any:
@@ -313,5 +316,5 @@ def watermark(alt: Any, palette: Palette) -> Any:
             color=palette.ink,
             aria=False,
         )
-        .encode(x=alt.value(alt.expr("width / 2")), y=alt.value(alt.expr("height / 2")))
+        .encode(x=alt.XValue(alt.expr("width / 2")), y=alt.YValue(alt.expr("height / 2")))
     )

@@ -93,7 +93,7 @@ def fan_chart(
             after.mark_line(color=palette.accent, strokeWidth=1.8, aria=False).encode(y=alt.Y("expected:Q", **y)),
         ]
     layers += picked(alt, palette, dict(fan[0]), ("lower0", "expected", "upper0"))
-    return finished(alt.layer(*layers), palette, height=height)
+    return finished(layers, palette, height=height)
 
 
 def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
@@ -114,7 +114,7 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
         ),
     ]
     layers += [watermark(alt, palette)] if board.is_laboratory else []
-    return finished(alt.layer(*layers), palette, height=34 * len(rows))
+    return finished(layers, palette, height=34 * len(rows))
 
 
 def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
@@ -146,11 +146,11 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
                 symbolStrokeColor=palette.accent,
             ),
         ),
-        strokeWidth=alt.condition(f"datum.model === {names[0]!r}", alt.value(2.4), alt.value(1.3)),
+        strokeWidth=alt.StrokeWidthValue(1.3, condition={"test": f"datum.model === {names[0]!r}", "value": 2.4}),
     )
     layers = [base.mark_line(color=palette.accent, aria=False)]
     layers += [watermark(alt, palette)] if board.is_laboratory else []
-    return finished(alt.layer(*layers), palette, height=240)
+    return finished(layers, palette, height=240)
 
 
 def _error_limits(score: Score) -> dict[str, float]:
