@@ -16,6 +16,9 @@ public and gives an :class:`Answer` to any question about a :class:`Box`. A trus
 >>> report.shape  # one report of one byte, whatever the value
 (1, 1)
 
+One call does it all: :func:`publish` takes a frame or a file to a folder with plan, release, page, statement and
+forecast, and returns a :class:`Publication`, as :func:`open` does of what was published before.
+
 The four tasks begin here, too: devices report (:func:`open_events`, :func:`plan_for`, :func:`randomize_events`,
 :func:`tally_reports`, :func:`estimate_tally`); a curator releases (:func:`choose_bound`, :func:`central_plan_for`,
 :func:`curate_events`); what comes next is forecast (:func:`series_of`, :func:`forecaster_named`, and the rest of
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from tacit.privacy.cost import Cost
     from tacit.privacy.ledger import Ledger, Spend
     from tacit.privacy.unit import Unit
+    from tacit.publication import Preview, Publication, open, publish
     from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
     from tacit.release import PrivacyStatement, Release
 
@@ -73,7 +77,9 @@ __all__ = [
     "Ledger",
     "PlaceAxis",
     "Plan",
+    "Preview",
     "PrivacyStatement",
+    "Publication",
     "RandomizingWriter",
     "Randomness",
     "ReadOptions",
@@ -96,8 +102,10 @@ __all__ = [
     "estimate_tally",
     "forecaster_named",
     "mechanism_of",
+    "open",
     "open_events",
     "plan_for",
+    "publish",
     "randomize_events",
     "series_of",
     "tally_reports",
@@ -116,6 +124,7 @@ _ROOMS: Final = (
     "plan",
     "postprocess",
     "privacy",
+    "publication",
     "randomness",
     "release",
     "statespace",
@@ -137,7 +146,9 @@ _HOMES: Final = {
     "MECHANISMS": "tacit.mechanisms.registry",
     "PlaceAxis": "tacit.domain",
     "Plan": "tacit.plan",
+    "Preview": "tacit.publication",
     "PrivacyStatement": "tacit.release",
+    "Publication": "tacit.publication",
     "RandomizingWriter": "tacit.collection.wire",
     "Randomness": "tacit.randomness",
     "ReadOptions": "tacit.events",
@@ -160,8 +171,10 @@ _HOMES: Final = {
     "estimate_tally": "tacit.collection.tallying",
     "forecaster_named": "tacit.forecast",
     "mechanism_of": "tacit.mechanisms.registry",
+    "open": "tacit.publication",
     "open_events": "tacit.events",
     "plan_for": "tacit.mechanisms.registry",
+    "publish": "tacit.publication",
     "randomize_events": "tacit.collection.randomizing",
     "series_of": "tacit.forecast",
     "tally_reports": "tacit.collection.tallying",

@@ -39,6 +39,7 @@ class Remedy(Enum):
     """
 
     ACCEPT_AGAIN = "Else keep to the new days with only=, or accept the sum with again=True."
+    ACCEPT_LOSS = "If it is right so, accept it with accept_loss=True."
     ADD_UP_KINDS = 'Forecast the release of all kinds together: release.coarsen(kind="all").'
     ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
     AUDIT_FEWER = "Make more, or audit with fewer n_runs."
@@ -54,6 +55,7 @@ class Remedy(Enum):
     )
     DESCRIBE_AGAIN = "Describe it again with propose_source, or name the right file."
     DESCRIBE_SOURCE = "Propose a description with propose_source."
+    EXPECT_EVENTS = "Give expected_events=400_000, say."
     FIT_AGAIN = "Else fit a new forecaster."
     GIVE_LAST_DAY = "Give the last day: TimeAxis.between(first, last)."
     GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
@@ -64,6 +66,7 @@ class Remedy(Enum):
     LEAVE_OUT_REVISES = "Leave out revises."
     LEAVE_OUT_TOWNS = "Leave towns out."
     LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."
+    LIST_PLACES = "To see what names there are: tacit.events.names_in(events, column=...)."
     MAKE_PLAN = "Make one with plan_for or central_plan_for."
     MAKE_RELEASE = "Make one with Release.of and its write."
     MAKE_REPORTS = "Make one with randomize_events."
@@ -73,6 +76,7 @@ class Remedy(Enum):
     NAME_PLACES_COLUMN = "Rename a column, or say which it is: Gazetteer.read(path, columns={{{meaning!r}: 'COLUMN'}})"
     NAME_USERS = "Name it: EventColumns(user=...)."
     OVERWRITE = "Choose another name, or overwrite it with overwrite=True."
+    PUBLISH_ELSEWHERE = "To publish otherwise, name another folder."
     RANDOMIZE_INSTEAD = "Use mechanism_of, or make a plan with central_plan_for."
     RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."
     RELEASE_FROM_REPORTS = "Release the reports again with by=... or place=..."

@@ -205,6 +205,7 @@ def say_interval(level: float, limits: tuple[float, float], grid: Sequence[int])
 
 REMEDIES: Final = {
     Remedy.ACCEPT_AGAIN: "Else keep to the new days (--from), or accept the sum with --again.",
+    Remedy.ACCEPT_LOSS: "If it is right so, accept it: --accept-loss",
     Remedy.ADD_UP_KINDS: "Forecast the release of all kinds together: tacit release --kind all",
     Remedy.ALLOW_MORE: "Ask for less, keep to new days, or allow more: "
     "tacit ledger --budget {data_set} --epsilon EPSILON",
@@ -220,6 +221,7 @@ REMEDIES: Final = {
     "{other}; or, if they only look alike on such days: tacit ledger distinct {data_set} {other}",
     Remedy.DESCRIBE_AGAIN: "Describe it again with: tacit check --force, or name the right file.",
     Remedy.DESCRIBE_SOURCE: "Make one with: tacit check",
+    Remedy.EXPECT_EVENTS: "Add: --events 400000, say.",
     Remedy.FIT_AGAIN: "Else fit again without --load.",
     Remedy.GIVE_LAST_DAY: "Add the last day: --to 2018-12-31",
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
@@ -230,6 +232,7 @@ REMEDIES: Final = {
     Remedy.LEAVE_OUT_REVISES: "Leave out --revises.",
     Remedy.LEAVE_OUT_TOWNS: "Leave --towns out.",
     Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",
+    Remedy.LIST_PLACES: "Give a table with --places, or take the names in the events: --places-from-events",
     Remedy.MAKE_PLAN: "Make one with: tacit plan",
     Remedy.MAKE_RELEASE: "Make one with: tacit release",
     Remedy.MAKE_REPORTS: "Make one with: tacit randomize",
@@ -239,6 +242,7 @@ REMEDIES: Final = {
     Remedy.NAME_PLACES_COLUMN: "Rename a column, or say which it is: --places-column {meaning}=COLUMN",
     Remedy.NAME_USERS: "Add: --user COLUMN",
     Remedy.OVERWRITE: "Choose another name, or overwrite it with --force.",
+    Remedy.PUBLISH_ELSEWHERE: "To publish otherwise, name another folder: --folder FOLDER",
     Remedy.RANDOMIZE_INSTEAD: "Use tacit randomize, or make a plan with: tacit plan --trust curator",
     Remedy.RELEASE_COARSER: "Release it again with --by or --place, or with --keep-suppressed.",
     Remedy.RELEASE_FROM_REPORTS: "Release it again, with --reports and --by or --place.",

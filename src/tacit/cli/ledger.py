@@ -15,7 +15,6 @@ from tacit.cli.ledger_file import (
     is_counter,
     opened_ledger,
     published_history,
-    restated,
     restated_by,
     say_ledger,
 )
@@ -33,6 +32,7 @@ from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
 from tacit.release.files import check_ending, is_release
+from tacit.release.restating import restated
 
 app = new_group("ledger")
 DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]

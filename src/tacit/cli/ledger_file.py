@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,7 @@ from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
 from tacit.mechanisms.continual.files import default_history
 from tacit.mechanisms.continual.starting import release_name
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, SpendEntry
-from tacit.release import Release
+from tacit.privacy.ledger import Ledger, SpendEntry, default_ledger
 from tacit.release.files import is_release
 
 LedgerFile = Annotated[
@@ -38,45 +35,9 @@ def data_set_name(source: SourceOptions) -> str:
     return Path(source.file).stem
 
 
-def default_ledger() -> Path:
-    """One ledger per user, so that moving or renaming a file does not renew its budget."""
-    if named := os.environ.get("TACIT_LEDGER"):
-        return Path(named)
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "tacit" / "ledger.sqlite"
-
-
 def opened_ledger(path: Path | None) -> Ledger:
     """Return the ledger at a path, or the user's own."""
     return Ledger(path or default_ledger())
-
-
-def stated_now(release: Release, ledger: Path | None) -> Release:
-    """Return the release with the statement that holds now, where the ledger that paid for it is at hand.
-
-    Whoever reads what others published has no ledger of it, and keeps the statement as it was made.
-    """
-    heads, path = release.unbiased.provenance.ledger_heads, ledger or default_ledger()
-    # a release of a counter's history is stated by what makes it, under the counter's own name
-    if not heads or not path.exists() or release.plan.mechanism == "counter":
-        return release
-    book = Ledger(path)
-    if not any(book.holds([head]) for head in heads):
-        return release
-    made = restated(release, book)
-    return release if made.statement == release.statement else made
-
-
-def restated(release: Release, book: Ledger, data_set: str | None = None) -> Release:
-    """Return the release with the statement that holds now, and the head of the ledger that says so beside its own.
-
-    Reports may come from several ledgers. What others knew of their events when the reports were made still counts.
-    """
-    label = release.unbiased.provenance
-    prior = book.others(release.plan.fingerprint, data_set, heads=label.ledger_heads)
-    if not book.holds(label.ledger_heads):
-        prior = Guarantee.parallel([label.prior, prior])
-    return release.restated(prior, ledger_heads=tuple(sorted({*label.ledger_heads, *book.heads})))
 
 
 def is_counter(path: Path) -> bool:

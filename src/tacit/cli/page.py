@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, stated_now
+from tacit.cli.ledger_file import LedgerFile
 from tacit.cli.options import Force, Panel, ReadingOptions, ReleaseFile, SourceOptions, Synthetic, Title, takes
 from tacit.cli.sources import looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
 from tacit.pages import make_page
 from tacit.release import Release
+from tacit.release.restating import stated_now
 
 
 @takes(reading=Panel("Outlines of places, and the true events of --laboratory", ReadingOptions))

@@ -11,7 +11,7 @@ import typer
 
 from tacit._base.rounding import percent
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, stated_now
+from tacit.cli.ledger_file import LedgerFile
 from tacit.cli.options import Force, KindLevel, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
@@ -24,6 +24,7 @@ from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
 from tacit.release.files import check_ending, is_release
 from tacit.release.release import BY_CHANCE, CHANCE, LEVEL, contradictions
+from tacit.release.restating import stated_now
 from tacit.release.rules import SUPPRESSED
 
 

@@ -44,6 +44,16 @@ class Randomized:
     is_resumed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """What was read before anything is paid: exact figures, for whoever holds the events."""
+
+    n_events: int
+    n_rows: int
+    n_left_out: int
+    bad_rows: BadRowSummary
+
+
 def randomize_events(
     events: Events,
     plan: Plan,
@@ -56,6 +66,7 @@ def randomize_events(
     only: slice | None = None,
     overwrite: bool = True,
     progress: Progress | None = None,
+    look: Callable[[ReadEvents], None] | None = None,
 ) -> Randomized:
     """Write one report for every event, after the ledger has agreed to pay for them.
 
@@ -63,6 +74,7 @@ def randomize_events(
     same call after an interruption goes on with the same reports, at no further cost. ``only`` keeps to some time bins
     (the new days of a file that grows). A ``seed`` instead of a ledger makes a simulation: real noise is always
     recorded. Without ``overwrite`` a file that is there is refused, unless it is what an interrupted run wrote.
+    ``look`` is shown what was read before anything is paid, and may refuse by raising.
     """
     if events.columns.user is not None:
         raise SettingError(
@@ -79,10 +91,12 @@ def randomize_events(
     path = Path(path)
     mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
     check_writable(path)
-    if not (overwrite or (ledger is not None and _is_unfinished(ledger, data_set, plan))):
+    if not (overwrite or (ledger is not None and is_interrupted(ledger, data_set, plan))):
         _check_free(path)
     counts, days = _counted(events, plan, digest_key(ledger), only, progress)
     _check_size(events, counts.n_events)
+    if look is not None:
+        look(ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows))
     digest = counts.digest()
     # a day of which the reports say nothing stays silent, whatever rows without a kind it has: statements are public
     days = {day: days.get(day, b"") for day in _covered(plan, counts, only)}
@@ -177,7 +191,7 @@ def _check_size(events: Events, n_events: int) -> None:
         )
 
 
-def _is_unfinished(ledger: Ledger, data_set: str, plan: Plan) -> bool:
+def is_interrupted(ledger: Ledger, data_set: str, plan: Plan) -> bool:
     """Return whether a run under this plan was interrupted, whatever the events: the file there may be its own."""
     return any(
         isinstance(entry, Randomization)

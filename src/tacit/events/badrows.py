@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadRows
+from tacit.errors import BadRows, Remedy
 
 FIRST_ROWS_KEPT: Final = 20  # a choice: enough to find what is wrong, whatever the number of bad rows
 
@@ -140,4 +140,41 @@ Correct it, or read without strict to set it aside.
         raise BadRows(
             f"{name}: {summary.n_rows} {noun} cannot be counted: {summary}. "
             f"Correct {it}, or read without strict to set {it} aside."
+        )
+
+
+MOST_LOST: Final = 0.01
+"""The part of the rows that may fall out before somebody has to agree: a choice. A wrong column name loses all."""
+
+
+class Account(Protocol):
+    """What became of the rows of a source."""
+
+    @property
+    def n_rows(self) -> int:
+        """The rows read, blank ones apart."""
+
+    @property
+    def n_left_out(self) -> int:
+        """The rows that conditions left out."""
+
+    @property
+    def bad_rows(self) -> BadRowSummary:
+        """The rows set aside."""
+
+
+def share_lost(read: Account) -> float:
+    """Return the part of the rows meant that cannot be counted; rows of other times are not meant."""
+    n_outside = read.bad_rows.counts.get(Reason.OUTSIDE_TIME, 0)
+    return (read.bad_rows.n_rows - n_outside) / max(read.n_rows - read.n_left_out - n_outside, 1)
+
+
+def check_loss(read: Account, *, is_accepted: bool = False) -> None:
+    """Refuse, before anything is paid, to count a source of which more than one row in a hundred falls out."""
+    lost = share_lost(read)
+    if lost > MOST_LOST and not is_accepted:
+        raise BadRows(
+            f"{lost:.1%} of the rows would fall out: {read.bad_rows}. Nothing was spent. Check the columns, the places "
+            "and the dates.",
+            remedy=Remedy.ACCEPT_LOSS,
         )

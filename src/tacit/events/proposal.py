@@ -12,6 +12,7 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
@@ -26,7 +27,7 @@ from tacit.domain import TimeAxis
 from tacit.domain.names import fold_name
 from tacit.domain.zone import zone_info
 from tacit.errors import DataError, UnreadableFile
-from tacit.events.columns import is_text
+from tacit.events.columns import codes_of, is_text
 from tacit.events.csv_blocks import ByteStream, read_fully
 from tacit.events.csv_source import Plain, Unzipped, fields_of
 from tacit.events.dates import GOOD, UNDECIDED, DateForm, ReadDates, holds_dates, read_dates
@@ -355,6 +356,41 @@ def scan_span(
         which = "between 1900 and 2199" if n_dated else "that can be read"
         raise DataError(f"{opened.name}: no row has a date {which}. Name another column as time, or give date_format.")
     return Span(ends[0], ends[1], zone, reading.n_rows, n_dated, n_implausible)
+
+
+# names of places that are kept apart: a column with more holds no places but numbers or texts
+_MOST_NAMES: Final = 10_000
+
+
+def names_in(
+    source: object, *, column: str, options: ReadOptions | None = None, progress: Progress | None = None
+) -> dict[str, int]:
+    """Return the distinct texts of a column with their numbers of rows, the most frequent first.
+
+    They propose a list of places or kinds, and tell which names a list lacks: for the curator's screen alone.
+    """
+    options = options or ReadOptions()
+    opened = open_source(source, options=options)
+    position = find_columns(opened, {"place": column}, are_public=opened.has_public_names)["place"]
+
+    def look(table: RawTable) -> Counter[str]:
+        codes, names = codes_of(table.columns[0])
+        counts = np.bincount(codes, minlength=len(names)).tolist()
+        found: Counter[str] = Counter()
+        for name, n_rows in zip(names, counts, strict=True):
+            if name is not None and name.strip():
+                found[name.strip()] += n_rows
+        return found
+
+    total: Counter[str] = Counter()
+    for _, found in Reading(opened, (position,), look).run(progress):
+        total += found
+        if len(total) > _MOST_NAMES:
+            raise DataError(
+                f"{opened.name}: the column {column} holds more than {_MOST_NAMES:,} different texts, too many to be "
+                "places. Name another column, or give a table of places."
+            )
+    return dict(sorted(total.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def _plausible(dates: ReadDates, zone: str) -> NDArray[np.datetime64]:

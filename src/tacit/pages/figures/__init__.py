@@ -17,6 +17,7 @@ from tacit.pages.figures.charts import (
     places_chart,
     series_chart,
     small_chart,
+    tiles_chart,
 )
 from tacit.pages.figures.counts import Counts, coarser_steps, counts_by, counts_in_all, rows_of, totals_by, truth_by
 from tacit.pages.figures.maps import (
@@ -63,6 +64,7 @@ __all__ = [
     "small_chart",
     "standard_error_at",
     "tile_map",
+    "tiles_chart",
     "totals_by",
     "truth_by",
 ]

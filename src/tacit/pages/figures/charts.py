@@ -15,6 +15,7 @@ import numpy as np
 from tacit._base.extras import require
 from tacit.pages.figures.accuracy import Choice
 from tacit.pages.figures.counts import Counts, rows_of
+from tacit.pages.figures.maps import TileMap
 
 if TYPE_CHECKING:
     import altair
@@ -76,6 +77,7 @@ MOST_PLACES: Final = 40  # a choice: so many rows fill a tall screen; twice as m
 LABORATORY: Final = "LABORATORY – not for publication"
 _SMALL_HEIGHT: Final = 90  # pixels: three labels of the axis above one another; halved, two of them touch
 _ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved, names touch
+_TILE: Final = 110  # pixels: a name of fifteen letters; halved, names are cut
 NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
 _NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
@@ -203,6 +205,42 @@ def places_chart(
         tick = base.mark_tick(size=16, thickness=2.5, color=palette.ink, opacity=1, aria=False)
         layers += [tick.encode(x=alt.X("truth:Q", **x)), watermark(alt, palette)]
     return finished(layers, palette, height=_ROW_HEIGHT * len(order))
+
+
+def tiles_chart(
+    counts: Counts, period: int, tiles: TileMap, names: Sequence[str], *, palette: Palette = ON_PAPER
+) -> altair.LayerChart:
+    """The places of one period as tiles: darker is more; where a count says little, its interval stands on white."""
+    alt = require("altair", extra="pages")
+    columns = counts.places_columns(period)
+    shown = zip(columns["shown"], columns["lower"], columns["upper"], columns["reliable"], strict=True)
+    columns["name"] = list(names)
+    columns["label"] = [
+        "" if value is None else f"{value:,.0f}" if is_sure else f"{low:,.0f}–{high:,.0f}"
+        for value, low, high, is_sure in shown
+    ]
+    columns["column"], columns["row"] = map(list, zip(*tiles.tiles, strict=True))
+    place = {"axis": None, "scale": alt.Scale(padding=0.04)}
+    base = alt.Chart(alt.Data(name="places", values=rows_of(columns))).encode(
+        x=alt.X("column:O", **place), y=alt.Y("row:O", **place)
+    )
+    shade = alt.Color("shown:Q", scale=alt.Scale(range=[palette.band, palette.accent]), legend=None)
+    unsure = "!datum.reliable || !isValid(datum.shown)"
+    tile = base.mark_rect(stroke=palette.rule).encode(
+        color=alt.condition(unsure, alt.value(palette.paper), shade),
+        tooltip=[alt.Tooltip("place:N", title="Place"), alt.Tooltip("label:N", title="Events")],
+    )
+    # light words on dark tiles
+    dark = f"datum.reliable && datum.shown > {0.6 * float(counts.shown[period].max(initial=1.0))}"
+    ink = alt.condition(dark, alt.value(palette.paper), alt.value(palette.ink))
+    word = base.mark_text(dy=-8, fontSize=11, limit=_TILE).encode(text="name:N", color=ink)
+    number = base.mark_text(dy=9, fontSize=13, limit=_TILE).encode(text="label:N", color=ink)
+    drawn: altair.LayerChart = (
+        alt.layer(tile, word, number)
+        .properties(width=_TILE * tiles.n_columns, height=0.6 * _TILE * tiles.n_rows)
+        .configure(**palette.config())
+    )
+    return drawn
 
 
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:

@@ -11,8 +11,19 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from tacit.privacy.ledger.entries import Randomization, Remaining, SpendEntry
 from tacit.privacy.ledger.ledger import Ledger
 from tacit.privacy.spend import Spend
 
-__all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry"]
+__all__ = ["Ledger", "Randomization", "Remaining", "Spend", "SpendEntry", "default_ledger"]
+
+
+def default_ledger() -> Path:
+    """Return where a ledger lies that nobody named: one per user, so that renaming a file does not renew its budget."""
+    if named := os.environ.get("TACIT_LEDGER"):
+        return Path(named)
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "tacit" / "ledger.sqlite"

@@ -1,0 +1,101 @@
+"""What is about to be published and at what price: for the screen of whoever publishes, before anything is paid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from tacit._base.sentences import listed
+from tacit.counts.provenance import Provenance
+from tacit.events.badrows import BadRowSummary, share_lost
+from tacit.mechanisms.planner import CURATOR, NOBODY, choose
+from tacit.mechanisms.registry import n_values
+from tacit.plan import Plan
+from tacit.privacy.unit import Unit
+from tacit.randomness.laplace import laplace_variance
+from tacit.release import PrivacyStatement
+
+USUAL_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
+"""What a first table offers to choose from: odds of 1.6, 2.7, 7.4 and 55."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """The standard error of one place's count, in one period and in thirty of them, had someone been trusted so."""
+
+    trust: str
+    unit: str
+    one: float
+    thirty: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preview:
+    """What is about to be published: exact figures of the rows, never to be published themselves.
+
+    ``unknown`` names places that the events have and the plan has not, with their numbers of rows.
+    """
+
+    plan: Plan
+    first: str
+    last: str
+    n_events: int = field(repr=False)
+    n_rows: int = field(repr=False)
+    n_left_out: int = field(repr=False)
+    bad_rows: BadRowSummary = field(repr=False)
+    unknown: tuple[tuple[str, int], ...] = field(repr=False)
+    ledger: Path | None = None
+    is_new_ledger: bool = False
+
+    @property
+    def lost(self) -> float:
+        """The part of the rows that falls out."""
+        return share_lost(self)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The price in words, had nothing else been made of these events."""
+        plan = self.plan
+        return PrivacyStatement.of(plan, Provenance(plan.fingerprint), unbiased_steps=(), refined_steps=()).promises
+
+    @property
+    def public(self) -> str:
+        """What everybody will know exactly."""
+        plan, step = self.plan, self.plan.domain.time.step
+        if plan.is_central:
+            return "Nothing exact becomes public: every count that is published has noise."
+        seen = {"time": step, "place": "place", "kind": "kind"}
+        axes = [seen[axis] for axis in plan.public]
+        if not axes:
+            return "Everybody will see how many events there were in all."
+        also = "" if "time" not in plan.public or step == "month" else " Count by month if the day is a secret."
+        return f"Everybody will see exactly how many events there were per {listed(axes)}.{also}"
+
+    def errors(self) -> tuple[ExpectedError, ...]:
+        """How large errors to expect at the plan's epsilon if nobody, or a curator, is trusted."""
+        bins = self.plan.domain.time.range(self.first, self.last)
+        return expected_errors(self.plan, self.plan.epsilon, len(range(bins.stop)[bins]), self.n_events)
+
+
+def expected_errors(plan: Plan, epsilon: float, n_bins: int, n_events: int) -> tuple[ExpectedError, ...]:
+    """Return the standard errors of single counts for devices, for a curator, and for persons where a plan has them.
+
+    Devices hide place and kind on a public period; a curator's counts are flat. Trees and smoothing err less over
+    longer periods.
+    """
+    domain = plan.domain.with_end(n_bins)
+    found = []
+    n_hidden = n_values(domain, domain.axes[1:])
+    if n_hidden > 1:
+        variance = replace(
+            choose(n_hidden, epsilon).candidate, n_reports=max(1, round(n_events / n_bins))
+        ).mean_variance
+        found.append((NOBODY, Unit(), variance))
+    units = [Unit(), *([plan.protected_unit] if plan.protected_unit.is_of_a_person else [])]
+    found += [(CURATOR, unit, laplace_variance(epsilon / unit.sensitivity)) for unit in units]
+    return tuple(
+        ExpectedError(trust, str(unit), math.sqrt(variance), math.sqrt(30 * variance))
+        for trust, unit, variance in found
+    )

@@ -1,0 +1,161 @@
+"""A publication: a release with all that people do with one, ask, rank, forecast, draw and write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tacit._base.extras import require
+from tacit._base.rounding import epsilon_at_most
+from tacit.counts.estimate import Answer
+from tacit.domain import ALL
+from tacit.errors import SettingError
+from tacit.release import Release
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
+    import pyarrow
+
+    from tacit.forecast import Forecast
+
+RELEASE: Final = "release.parquet"
+"""The name of the release in the folder of a publication."""
+_READABLE: Final = 0.25  # relative error of a typical count up to which a chart of single periods reads well
+_MOST_POINTS: Final = 1_500  # of a line: more are narrower than a pixel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Publication:
+    """A release, and the folder it lies in, if there is one. Nothing here reads events or costs anything."""
+
+    release: Release
+    folder: Path | None = None
+
+    def __repr__(self) -> str:
+        where = "" if self.folder is None else f", in {self.folder}"
+        first, last = self.release.domain.time.days
+        return (
+            f"Publication({self.release.plan.name}, {first} to {last}, {self.release.domain.place.n_cells} places, "
+            f"epsilon {epsilon_at_most(self.release.statement.total_epsilon)}{where})"
+        )
+
+    def answer(
+        self,
+        first: str | None = None,
+        last: str | None = None,
+        *,
+        places: str | Sequence[str] | None = None,
+        kinds: str | Sequence[str] | None = None,
+        **settings: Any,
+    ) -> Answer:
+        """Answer how many events there were from ``first`` to ``last`` (by default one period) in some places."""
+        return self.release.answer(
+            first=first, last=first if last is None else last, places=_listed(places), kinds=_listed(kinds), **settings
+        )
+
+    def forecast(self, days: int = 7, *, model: str = "share", country: str | None = None) -> Forecast:
+        """Return what to expect in the coming days; ``country`` (``"FR"``) lets public holidays count."""
+        from tacit.forecast import forecaster_named, series_of
+        from tacit.forecast.forecast import horizon_of
+        from tacit.forecast.holidays import calendar_covariates
+
+        series = series_of(self.release)
+        n_bins = horizon_of(f"{days} days", series.domain.time)
+        known = None if country is None else calendar_covariates(series.domain.time, country=country, horizon=n_bins)
+        return forecaster_named(model).fit(series, known).predict(n_bins)
+
+    def plot(self, place: str | None = None, *, by: str | None = None) -> altair.LayerChart:
+        """Draw one place through time, or all of them together, each number in its interval."""
+        from tacit.pages.figures import counts_by, series_chart, totals_by
+
+        step = by or self._readable_step()
+        if place is None:
+            return series_chart(totals_by(self.release, step), 0).properties(width=640)
+        (number,) = self._one_place(place)
+        shown = self._without_kinds()
+        return series_chart(counts_by(shown, step), number).properties(width=640)
+
+    def map(self, period: str | None = None) -> altair.LayerChart:
+        """Draw the places of a period, or of the whole time, as tiles: darker is more, an interval is unsure."""
+        from tacit.pages.figures import coarser_steps, counts_by, counts_in_all, short_names, tile_map, tiles_chart
+
+        shown = self._without_kinds()
+        axis = shown.domain.place
+        drawn = (tile_map(axis), short_names(axis.cells))
+        if period is None:
+            return tiles_chart(counts_in_all(shown), 0, *drawn)
+        for step in coarser_steps(shown.domain.time):
+            counts = counts_by(shown, step)
+            if period in counts.periods:
+                return tiles_chart(counts, counts.periods.index(period), *drawn)
+        raise SettingError(f"period must be a year, month or {shown.domain.time.step} of the release; got {period!r}.")
+
+    def page(self, path: str | Path, **settings: Any) -> Path:
+        """Write the publication as one page that works offline."""
+        from tacit.pages import make_page
+
+        return make_page(self.release, path, **settings)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the table of the release: a row for every period and place."""
+        pa = require("pyarrow", extra="events")
+        table: pyarrow.Table = pa.table(self._columns())
+        return table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the table of the release as a pandas frame."""
+        pd = require("pandas", extra="frames")
+        frame: pandas.DataFrame = pd.DataFrame(self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the table of the release as a polars frame."""
+        pl = require("polars", extra="frames")
+        frame: polars.DataFrame = pl.from_arrow(self.to_arrow())
+        return frame
+
+    def _columns(self) -> Mapping[str, Any]:
+        return self.release.columns()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """Show all places through time in a notebook."""
+        return self.plot()._repr_mimebundle_(include, exclude)
+
+    def _one_place(self, place: str) -> tuple[int, ...]:
+        found = self.release.domain.place.find(place)
+        if len(found) != 1:
+            raise SettingError(f"place must be one of the {self.release.domain.place.level}s; {place} has several.")
+        return found
+
+    def _without_kinds(self) -> Release:
+        return self.release if self.release.domain.kind is None else self.release.coarsen(kind=ALL)
+
+    def _readable_step(self) -> str:
+        """The finest period in which numbers still say something, in a line that can be drawn."""
+        from tacit.pages.figures import coarser_steps, totals_by
+
+        *coarser, own = coarser_steps(self.release.domain.time)
+        for step in (own, *reversed(coarser)):
+            counts = totals_by(self.release, step)
+            typical = float(np.median(np.maximum(counts.shown, 1.0)))
+            if len(counts.periods) <= _MOST_POINTS and np.median(counts.standard_errors) <= _READABLE * typical:
+                return step
+        return coarser[0] if coarser else own
+
+
+def open_publication(path: str | Path) -> Publication:
+    """Open a release file, or the folder that :func:`~tacit.publish` made."""
+    path = Path(path)
+    if path.is_dir():
+        return Publication(Release.read(path / RELEASE), path)
+    return Publication(Release.read(path))
+
+
+def _listed(names: str | Sequence[str] | None) -> list[str] | None:
+    return None if names is None else [names] if isinstance(names, str) else list(names)

@@ -1,0 +1,562 @@
+"""From events to a publication in one call: plan, reports or counts, release, page, forecast and statement.
+
+A publication lives in a folder of its own and goes on in stretches of time: run again on a file that has grown, it
+publishes the new days and continues the release. What was agreed on stands in ``publication.toml``; it is written after
+whoever publishes has seen what it costs, and before anything is paid. A run that was stopped at any point is taken up
+by the same call: the ledger knows what is paid, and files that are there are not made again.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from tacit._base.extras import require
+from tacit._base.fields import text, texts
+from tacit._base.files import make_folders, write_whole
+from tacit._base.reading import read_document, reading
+from tacit._base.validation import check_one_of
+from tacit.collection.curating import CountedEvents, curate_events
+from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
+from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
+from tacit.errors import DataError, FormatError, Remedy, SettingError
+from tacit.events import Events, Reason, SourceDescription, names_in, open_events
+from tacit.events.badrows import check_loss
+from tacit.events.reader import Progress
+from tacit.events.sources import SqlQuery
+from tacit.forecast.forecast import horizon_of
+from tacit.mechanisms.central.table import is_unfinished
+from tacit.mechanisms.planner import CURATOR, NOBODY, Question, Target, Wanted, least_epsilon
+from tacit.pages import make_page, make_statement_page
+from tacit.pages.forecast_page import make_forecast_page
+from tacit.plan import Plan
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger, default_ledger
+from tacit.privacy.unit import Unit
+from tacit.publication.preview import Preview
+from tacit.publication.publication import RELEASE, Publication
+from tacit.release import Release, join
+from tacit.release.restating import stated_now
+
+FORMAT: Final = 1
+AGREED: Final = "publication.toml"
+_SLUG: Final = re.compile(r"[^\w.-]+")
+_FRAME: Final = "frame"
+Look = Callable[[Preview], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a publication goes on with: the events by name, how they are written, and the stretches of time so far."""
+
+    data_set: str
+    source: SourceDescription
+    where: tuple[str, ...] = ()
+    stretches: tuple[tuple[str, str], ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of the publication."""
+        content = {
+            "tacit_publication": FORMAT,
+            "data_set": self.data_set,
+            "where": list(self.where),
+            "stretches": [list(stretch) for stretch in self.stretches],
+            "source": self.source.to_dict(),
+        }
+        head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
+        write_whole(folder / AGREED, (head + require("tomli_w", extra="cli").dumps(content)).encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Agreement | None:
+        """Read the agreement of a folder; None where nothing was published into it yet."""
+        path = folder / AGREED
+        if not path.exists():
+            return None
+        with reading(path, "the settings of a publication", Remedy.PUBLISH_ELSEWHERE):
+            content = tomllib.loads(read_document(path).decode())
+            if content["tacit_publication"] != FORMAT:
+                raise FormatError(f"{path} was written by a newer Tacit. Install a newer Tacit.")
+            stretches = tuple((str(first), str(last)) for first, last in content["stretches"])
+            source = SourceDescription.from_dict(content["source"])
+            return cls(text(content, "data_set"), source, texts(content, "where"), stretches)
+
+
+def publish(
+    events: object,
+    *,
+    data_set: str,
+    time: str | None = None,
+    place: str | None = None,
+    kind: str | None = None,
+    count: str | None = None,
+    user: str | None = None,
+    where: Sequence[str] = (),
+    places: Sequence[str] | str | Path | Gazetteer | PlaceAxis | None = None,
+    kinds: Sequence[str] | str | Path | Gazetteer | KindAxis | None = None,
+    first: str | date | None = None,
+    last: str | date | None = None,
+    step: str = "day",
+    zone: str | None = None,
+    trust: str | None = None,
+    epsilon: float | None = None,
+    target: str | None = None,
+    expected_events: float | None = None,
+    delta: float | None = None,
+    unit: Unit | str = "event",
+    private: Sequence[str] | None = None,
+    date_format: str | None = None,
+    description: SourceDescription | None = None,
+    polygons: str | Path | None = None,
+    folder: str | Path | None = None,
+    ledger: str | Path | None = None,
+    budget: float | None = None,
+    accept_loss: bool = False,
+    days_ahead: int = 7,
+    title: str | None = None,
+    seed: int | None = None,
+    look: Look | None = None,
+    progress: Progress | None = None,
+) -> Publication:
+    """Publish the counts of events, and everything around them, into a folder; return the publication.
+
+    ``events`` are a frame (pandas, polars, Arrow), a file (CSV, Parquet) or a :class:`~tacit.events.SqlQuery`; ``time``
+    and ``place`` name their columns, and ``data_set`` names them for ever: by it the ledger knows what was spent on
+    them. ``places`` are a list or a table of what everybody may know; without a column of places events are counted in
+    all. The ``first`` and the ``last`` day become public, too, and so does the time ``zone``.
+
+    With ``trust="curator"`` whoever runs this is trusted to count exactly, and noise is added; with ``trust="nobody"``
+    every event is randomized before it is counted. ``epsilon`` limits what that gives away; or it follows from
+    ``target``, the error that single counts may have: ``"40"`` events, or ``"5%"`` of ``expected_events``.
+
+    The same call after an interruption goes on at no further cost; with a later ``last`` on events that have grown it
+    publishes the new days, and the release goes on. ``look`` is shown a :class:`Preview` before anything is paid, and
+    may refuse by raising. A ``seed`` makes a simulation, which protects nobody.
+    """
+    work = _Publishing(
+        root=Path(folder if folder is not None else _slug(data_set)),
+        events=Path(events) if isinstance(events, str) else events,
+        polygons=polygons,
+        book=None if seed is not None else Ledger(ledger or default_ledger()),
+        seed=seed,
+        budget=budget,
+        accept_loss=accept_loss,
+        look=look,
+        progress=progress,
+    )
+    agreed = Agreement.read(work.root)
+    named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
+    if agreed is None:
+        source = _described(events, named, date_format, description, zone)
+        agreed = Agreement(data_set, source, tuple(where))
+        begun = _Begun(
+            places=places,
+            kinds=kinds,
+            first=_day(first, "first"),
+            step=step,
+            zone=source.zone or zone,
+            trust=trust,
+            epsilon=epsilon,
+            target=target,
+            expected_events=expected_events,
+            delta=delta,
+            unit=Unit(unit) if isinstance(unit, str) else unit,
+            private=private,
+        )
+        stretch = (begun.first, _day(last, "last"))
+        agreed = work.new_stretch(agreed, begun.plan(source, stretch[1], data_set), stretch)
+    else:
+        given = named | {"epsilon": epsilon, "trust": trust, "zone": zone, "where": tuple(where) or None}
+        _check_same(agreed, given | {"data_set": data_set}, work.plan_of(agreed, agreed.stretches[-1]))
+        agreed = work.finished(agreed)
+        if last is not None and _day(last, "last") > agreed.stretches[-1][1]:
+            agreed = work.next_stretch(agreed, _day(last, "last"))
+    return work.written(agreed, days_ahead=days_ahead, title=title)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """What is said when a publication begins, and follows from its plan ever after."""
+
+    places: Any
+    kinds: Any
+    first: str
+    step: str
+    zone: str | None
+    trust: str | None
+    epsilon: float | None
+    target: str | None
+    expected_events: float | None
+    delta: float | None
+    unit: Unit
+    private: Sequence[str] | None
+
+    def plan(self, source: SourceDescription, last: str, name: str) -> Plan:
+        """Return the plan of the first stretch; one for devices has no end, so that later stretches share it."""
+        if self.zone is None:
+            raise SettingError("zone must be the time zone of the events' clocks, such as Europe/Paris. Name it.")
+        if self.trust is None:
+            raise SettingError(
+                "trust must be curator (who runs this may know the exact counts, and adds noise) or nobody (every "
+                "event is randomized before it is counted). Choose one."
+            )
+        check_one_of((CURATOR, NOBODY), trust=self.trust)
+        time = TimeAxis.between(self.first, last, step=self.step, zone=self.zone)
+        domain = Domain(time, _places(self.places, source), _kinds(self.kinds, source))
+        if self.trust == CURATOR:
+            wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
+            return wanted.plan(self._epsilon(wanted), name=name)[0]
+        if self.unit != Unit():
+            raise SettingError("devices hide single events; only a curator can protect a person. Leave unit out.")
+        hidden = tuple(self.private) if self.private is not None else domain.axes[1:]
+        if domain.n_columns == 1 and self.private is None:
+            hidden = ("time",)  # there is nothing else to hide
+        wanted = Wanted(domain, NOBODY, hidden)
+        epsilon = self._epsilon(wanted)
+        endless = domain if "time" in hidden else replace(domain, time=time.without_end())
+        return replace(wanted, domain=endless).plan(epsilon, name=name)[0]
+
+    def _epsilon(self, wanted: Wanted) -> float:
+        if (self.epsilon is None) == (self.target is None):
+            raise SettingError("epsilon must be given, or the error that counts may have (target), and not both.")
+        if self.target is None:
+            assert self.epsilon is not None
+            return self.epsilon
+        target = Target.parse(self.target)
+        if self.expected_events is None and (target.is_relative or wanted.trust == NOBODY):
+            raise SettingError(
+                "how much an error matters depends on what is counted: say how many events to expect. The number is "
+                "public: do not count them for it.",
+                remedy=Remedy.EXPECT_EVENTS,
+            )
+        found = least_epsilon(wanted.situation(1.0, self.expected_events or 1.0), [Question("points")], target)
+        if found is None:
+            raise SettingError(f"no epsilon gives counts that err by at most {target}. Ask for a larger error.")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Publishing:
+    """One run: the events, the folder, who pays, and who looks before."""
+
+    root: Path
+    events: object
+    polygons: str | Path | None
+    book: Ledger | None
+    seed: int | None
+    budget: float | None
+    accept_loss: bool
+    look: Look | None
+    progress: Progress | None
+
+    def new_stretch(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> Agreement:
+        """Publish one more stretch of time under a plan; nothing is written before it is agreed on."""
+        _check_whole(plan.domain.time, stretch)
+        longer = replace(agreed, stretches=(*agreed.stretches, stretch))
+
+        def agree() -> None:
+            make_folders(self.root)
+            plan.write(self._plan_file(plan, stretch[0]))
+            longer.write(self.root)
+
+        try:
+            self._make(longer, plan, stretch, agree)
+        except BaseException:
+            if not (self._file(plan, stretch[0]).exists() or self._is_unfinished(plan, agreed.data_set)):
+                self._forget(agreed, plan, stretch[0])  # nothing was paid: another call may agree on something else
+            raise
+        return longer
+
+    def _forget(self, agreed: Agreement, plan: Plan, first: str) -> None:
+        if agreed.stretches:
+            agreed.write(self.root)
+        else:
+            (self.root / AGREED).unlink(missing_ok=True)
+        if plan.is_central or not agreed.stretches:
+            self._plan_file(plan, first).unlink(missing_ok=True)
+
+    def next_stretch(self, agreed: Agreement, last: str) -> Agreement:
+        """Publish the days up to ``last``, as privately as those before."""
+        before = self.plan_of(agreed, agreed.stretches[-1])
+        stretch = (_after(agreed.stretches[-1][1]), last)
+        if not before.is_central:
+            if "time" in before.private:
+                raise SettingError("reports that hide the time are of one stretch. Publish later days apart.")
+            return self.new_stretch(agreed, before, stretch)
+        old = before.domain
+        time = TimeAxis.between(*stretch, step=old.time.step, zone=old.time.zone)
+        wanted = Wanted(
+            Domain(time, old.place, old.kind),
+            CURATOR,
+            before.private,
+            before.delta or None,
+            before.rho or None,
+            before.protected_unit,
+        )
+        plan, _ = wanted.plan(None if before.rho else before.epsilon, name=before.name)
+        return self.new_stretch(agreed, plan, stretch)
+
+    def finished(self, agreed: Agreement) -> Agreement:
+        """Take up what an interrupted run left: stretches that were agreed on and not made."""
+        for stretch in agreed.stretches:
+            self._make(agreed, self.plan_of(agreed, stretch), stretch, lambda: None)
+        return agreed
+
+    def plan_of(self, agreed: Agreement, stretch: tuple[str, str]) -> Plan:
+        """Return the plan that a stretch was made under."""
+        own = self.root / f"plan-{stretch[0]}.toml"
+        return Plan.read(own if own.exists() else self.root / "plan.toml")
+
+    def _plan_file(self, plan: Plan, first: str) -> Path:
+        return self.root / (f"plan-{first}.toml" if plan.is_central else "plan.toml")
+
+    def _file(self, plan: Plan, first: str) -> Path:
+        return self.root / (f"counts-{first}.parquet" if plan.is_central else f"reports-{first}.reports")
+
+    def _make(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str], agree: Callable[[], None]) -> None:
+        """Count or randomize a stretch, unless its file is there and paid for."""
+        path, name = self._file(plan, stretch[0]), agreed.data_set
+        if path.exists() and not (stretch == agreed.stretches[-1] and self._is_unfinished(plan, name)):
+            return
+        events = self._opened(agreed, plan)
+        if plan.is_central:
+            self._count(agreed, plan, stretch, events, path, agree)
+            return
+        bins = plan.domain.time.range(*stretch)
+
+        def seen(read: ReadEvents) -> None:
+            self._show(agreed, plan, stretch, read, events)
+            agree()
+
+        make_folders(self.root)
+        randomize_events(
+            events,
+            plan,
+            path,
+            ledger=self.book,
+            data_set=name,
+            seed=self.seed,
+            only=bins,
+            overwrite=False,
+            progress=self.progress,
+            look=seen,
+        )
+
+    def _is_unfinished(self, plan: Plan, data_set: str) -> bool:
+        """Whether the ledger still holds the key of a run, so that its file may not be the last word."""
+        if self.book is None:
+            return False
+        if plan.is_central:
+            return is_unfinished(self.book, data_set, plan.fingerprint)
+        return is_interrupted(self.book, data_set, plan)
+
+    def _count(
+        self,
+        agreed: Agreement,
+        plan: Plan,
+        stretch: tuple[str, str],
+        events: Events,
+        path: Path,
+        agree: Callable[[], None],
+    ) -> None:
+        def seen(counted: CountedEvents) -> None:
+            self._show(agreed, plan, stretch, counted, events)
+            agree()
+
+        allowed = None if self.budget is None else Budget(epsilon=self.budget, delta=plan.delta)
+        done = curate_events(
+            events,
+            plan,
+            ledger=self.book,
+            data_set=agreed.data_set,
+            budget=allowed,
+            seed=self.seed,
+            progress=self.progress,
+            look=seen,
+        )
+        Release.of(plan, done.estimate).write(path)
+        if self.book is not None:
+            self.book.finish(done.spend)
+
+    def _show(
+        self, agreed: Agreement, plan: Plan, stretch: tuple[str, str], read: ReadEvents | CountedEvents, events: Events
+    ) -> None:
+        """Show what is about to be published, and refuse what loses too many rows."""
+        if self.look is not None:
+            unknown: tuple[tuple[str, int], ...] = ()
+            if Reason.UNKNOWN_PLACE in read.bad_rows.counts and agreed.source.place is not None:
+                unknown = self._unknown(agreed, plan, events)
+            self.look(
+                Preview(
+                    plan=plan,
+                    first=stretch[0],
+                    last=stretch[1],
+                    n_events=read.n_events,
+                    n_rows=read.n_rows,
+                    n_left_out=read.n_left_out,
+                    bad_rows=read.bad_rows,
+                    unknown=unknown,
+                    ledger=None if self.book is None else self.book.path,
+                    is_new_ledger=self.book is not None and self.book.is_new,
+                )
+            )
+        check_loss(read, is_accepted=self.accept_loss)
+        if not read.n_events and not self.accept_loss:
+            raise DataError(
+                f"no event lies between {stretch[0]} and {stretch[1]} in a known place. Nothing was spent.",
+                remedy=Remedy.ACCEPT_LOSS,
+            )
+
+    def _unknown(self, agreed: Agreement, plan: Plan, events: Events) -> tuple[tuple[str, int], ...]:
+        assert agreed.source.place is not None
+        names = names_in(self.events, column=agreed.source.place, options=events.options)
+        cells = plan.domain.place.match(list(names))
+        return tuple((name, n) for (name, n), cell in zip(names.items(), cells, strict=True) if cell == -1)
+
+    def _opened(self, agreed: Agreement, plan: Plan) -> Events:
+        columns = replace(agreed.source.columns, where=agreed.where)
+        if not plan.protected_unit.is_of_a_person:
+            columns = replace(columns, user=None)
+        options = replace(agreed.source.options(), polygons=self.polygons)
+        if agreed.source.format == _FRAME:
+            options = replace(options, format=None)
+        return open_events(self.events, columns=columns, domain=plan.domain, options=options)
+
+    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None) -> Publication:
+        """Write release, page, statement and forecast of all stretches together."""
+        plan = self.plan_of(agreed, agreed.stretches[-1])
+        paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
+        ledger = None if self.book is None else self.book.path
+        if plan.is_central:
+            release = join([stated_now(Release.read(path), ledger) for path in paths])
+        else:
+            last = plan.domain.time.range(None, agreed.stretches[-1][1]).stop
+            estimate = estimate_tally(tally_reports(paths, plan), replace(plan, domain=plan.domain.with_end(last)))
+            release = stated_now(Release.of(plan, estimate), ledger)
+        release.write(self.root / RELEASE)
+        release.write(self.root / "counts.csv")
+        heading = title or agreed.data_set
+        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons)
+        make_statement_page(release, self.root / "statement.html", title=heading)
+        made = Publication(release, self.root)
+        if days_ahead and "time" not in (plan.private if not plan.is_central else ()):
+            self._forecast(made, days_ahead, heading)
+        return made
+
+    def _forecast(self, made: Publication, days: int, title: str) -> None:
+        """Write the page of a forecast, where the past is long enough for one."""
+        path = self.root / "forecast.html"
+        try:
+            horizon_of(f"{days} days", made.release.domain.time)
+            ahead = made.forecast(days)
+        except SettingError:  # too few periods, or periods longer than what was asked for
+            path.unlink(missing_ok=True)
+            return
+        make_forecast_page(ahead, made.release, path, title=f"{title}: the next {days} days")
+
+
+def _slug(name: str) -> str:
+    """A name of a folder, from the name of a data set."""
+    return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
+
+
+def _day(when: str | date | None, setting: str) -> str:
+    if when is None:
+        raise SettingError(
+            f"{setting} must be the {setting} day that is counted, which becomes public. The events must not tell it: "
+            "name it, such as 2018-12-31."
+        )
+    try:
+        return date.fromisoformat(str(when)[:10]).isoformat()
+    except ValueError:
+        raise SettingError(f"{setting} must be a day such as 2018-12-31; got {setting}={when!r}.") from None
+
+
+def _check_whole(time: TimeAxis, stretch: tuple[str, str]) -> None:
+    """Refuse a stretch that cuts a period: the next one could not go on with it."""
+    axis = TimeAxis.between(*stretch, step=time.step, zone=time.zone)
+    if axis.covered_from is not None or axis.covered_until is not None:
+        raise SettingError(
+            f"first and last must begin and end a {time.step}; got first={stretch[0]}, last={stretch[1]}. "
+            "Choose others."
+        )
+
+
+def _after(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def _described(
+    events: object,
+    named: Mapping[str, str | None],
+    date_format: str | None,
+    description: SourceDescription | None,
+    zone: str | None,
+) -> SourceDescription:
+    """How the events are written: as described, or as the arguments say of a frame, a Parquet file or a query."""
+    if description is not None:
+        return description
+    if named["time"] is None:
+        raise SettingError("time must be the name of the column with the date or time of an event. Name it.")
+    path = Path(events) if isinstance(events, str | Path) else None
+    if path is not None and path.suffix != ".parquet":
+        raise SettingError(
+            f"{path}: text needs a description of how it is written, which somebody who knows the source confirmed.",
+            remedy=Remedy.DESCRIBE_SOURCE,
+        )
+    format = "sql" if isinstance(events, SqlQuery) else "parquet" if path is not None else _FRAME
+    roles: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
+    return SourceDescription(format, **roles, date_format=date_format, zone=zone)
+
+
+def _places(given: Any, source: SourceDescription) -> PlaceAxis:
+    located = source.place is not None or source.columns.has_coordinates
+    if given is None:
+        if located:
+            raise SettingError(
+                "places must be listed where a column of places is named: the list is published, and the events must "
+                "not decide it. Give names, or a table.",
+                remedy=Remedy.LIST_PLACES,
+            )
+        return PlaceAxis.everything()
+    if isinstance(given, PlaceAxis):
+        return given
+    if isinstance(given, str | Path):
+        given = Gazetteer.read(given) if Path(given).is_file() else Gazetteer.builtin(str(given))
+    if isinstance(given, Gazetteer):
+        return PlaceAxis.from_gazetteer(given, "region" if "region" in given.levels else given.levels[0])
+    return PlaceAxis.of(map(str, given))
+
+
+def _kinds(given: Any, source: SourceDescription) -> KindAxis | None:
+    if given is None or isinstance(given, KindAxis):
+        return given
+    if isinstance(given, str | Path):
+        of = "kinds"
+        given = Gazetteer.read(given, of=of) if Path(given).is_file() else Gazetteer.builtin(str(given), of)
+    if isinstance(given, Gazetteer):
+        return KindAxis.from_gazetteer(given, given.levels[0])
+    return KindAxis.of(map(str, given))
+
+
+def _check_same(agreed: Agreement, given: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse settings that are not those that the publication began with."""
+    said = {
+        "data_set": agreed.data_set,
+        "where": agreed.where or None,
+        "epsilon": plan.epsilon,
+        "trust": CURATOR if plan.is_central else NOBODY,
+        "zone": plan.domain.time.zone,
+        **{role: getattr(agreed.source, role) for role in ("time", "place", "kind", "count", "user")},
+    }
+    for name, value in given.items():
+        if value is not None and value != said[name]:
+            raise SettingError(
+                f"{name} must be as the publication began, {said[name]}; got {name}={value}. Leave it out.",
+                remedy=Remedy.PUBLISH_ELSEWHERE,
+            )

@@ -1,0 +1,289 @@
+"""One call from events to a folder with everything; stopped, it goes on; run again, it continues."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tacit
+from tacit.errors import BadRows, BudgetExhausted, DataError, FormatError, SettingError
+from tacit.plan import Plan
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+from tacit.publication import publishing
+from tacit.release import Release
+
+STATIONS = ["Market", "Pier", "2nd at Townsend"]
+SPRING = {"first": "2026-01-01", "last": "2026-02-28"}
+
+
+def trips(n_days=90, per_day=12):
+    """Trips that fall on every day and station alike."""
+    days = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.repeat(np.arange(n_days), per_day), unit="D")
+    return pd.DataFrame(
+        {"started": days, "station": np.resize(STATIONS, n_days * per_day), "rider": np.arange(len(days))}
+    )
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Publish into a folder of its own, with a ledger of its own and without the seconds that a forecast takes."""
+    monkeypatch.setenv("TACIT_LEDGER", str(tmp_path / "ledger.sqlite"))
+
+    def publish(events, **settings):
+        usual = {
+            "data_set": "bike trips",
+            "time": "started",
+            "place": "station",
+            "places": STATIONS,
+            "zone": "America/Los_Angeles",
+            "epsilon": 1.0,
+            "trust": "curator",
+            "folder": tmp_path / "trips",
+            "days_ahead": 0,
+            **SPRING,
+        }
+        return tacit.publish(events, **(usual | settings))
+
+    publish.folder, publish.ledger = tmp_path / "trips", tmp_path / "ledger.sqlite"
+    return publish
+
+
+def entries(run):
+    return Ledger(run.ledger).history()
+
+
+@pytest.mark.parametrize("trust", ["curator", "nobody"])
+def test_one_call_writes_everything_and_a_later_one_goes_on(run, trust):
+    first = run(trips(), trust=trust)
+    assert first.release.domain.time.days == ("2026-01-01", "2026-02-28")
+    assert {"publication.toml", "release.parquet", "counts.csv", "page.html", "statement.html"} <= {
+        path.name for path in run.folder.iterdir()
+    }
+    assert len(entries(run)) == 1
+    assert run(trips(), trust=trust).answer("2026-02").value == first.answer("2026-02").value
+    assert len(entries(run)) == 1  # the same again costs nothing
+    longer = run(trips(), trust=trust, first=None, last="2026-03-31")
+    assert longer.release.domain.time.days == ("2026-01-01", "2026-03-31")
+    assert len(entries(run)) == 2
+    measured = first.release.unbiased.values
+    assert np.array_equal(longer.release.unbiased.values[: len(measured)], measured)
+    assert longer.release.statement.total_epsilon == pytest.approx(1.0)
+    again = tacit.open(run.folder)
+    assert again.folder == run.folder
+    assert again.answer("2026-01", "2026-03").value == longer.answer("2026-01", "2026-03").value
+
+
+def test_later_days_need_nothing_but_their_end(run, tmp_path):
+    run(trips())
+    longer = tacit.publish(trips(), data_set="bike trips", folder=run.folder, last="2026-03-15", days_ahead=0)
+    assert longer.release.domain.time.days[1] == "2026-03-15"
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_frames_of_every_kind_go_in(run, convert):
+    made = run(convert(trips()))
+    assert made.release.domain.place.cells == tuple(STATIONS)
+    assert made.to_pandas().shape[0] == made.to_polars().height == made.to_arrow().num_rows == 59 * 3
+
+
+def test_a_parquet_file_goes_in(run, tmp_path):
+    trips().to_parquet(tmp_path / "trips.parquet")
+    assert run(str(tmp_path / "trips.parquet")).answer("2026-01").value == pytest.approx(31 * 12, abs=60)
+
+
+def test_text_needs_a_description(run, tmp_path):
+    trips().to_csv(tmp_path / "trips.csv", index=False)
+    with pytest.raises(SettingError, match="needs a description"):
+        run(tmp_path / "trips.csv")
+    described = tacit.events.propose_source(
+        tmp_path / "trips.csv", columns=tacit.EventColumns("started", "station"), zone="America/Los_Angeles"
+    ).description
+    assert run(tmp_path / "trips.csv", description=described).answer("2026-01").value > 300
+
+
+def test_events_without_places_are_counted_in_all(run):
+    visits = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=60), "visits": 100})
+    made = run(visits, time="day", place=None, places=None, count="visits")
+    assert made.release.domain.place.cells == ("all",)
+    assert made.answer("2026-01").value == pytest.approx(3100, abs=60)
+
+
+@pytest.mark.parametrize("stage", ["look", "payment", "write", "finish", "page"])
+@pytest.mark.parametrize("trust", ["curator", "nobody"])
+def test_stopped_anywhere_it_goes_on_and_pays_once(run, monkeypatch, trust, stage):
+    whole, broken = {}, KeyboardInterrupt("stopped")
+
+    def stop(*_, **__):
+        raise broken
+
+    paid = "spend" if trust == "curator" else "record_randomization"
+    finished = "finish" if trust == "curator" else "finish_randomization"
+    where = {
+        "payment": (Ledger, paid),
+        "write": (Release, "write") if trust == "curator" else ("tacit.collection.randomizing", "write_reports"),
+        "finish": (Ledger, finished),
+        "page": (publishing, "make_page"),
+    }
+    with monkeypatch.context() as patched:
+        if stage in where:
+            target, name = where[stage]
+            if isinstance(target, str):
+                patched.setattr(f"{target}.{name}", stop)
+            else:
+                patched.setattr(target, name, stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(trips(), trust=trust, look=stop if stage == "look" else None)
+    assert len(entries(run)) == (0 if stage in ("look", "payment") else 1)
+    # what was not paid for left no agreement behind
+    assert (run.folder / "publication.toml").exists() == (stage not in ("look", "payment"))
+    before = run.folder / ("counts-2026-01-01.parquet" if trust == "curator" else "reports-2026-01-01.reports")
+    content = before.read_bytes() if before.exists() else None
+    made = run(trips(), trust=trust)
+    assert len(entries(run)) == 1
+    assert all(entry.is_finished for entry in entries(run))
+    if content is not None and trust == "nobody":
+        assert before.read_bytes() == content  # the very same reports
+    assert made.release.domain.shape == (59, 3)
+    assert not whole
+
+
+def test_what_is_shown_before_payment_tells_rows_price_and_errors(run):
+    odd = trips()
+    odd.loc[:3, "station"] = "Markett"
+    odd.loc[4, "started"] = pd.NaT
+    seen = []
+    run(odd, look=seen.append)
+    (preview,) = seen
+    assert (preview.n_rows, preview.bad_rows.n_rows) == (len(odd), 5 + 31 * 12)  # March lies outside
+    assert preview.unknown == (("Markett", 4),)
+    assert preview.lost == pytest.approx(5 / (59 * 12))
+    assert any("epsilon 1" in sentence for sentence in preview.promises)
+    assert "Nothing exact" in preview.public
+    devices, curator = preview.errors()
+    assert (devices.trust, curator.trust) == ("nobody", "curator")
+    assert curator.one < devices.one
+    assert preview.ledger == run.ledger
+
+
+def test_what_devices_make_public_is_said(run):
+    seen = []
+    run(trips(), trust="nobody", look=seen.append)
+    assert "exactly how many events there were per day" in seen[0].public
+
+
+def test_rows_that_fall_out_stop_it_before_anything_is_spent(run):
+    odd = trips()
+    odd.loc[:20, "station"] = "nowhere"
+    with pytest.raises(BadRows, match="of the rows would fall out"):
+        run(odd)
+    assert not entries(run)
+    assert not run.folder.exists() or not (run.folder / "publication.toml").exists()
+    assert run(odd, accept_loss=True).release.domain.shape == (59, 3)
+
+
+def test_no_event_at_all_is_not_published_by_mistake(run):
+    with pytest.raises(DataError, match="no event lies between"):
+        run(trips(), first="2027-01-01", last="2027-02-28")
+    assert not entries(run)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilon": 2.0}, "epsilon must be as the publication began, 1.0"),
+        ({"trust": "nobody"}, "trust must be as the publication began, curator"),
+        ({"place": "other"}, "place must be as the publication began, station"),
+        ({"data_set": "walks"}, "data_set must be as the publication began"),
+    ],
+)
+def test_other_settings_do_not_continue_a_publication(run, settings, words):
+    run(trips())
+    with pytest.raises(SettingError, match=words):
+        run(trips(), **({"last": "2026-03-31", "first": None} | settings))
+    assert len(entries(run)) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"zone": None}, "zone must be"),
+        ({"trust": None}, "trust must be curator"),
+        ({"trust": "me"}, "trust must be one of"),
+        ({"places": None}, "places must be listed"),
+        ({"last": None}, "last must be the last day"),
+        ({"first": "soon"}, "first must be a day"),
+        ({"epsilon": None}, "epsilon must be given"),
+        ({"epsilon": 1.0, "target": "40"}, "not both"),
+        ({"epsilon": None, "target": "5%"}, "expected_events"),
+        ({"time": None}, "time must be the name"),
+        ({"step": "month", "last": "2026-02-27"}, "must begin and end a month"),
+        ({"trust": "nobody", "unit": Unit.user_day(most=2)}, "only a curator"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit_is_refused_before_anything_is_spent(run, settings, words):
+    with pytest.raises(SettingError, match=words):
+        run(trips(), **settings)
+    assert not entries(run)
+    assert not run.folder.exists()
+
+
+def test_an_error_that_is_wanted_gives_epsilon(run):
+    made = run(trips(), epsilon=None, target="10")
+    assert 0.05 < made.release.plan.epsilon < 0.5
+    assert made.release.unbiased.noise.standard_errors().max() <= 10.1
+
+
+def test_persons_are_protected_by_their_column(run):
+    made = run(trips(), user="rider", unit=Unit.person(most=3, window="month"))
+    assert made.release.plan.protected_unit == Unit.person(most=3, window="month")
+    assert run(trips(), user="rider", last="2026-03-31", first=None).release.domain.shape[0] == 90
+
+
+def test_a_spent_budget_is_refused_and_leaves_what_was_published(run):
+    run(trips(), budget=1.0)
+    with pytest.raises(BudgetExhausted):
+        run(trips(), folder=run.folder.parent / "again", data_set="bike trips")
+    assert tacit.open(run.folder).release.domain.shape == (59, 3)
+
+
+def test_a_simulation_needs_no_ledger_and_says_so(run):
+    made = run(trips(), seed=5)
+    assert made.release.is_simulation
+    assert not run.ledger.exists()
+
+
+def test_a_damaged_agreement_is_refused(run):
+    run(trips())
+    path = run.folder / "publication.toml"
+    path.write_text(path.read_text().replace("tacit_publication = 1", "tacit_publication = 9"))
+    with pytest.raises(FormatError, match="newer"):
+        run(trips())
+    path.write_text("data_set = ")
+    with pytest.raises(FormatError, match="damaged"):
+        run(trips())
+
+
+def test_the_plan_of_devices_has_no_end_and_stays_the_same(run):
+    run(trips(), trust="nobody")
+    plan = Plan.read(run.folder / "plan.toml")
+    assert plan.domain.time.n_bins is None
+    run(trips(), trust="nobody", first=None, last="2026-03-31")
+    assert Plan.read(run.folder / "plan.toml") == plan
+
+
+def test_a_publication_answers_draws_and_forecasts(run):
+    made = run(trips(), days_ahead=3)
+    assert (run.folder / "forecast.html").exists()
+    assert made.answer("2026-02-10").box.time == range(40, 41)
+    assert made.answer("2026-01", "2026-02", places="Pier").value == pytest.approx(59 * 4, abs=60)
+    assert made.forecast(3).totals.means.shape == (3,)
+    for chart in (made.plot(), made.plot("Pier", by="day"), made.map(), made.map("2026-02")):
+        assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+    with pytest.raises(SettingError, match="period must be"):
+        made.map("1999")
+    assert "bike trips, 2026-01-01 to 2026-02-28, 3 places, epsilon 1" in repr(made)
+    assert made._repr_mimebundle_()
