@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import struct
+import tomllib
 import zipfile
 import zlib
 from pathlib import Path
@@ -63,6 +64,15 @@ def tally(tmp_path) -> tacit.Tally:
     with tacit.RandomizingWriter(path, PLAN, randomness=tacit.SecureRandomness()) as reports:
         reports.add(np.arange(N_EVENTS) % 90, np.arange(N_EVENTS) % 10)
     return tacit.tally_reports([path], PLAN)
+
+
+def test_a_fingerprint_is_the_sha256_described(tmp_path):
+    PLAN.write(tmp_path / "plan.toml")
+    content = tomllib.loads((tmp_path / "plan.toml").read_text(encoding="utf-8"))
+    stated = content.pop("fingerprint")
+    del content["name"], content["domain"]["time"]["n_bins"]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert hashlib.sha256(text.encode()).hexdigest()[:32] == stated == PLAN.fingerprint
 
 
 def test_a_curators_plan_has_the_privacy_and_the_whole_numbers_described():
