@@ -66,8 +66,7 @@ def test_trees_may_start_from_another_forecaster() -> None:
 def test_features_can_be_chosen_by_name() -> None:
     series, covariates = _rainy()
     model = BoostingForecaster(features=("place", "rain"), **QUICK).fit(series, covariates)
-    assert model.feature_names == ("place", "rain")
-    assert set(model.gains()) == {"place", "rain"}
+    assert list(model.gains()) == ["place", "rain"]
     with pytest.raises(SettingError, match="features must be one of place"):
         BoostingForecaster(features=("snow",)).fit(series, covariates)
     with pytest.raises(SettingError, match="at least one feature"):

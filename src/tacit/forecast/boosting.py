@@ -91,12 +91,6 @@ class BoostingForecaster(Learner):
         check_positive(half_life=self.half_life, reg_lambda=self.reg_lambda, min_child_weight=self.min_child_weight)
         check_share(open_ends=False, subsample=self.subsample, colsample=self.colsample)
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of the features that the trees are told."""
-        self._fitted()
-        return self._names
-
     def gains(self) -> dict[str, float]:
         """Return by how much each feature lowered the loss in all splits, as shares of the whole."""
         self._fitted()

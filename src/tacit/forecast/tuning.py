@@ -158,14 +158,14 @@ def feature_importance(
     cases = model.told(series, first, len(series)).cases(first)
     gains, plain, randomness = model.gains(), model.losses(cases), SeededRandomness(seed)
     found = []
-    for column, name in enumerate(model.feature_names):
+    for column, (name, gain) in enumerate(gains.items()):
         added = np.zeros(len(cases))
         for _ in range(n_shuffles):
             order = np.argsort(randomness.words(len(cases)), kind="stable")
             added += model.losses(cases, shuffled=(column, order)) - plain
         loss = cases.by_origin(added / n_shuffles)
         error = _error(loss) if len(loss) > 1 else float("inf")
-        found.append(FeatureImportance(name, gains[name], float(loss.mean()), error))
+        found.append(FeatureImportance(name, gain, float(loss.mean()), error))
     return tuple(sorted(found, key=lambda one: (-one.loss, -one.gain, one.feature)))
 
 

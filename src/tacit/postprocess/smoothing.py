@@ -24,7 +24,6 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise.tree import TreeNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.observations import Observations, column_kinds, measured_parts
 from tacit.counts.tree_least_squares import TreeFusion
@@ -61,10 +60,9 @@ def smooth(
 ) -> Estimate:
     r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
 
-    Each place's share of the public totals (or its rate, where there are none) is a random-walk level, an AR(1)
-    component around it, weekday and yearly terms; days vary around it by chance, by overdispersion, and more
-    where the public total is out of the ordinary. How much is estimated from the private data themselves unless
-    ``hyperparameters`` say it. The realized count is the share's expectation and a part of what the day itself says,
+    The model is that of :mod:`tacit.statespace`; how much its parts vary is estimated from the private data themselves
+    unless ``hyperparameters`` say it. The realized count is the share's expectation and a part of what the day itself
+    says,
 
     .. math:: \hat c = N s + \frac{\sigma^2}{\sigma^2 + v} (y - N s),
 
@@ -184,7 +182,9 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
     in, they say it of these times too.
     """
     tree = estimate.noise.tree_over_time()
-    if tree is None or not _has_unknown_sums(tree) or np.isnan(estimate.values).any():
+    # without sums that were measured, or with leaves of which all is known, a tree says nothing more
+    is_told = tree is None or not measured_levels(tree) or not tree.fusion.level_variances[-1] > 0
+    if tree is None or is_told or np.isnan(estimate.values).any():
         parts = measured_parts(estimate)
         if missing is None or parts[0][1].is_shared:
             return parts
@@ -205,11 +205,6 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
         kinds=column_kinds(estimate.domain),
     )
     return [(np.arange(n_places), known)]
-
-
-def _has_unknown_sums(tree: TreeNoise) -> bool:
-    """Return whether sums of successive times were measured, and leaves of which not all is known."""
-    return bool(measured_levels(tree)) and tree.fusion.level_variances[-1] > 0
 
 
 def _given_zeros(fusion: TreeFusion, leaves: FloatArray, gone: BoolArray) -> FloatArray:

@@ -1,15 +1,11 @@
 r"""The Gaussian state-space form of the model: all variances, and what follows from them by filter and smoother.
 
-Places are independent. A place's share (or rate) of a time is
-
-.. math:: s_t = \ell_t + a_t + x_t^\top \beta, \qquad \ell_{t+1} = \ell_t + \eta_t, \quad a_{t+1} = \phi a_t + \alpha_t,
-
-its realized count :math:`c_t = N_t s_t + d_t` is observed as :math:`y_t = c_t + e_t`, with the exposure N (the public
-total, or 1). Sums of successive counts may be observed too, the nodes of a tree. The least-squares leaves
-:math:`\hat y` of a tree have the precision :math:`D + H^\top R^{-1} H`, with the precision D of the leaves' own
-measurements, and sums H of leaves measured with the variances R. They say as much of counts as leaves :math:`\hat y`
-with the precision D and sums :math:`H \hat y` with the variances R, all independent. So a sum is one more part of the
-state, which is observed where its node ends. This is exact for any tree, in time that is linear in the leaves.
+The model and its letters are those of :mod:`tacit.statespace`; places are independent. Sums of successive counts may be
+observed too, the nodes of a tree. The least-squares leaves :math:`\hat y` of a tree have the precision :math:`D +
+H^\top R^{-1} H`, with the precision D of the leaves' own measurements, and sums H of leaves measured with the variances
+R. They say as much of counts as leaves :math:`\hat y` with the precision D and sums :math:`H \hat y` with the variances
+R, all independent. So a sum is one more part of the state, which is observed where its node ends. This is exact for any
+tree, in time that is linear in the leaves.
 
 Reference: Durbin2012; Harvey1990.
 """

@@ -26,10 +26,7 @@ def _predict(state: NDArray[np.float64], covariance: NDArray[np.float64], phi: A
 
 @compiled
 def _project(
-    state: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    asked: NDArray[np.float64],
-    side: NDArray[np.float64],
+    state: NDArray[np.float64], covariance: NDArray[np.float64], asked: NDArray[np.float64], side: NDArray[np.float64]
 ) -> tuple[float, float]:
     """Return the mean and the variance of ``asked @ state``; write its covariances with the state to ``side``."""
     mean, variance = 0.0, 0.0
@@ -44,11 +41,7 @@ def _project(
 
 @compiled
 def _update(
-    state: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    side: NDArray[np.float64],
-    scaled: Any,
-    variance: Any,
+    state: NDArray[np.float64], covariance: NDArray[np.float64], side: NDArray[np.float64], scaled: Any, variance: Any
 ) -> None:
     """Condition on an observation of this variance, whose innovation over its variance is ``scaled``."""
     for j in range(len(state)):
