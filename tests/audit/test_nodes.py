@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import stream_matrices
 from small_worlds import days_and_places
 from tacit.audit import audit_nodes, audit_plan
 from tacit.audit.claims import Claim, Verdict
 from tacit.audit.curators import MeasuredNodes, nodes_of_counter, nodes_of_plan, separate_bins
-from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, RefinedTree, SmoothTree
+from tacit.counts.continual_noise import Epochs, FusedTree, KaryTree, NestedTree, RefinedTree, SmoothTree
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
@@ -72,11 +73,23 @@ def gaussian_subjects(seed):
         "binary counter": KaryTree.binary(8, Cost.zcdp(0.1)),
         "refined counter": RefinedTree(32, Cost.zcdp(0.1), (4,)),
     }
-    nodes = {name: nodes_of_plan(plan, randomness=source) for name, plan in plans.items()}
-    return nodes | {
-        name: nodes_of_counter(stream(Cost.zcdp(0.1), noise_model), randomness=source)
-        for name, noise_model in noise_models.items()
+    person = Unit.person(most=8, most_per_cell=2)
+    of_persons = {
+        "refined counter of persons": RefinedTree(8, Cost.zcdp(0.1), (2, 2), 8, most_per_cell=2),
+        "buffered root of persons": None,
     }
+    nodes = {name: nodes_of_plan(plan, randomness=source) for name, plan in plans.items()}
+    return (
+        nodes
+        | {
+            name: nodes_of_counter(stream(Cost.zcdp(0.1), noise_model), randomness=source)
+            for name, noise_model in noise_models.items()
+        }
+        | {
+            name: nodes_of_counter(stream(Cost.zcdp(0.1), noise_model, person), randomness=source)
+            for name, noise_model in of_persons.items()
+        }
+    )
 
 
 @pytest.mark.false_failure(2e-6)
@@ -182,6 +195,61 @@ def test_no_person_tells_more_in_any_bins_of_a_counter_than_it_costs(cost, most)
         assert telling.max() <= nodes.claim.value * (1 + 1e-9), noise_model
         # the rounding of a buffered root is paid for and not told
         assert telling.max() >= nodes.claim.value * (0.999 if noise_model.kind == "buffered root" else 1 - 1e-9)
+
+
+def spreads(n_bins, most, per_cell):
+    """All ways to spread at most so many counts over bins, at most so many in each."""
+    chosen = (np.bincount(bins, minlength=n_bins) for bins in combinations_with_replacement(range(n_bins), most))
+    whole = [counts for counts in chosen if counts.max() <= per_cell]
+    return np.array(whole or [np.full(n_bins, per_cell)])
+
+
+@pytest.mark.parametrize(("most", "per_cell"), [(4, 1), (4, 2), (3, 2), (5, 2)])
+def test_nor_where_a_cell_is_bounded_and_noise_follows_it(most, per_cell):
+    """All ways to spread a person's counts are listed; where nodes fill up evenly, one of them tells all of it."""
+    cost = Cost.zcdp(0.5)
+    noise_models = [
+        *(KaryTree(8, cost, most, fan_outs, most_per_cell=per_cell) for fan_outs in ((), (2, 2), (4,))),
+        *(
+            SmoothTree(19, cost, most, zeros=zeros, ones=ones, most_per_cell=per_cell)
+            for zeros, ones in ((3, 3), (2, 5))
+        ),
+        RefinedTree(8, cost, (2,), most, most_per_cell=per_cell),
+        FusedTree(8, cost, (4,), most, most_per_cell=per_cell),
+        replace(tune(8, cost, most), most_per_cell=per_cell),
+    ]
+    for noise_model in noise_models:
+        nodes = nodes_of_counter(stream(cost, noise_model, Unit.person(most=most, most_per_cell=per_cell)))
+        telling = nodes.telling(nodes.exactly(spreads(nodes.n_bins, most, per_cell))).max()
+        assert telling <= nodes.claim.value * (1 + 1e-9), noise_model
+        # a node of a nested tree takes the place of its last child, which is measured by no node of its own
+        if most == 4 and not isinstance(noise_model, NestedTree):
+            least = 0.9 if noise_model.kind == "buffered root" else 1 - 1e-9
+            assert telling >= nodes.claim.value * least, noise_model
+
+
+@pytest.mark.parametrize(("most", "per_cell"), [(4, 1), (3, 2), (5, 3)])
+def test_nor_in_epochs_of_different_trees(most, per_cell):
+    cost = Cost.zcdp(0.5)
+    noise_model = Epochs(4, cost, ((2,), (4,)), most, most_per_cell=per_cell)
+    spread = spreads(noise_model.horizon, most, per_cell)
+    telling = np.zeros(len(spread))
+    for start, tree in zip(noise_model.starts, noise_model.trees, strict=False):
+        sums = spread[:, start : start + tree.horizon] @ stream_matrices.measured(tree).T
+        telling += (sums**2).sum(axis=1) / (2 * float(tree.node_noise.parameter))
+    assert telling.max() <= cost.rho * (1 + 1e-9)
+
+
+@pytest.mark.false_failure(1e-9)
+@pytest.mark.parametrize("kind", ["refined tree", "buffered root"])
+def test_one_event_more_in_a_cell_than_a_counters_noise_is_for_is_refuted(kind, seed):
+    cost, unit = Cost.zcdp(0.1), Unit.person(most=4, most_per_cell=1)
+    tree = RefinedTree(8, cost, (2, 2), 4, most_per_cell=1)
+    noise_model = tree if kind == tree.kind else replace(tune(8, cost, 4), most_per_cell=1)
+    nodes = nodes_of_counter(stream(cost, noise_model, unit), randomness=SeededRandomness(seed))
+    settings = {"n_runs": 300_000, "confidence": SURE, "randomness": SeededRandomness(seed)}
+    assert not audit_nodes(nodes, **settings).is_refuted
+    assert audit_nodes(replace(nodes, added=(2, 2)), **settings).is_refuted
 
 
 def test_nodes_are_those_that_a_release_is_fused_from():

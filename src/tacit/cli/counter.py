@@ -48,6 +48,7 @@ from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
+from tacit.privacy.unit import Unit
 from tacit.release import Release
 from tacit.release.files import check_ending
 
@@ -121,7 +122,7 @@ visits.counter[/bold]
         raise SettingError("a simulation costs nothing. Leave out --dry-run.")
     name = data_set or out.stem
     book = opened_ledger(ledger) if seed is None else None
-    best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, most=protected.sensitivity)
+    best = _compared(_costs(epsilon, delta, rho), horizon, reacts=not ahead, unit=protected)
     noise_model = best[0].noise_model
     check_startable(noise_model, what, protected)
     files = CounterFiles(out, history, ledger=book)
@@ -363,8 +364,9 @@ def _costs(epsilon: float | None, delta: float | None, rho: float | None) -> lis
     return [Cost.pure(epsilon), *([] if delta is None else [Cost.approximate(epsilon, delta)])]
 
 
-def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, most: int) -> list[Candidate]:
-    found = [one for cost in costs for one in compare(cost, horizon, reacts=reacts, most=most)]
+def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, unit: Unit) -> list[Candidate]:
+    bounds = {"most": unit.sensitivity, "most_per_cell": unit.most_per_cell}
+    found = [one for cost in costs for one in compare(cost, horizon, reacts=reacts, **bounds)]
     return sorted(found, key=lambda one: one.mean)
 
 

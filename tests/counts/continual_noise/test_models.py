@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,36 @@ def test_the_noise_of_every_tree_is_scaled_to_its_columns(noise_model):
             assert worst.sum(axis=0).max() / (2 * float(noise.parameter)) <= tree.cost.rho * (1 + 1e-12)
         else:
             assert tree.most * most * float(noise.rate) <= tree.cost.epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "noise_model",
+    [
+        KaryTree(20, Cost.zcdp(0.3), 6, (3, 4), most_per_cell=2),
+        SmoothTree(19, Cost.zcdp(0.1), 6, zeros=3, ones=3, most_per_cell=2),
+        RefinedTree(16, Cost.zcdp(0.1), (4,), 6, most_per_cell=2),
+        FusedTree(16, Cost.zcdp(0.1), (4,), 6, most_per_cell=2),
+        Epochs(3, Cost.zcdp(0.1), ((), (2,), (2, 3)), 6, most_per_cell=2),
+        replace(NOISE_MODELS[-1], most=6, most_per_cell=2),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_a_bound_on_cells_makes_noise_less_and_stands_in_files(noise_model):
+    loose = replace(noise_model, most_per_cell=0)
+    ends = np.zeros(1, np.int64), np.array([noise_model.horizon])
+    assert noise_model.range_variances(*ends)[0] < loose.range_variances(*ends)[0]
+    assert continual_noise_from_dict(noise_model.to_dict()) == noise_model
+    assert noise_model.to_dict() == loose.to_dict() | {"most_per_cell": 2}
+
+
+@pytest.mark.parametrize(("zeros", "ones"), [(1, 4), (2, 5), (3, 3), (4, 2)])
+def test_nodes_of_a_smooth_tree_hold_no_more_bins_than_stated(zeros, ones):
+    """Every label is listed: the bins below each prefix that ends in a zero, by the number of the zero."""
+    tree = SmoothTree(math.comb(zeros + ones, zeros) - 1, PURE, zeros=zeros, ones=ones)
+    labels = ["".join(label) for label in itertools.product("01", repeat=zeros + ones) if label.count("0") == zeros]
+    below = Counter(label[: place + 1] for label in labels for place, digit in enumerate(label) if digit == "0")
+    widest = [max(n for prefix, n in below.items() if prefix.count("0") == zero) for zero in range(zeros, 0, -1)]
+    assert list(tree.sizes) == widest
 
 
 def test_full_trees_waste_nothing():

@@ -190,6 +190,8 @@ def test_the_unit_of_privacy_scales_the_noise():
         counter(unit=Unit.user_day(most=3), domain=hours)
     with pytest.raises(SettingError, match="counts of a"):
         counter(noise_model=KaryTree.binary(10, Cost.pure(1.0)), unit=Unit.user_day(most=3))
+    with pytest.raises(SettingError, match=r"for the 2 counts of a person .* in one cell; got fewer"):
+        counter(noise_model=KaryTree(10, Cost.pure(1.0), 3, most_per_cell=1), unit=Unit.person(most=3, most_per_cell=2))
 
 
 def test_states_and_counters_never_show_what_they_hold():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 
 from statistical import assert_variance
-from stream_matrices import factors
+from stream_matrices import buffered, factors
 from tacit._base.kernels import draws_plain
 from tacit.counts.continual_noise import BufferedRoot, Epochs, FusedTree, KaryTree, NestedTree, RefinedTree, SmoothTree
 from tacit.errors import SettingError
@@ -182,13 +184,39 @@ def test_a_unit_moves_the_noise_of_a_buffered_root_by_no_more_than_is_stated(gri
 def test_nor_does_a_unit_that_is_spread_over_bins(grid_bits, guard_bits, bins):
     """The page on the buffered root proves it; here 2,000 histories are tried."""
     tuned = tune(12, Cost.zcdp(0.3))
-    noise_model = BufferedRoot(12, tuned.cost, tuned.decays, tuned.weights, grid_bits, guard_bits, most=len(bins))
+    noise_model = BufferedRoot(
+        12,
+        tuned.cost,
+        tuned.decays,
+        tuned.weights,
+        grid_bits,
+        guard_bits,
+        most=len(bins),
+        most_per_cell=max(map(bins.count, bins)),
+    )
     left = np.random.default_rng(guard_bits).integers(-(1 << 24), 1 << 24, (12, 2000))
     moved = left.copy()
     for bin in bins:
         moved[bin] -= noise_model.grid
     shift = drawn_noise(noise_model, moved) - drawn_noise(noise_model, left)
     assert (shift.astype(float) ** 2).sum(axis=0).max() <= float(noise_model.squared_sensitivity)
+
+
+@pytest.mark.parametrize(("most", "per_cell"), [(5, 1), (5, 2), (6, 2), (4, 3)])
+def test_the_squares_of_a_buffered_root_are_those_of_the_worst_spread(most, per_cell):
+    """Against all ways to spread counts over eight bins of two places, by dense algebra."""
+    tuned = tune(8, Cost.zcdp(0.3), most)
+    bounded = replace(tuned, most_per_cell=per_cell)
+    encoder = buffered(bounded)[1]
+    largest = 0.0
+    for cells in combinations_with_replacement(range(16), most):
+        if max(map(cells.count, cells)) <= per_cell:
+            spread = np.bincount(cells, minlength=16).reshape(2, 8)
+            largest = max(largest, float(((encoder @ spread.T) ** 2).sum()))
+    stated = float(bounded.squared_sensitivity) / bounded.grid**2
+    assert largest <= stated <= 1.06 * largest
+    assert stated < float(tuned.squared_sensitivity) / tuned.grid**2
+    assert stated >= most * float(replace(tuned, most=1).squared_sensitivity) / tuned.grid**2
 
 
 @pytest.mark.false_failure(2e-8)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from predicted_errors import assert_errors_as_predicted
 from tacit.mechanisms.continual.engines import NodeDraws, engine_of
+from tacit.mechanisms.continual.picker import pick
 from tacit.mechanisms.planner import CURATOR, Question, Situation, compare
 from tacit.mechanisms.planner.central import counter_contenders as contenders
+from tacit.privacy.cost import Cost
 from tacit.privacy.unit import Unit
 
 N_BINS, N_TRIALS = 60, 4000
@@ -37,6 +41,18 @@ def test_a_counter_of_each_kind_is_compared_where_running_totals_are_asked():
     assert sum(counter.noise == "gaussian" for counter in COUNTERS) >= 5
     points = compare(SITUATION, Question.parse("points")).predictions
     assert not any(one.contender.is_continual for one in points)
+
+
+def test_a_bound_on_cells_is_seen_in_gaussian_counters_alone():
+    loose = replace(SITUATION, unit=Unit.person(most=20, window="month"))
+    tight = replace(SITUATION, unit=Unit.person(most=20, most_per_cell=2, window="month"))
+    (totals,) = Question.parse("totals")
+    errors = [{str(one): one.rmse(totals, N_BINS) for one in contenders(one)} for one in (loose, tight)]
+    for name in errors[0].keys() & errors[1].keys():
+        assert (errors[1][name] < 0.95 * errors[0][name]) == ("gaussian" in name), name
+    noise_model = pick(Cost.zcdp(0.5), N_BINS, most=20, most_per_cell=2)
+    assert noise_model.most_per_cell == 2
+    assert pick(Cost.pure(0.5), N_BINS, most=20, most_per_cell=2) == pick(Cost.pure(0.5), N_BINS, most=20)
 
 
 def test_the_figures_of_known_counters_come_back():

@@ -26,7 +26,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import check_horizon, check_ranges
+from tacit.counts.continual_noise.model import bounds_to_dict, check_horizon, check_ranges
 from tacit.counts.node_distributions import DiscreteGaussian
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
@@ -85,6 +85,19 @@ class Exponentials:
         n = np.array([count - 1.0])
         first = (self.weights * _geometric(self.decays, n)[0]).sum()
         return float(first), float(_squares(self.decays, self.weights[None, :], n)[0])
+
+    def encoder_products(self, count: int, n_lags: int) -> FloatArray:
+        r"""At most the products of the encoder's columns that lie 0 .. ``n_lags`` bins apart.
+
+        .. math:: g_l = \sum_{k < \text{count}} c_k c_{k + l}
+        """
+        lags = np.arange(1.0, n_lags + 1)
+        fading = np.log1p(-self.decays)
+        both = self.decays[:, None] + self.decays - self.decays[:, None] * self.decays  # of (1 - a)(1 - b)
+        sums = _geometric(both.ravel(), np.array([count - 1.0])).reshape(both.shape)
+        inner = self.weights * (self.weights @ sums)
+        later = np.exp(lags[:, None] * fading) @ inner + np.exp((lags - 1)[:, None] * fading) @ self.weights
+        return np.append(1 + inner.sum(), later)
 
     def decoder_squares(self, counts: FloatArray) -> FloatArray:
         """The sum of the squares of the first coefficients of the decoder, for many counts at once."""
@@ -149,8 +162,8 @@ class BufferedRoot:
     by :math:`c_{t-i}` and at most ``slack`` units of the grid, which is what all rounding together can do.
 
     Privacy:   rho-zCDP exactly, for noise of variance
-               :math:`\sum_k (m^2 c_k^2 + 2 m c_k s + m s^2) / 2 \rho` with the slack s and m counts a unit. Also when
-               the stream reacts to what was published.
+               :math:`\sum_k (m^2 c_k^2 + 2 m c_k s + m s^2) / 2 \rho` with the slack s and m counts a unit; less where
+               a cell has at most ``most_per_cell`` of them. Also when the stream reacts to what was published.
     Error:     variance sigma^2 sum_{k<t} b_k^2 for the total t, with the decoder b of the exponentials.
     Cost:      one noise a bin; one buffer for each exponential to keep.
     Reference: Fichtenberger2023, Henzinger2023 (the square root); McMahan2024, Dvijotham2024 (buffers).
@@ -167,6 +180,7 @@ class BufferedRoot:
     grid_bits: int = 16
     guard_bits: int = 8
     most: int = 1
+    most_per_cell: int = 0
 
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
@@ -176,7 +190,7 @@ class BufferedRoot:
                 f"a buffered root has at most {_MOST_BUFFERS} buffers, and {_MOST_BITS} bits of grid and of guard; got "
                 f"{len(self.decays)}, {self.grid_bits} and {self.guard_bits}. Make it with tune."
             )
-        check_at_least(0, grid_bits=self.grid_bits, guard_bits=self.guard_bits)
+        check_at_least(0, grid_bits=self.grid_bits, guard_bits=self.guard_bits, most_per_cell=self.most_per_cell)
         if not self.cost.rho or self.cost.epsilon:
             raise SettingError(f"a buffered root costs a rho; got cost={self.cost}. Use Cost.zcdp(rho).")
         for mantissa, shift in (*self.decays, *self.weights):
@@ -210,9 +224,21 @@ class BufferedRoot:
     def squared_sensitivity(self) -> Fraction:
         """A bound on the squared length of what one unit does to the noises, in units of the grid."""
         first, squares = (Fraction(s) * _MARGIN for s in self.exponentials.encoder_sums(self.horizon))
-        straight = self.grid**2 * self.most**2 * (1 + squares)
-        crossed = 2 * self.slack * self.grid * self.most * first
-        return straight + crossed + self.most * self.slack**2 * (self.horizon - 1)
+        rounded = self.most * self.slack**2 * (self.horizon - 1)
+        crossed = 2 * self.slack * self.grid * self.most
+        in_one_bin = self.grid**2 * self.most**2 * (1 + squares) + crossed * first + rounded
+        if not 0 < self.most_per_cell < self.most or self.exponentials.weights.sum() > 1:
+            return in_one_bin
+        # in as many bins in a row as it takes
+        n_full, rest = divmod(self.most, self.most_per_cell)
+        products = self.exponentials.encoder_products(self.horizon, n_full)
+        full = np.append(n_full, 2 * np.arange(n_full - 1.0, -1, -1)) * products
+        straight = (
+            self.most_per_cell**2 * Fraction(math.fsum(full))
+            + 2 * self.most_per_cell * rest * Fraction(math.fsum(products[1:]))
+            + rest**2 * Fraction(products[0])
+        )
+        return min(in_one_bin, self.grid**2 * straight * _MARGIN + crossed * (1 + first) + rounded)
 
     @cached_property
     def node_noise(self) -> DiscreteGaussian:
@@ -253,5 +279,4 @@ class BufferedRoot:
             "weights": [list(pair) for pair in self.weights],
             "grid_bits": self.grid_bits,
             "guard_bits": self.guard_bits,
-            "most": self.most,
-        }
+        } | bounds_to_dict(self.most, self.most_per_cell)

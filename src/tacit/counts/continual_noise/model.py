@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
@@ -68,40 +69,54 @@ class ContinualNoise(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def node_distribution(cost: Cost, *, levels: int, most: int = 1) -> DiscreteLaplace | DiscreteGaussian:
-    """Return the noise of each node, when a count stands in ``levels`` nodes and a unit is ``most`` counts of one bin.
+def node_distribution(
+    cost: Cost, *, sizes: Sequence[int], most: int = 1, most_per_cell: int = 0
+) -> DiscreteLaplace | DiscreteGaussian:
+    """Return the noise of each node, when a count stands in nodes of these numbers of bins.
 
-    >>> node_distribution(Cost.pure(1.0), levels=3)
+    A unit is ``most`` counts, of these at most ``most_per_cell`` in one bin of one column; 0 stands for ``most``.
+
+    >>> node_distribution(Cost.pure(1.0), sizes=(1, 4, 16))
     DiscreteLaplace(rate=Fraction(1, 3))
-    >>> node_distribution(Cost.zcdp(0.5), levels=3, most=2)
-    DiscreteGaussian(parameter=Fraction(12, 1))
+    >>> node_distribution(Cost.zcdp(0.5), sizes=(1, 4, 16), most=8)
+    DiscreteGaussian(parameter=Fraction(192, 1))
+    >>> node_distribution(Cost.zcdp(0.5), sizes=(1, 4, 16), most=8, most_per_cell=1)
+    DiscreteGaussian(parameter=Fraction(104, 1))
     """
-    check_at_least(1, levels=levels, most=most)
+    check_at_least(1, levels=len(sizes), most=most)
+    check_at_least(0, most_per_cell=most_per_cell)
     if (cost.epsilon > 0) == (cost.rho > 0):
         raise SettingError(
             f"the cost of a stream must be a pure epsilon or a rho, not both or neither; got cost={cost}. "
             "Use Cost.pure(epsilon) or Cost.zcdp(rho)."
         )
     if cost.epsilon:
-        return DiscreteLaplace(Fraction(cost.epsilon) / (levels * most))
-    return DiscreteGaussian(levels * most**2 / (2 * Fraction(cost.rho)))
+        return DiscreteLaplace(Fraction(cost.epsilon) / (len(sizes) * most))
+    squares = sum(most * min(most, (most_per_cell or most) * size) for size in sizes)
+    return DiscreteGaussian(squares / (2 * Fraction(cost.rho)))
 
 
 class OneNodeNoise:
-    """Trees whose nodes all have the same noise. A tree adds ``cost``, ``most`` and ``levels``."""
+    """Trees whose nodes all have the same noise. A tree adds ``cost``, the two bounds and ``sizes``."""
 
     cost: Cost
     most: int
+    most_per_cell: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The most bins of a node, level by level from the leaves."""
+        raise NotImplementedError
 
     @property
     def levels(self) -> int:
         """The largest number of nodes that a count stands in."""
-        raise NotImplementedError
+        return len(self.sizes)
 
     @cached_property
     def node_noise(self) -> DiscreteLaplace | DiscreteGaussian:
         """The noise of each node."""
-        return node_distribution(self.cost, levels=self.levels, most=self.most)
+        return node_distribution(self.cost, sizes=self.sizes, most=self.most, most_per_cell=self.most_per_cell)
 
     @property
     def excess_kurtosis(self) -> float:
@@ -110,6 +125,11 @@ class OneNodeNoise:
     @property
     def is_grainy(self) -> bool:
         return self.node_noise.variance < 1
+
+
+def bounds_to_dict(most: int, most_per_cell: int) -> dict[str, int]:
+    """The bounds of a unit as files have them: that of a cell only where it is one."""
+    return {"most": most} | ({"most_per_cell": most_per_cell} if most_per_cell else {})
 
 
 def check_horizon(horizon: int) -> None:

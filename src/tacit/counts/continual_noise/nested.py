@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, bounds_to_dict, check_horizon, check_ranges
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 
@@ -29,7 +29,8 @@ _LONGEST_LABEL: Final = 1 << 10  # digits: a table of binomials of so many rows 
 
 @dataclass(frozen=True)
 class NestedTree(OneNodeNoise):
-    """Trees of this kind. ``horizon`` is the number of bins, ``most`` the counts of one unit."""
+    """Trees of this kind. ``horizon`` is the number of bins, ``most`` the counts of one unit, ``most_per_cell`` those of
+    them in one bin of one column (0 stands for ``most``)."""
 
     kind: ClassVar[str]
     is_causal: ClassVar[bool] = True
@@ -38,6 +39,7 @@ class NestedTree(OneNodeNoise):
     horizon: int
     cost: Cost
     most: int = 1
+    most_per_cell: int = field(default=0, kw_only=True)
 
     def spans(self, totals: IntArray) -> IntArray:
         """Return how many bins the node that completes with each of these totals (1, 2, ...) holds."""
@@ -68,7 +70,7 @@ class NestedTree(OneNodeNoise):
         return loads
 
     def _fields(self) -> dict[str, Any]:
-        return {"horizon": self.horizon, "cost": self.cost.to_dict(), "most": self.most}
+        return {"horizon": self.horizon, "cost": self.cost.to_dict()} | bounds_to_dict(self.most, self.most_per_cell)
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,7 @@ class KaryTree(NestedTree):
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The bins of a node, level by level from the leaves."""
         return tuple(math.prod(self.fan_outs[:level]) for level in range(len(self.fan_outs) + 1))
-
-    @property
-    def levels(self) -> int:
-        return len(self.sizes)
 
     def digits(self, totals: IntArray) -> list[IntArray]:
         """The digits of totals, lowest first."""
@@ -199,9 +196,10 @@ class SmoothTree(NestedTree):
     def length(self) -> int:
         return self.zeros + self.ones
 
-    @property
-    def levels(self) -> int:
-        return self.zeros
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        # a left child that ends with zero i holds the labels of the other zeros behind it: most where no one is before
+        return tuple(math.comb(self.length - zero, self.zeros - zero) for zero in range(self.zeros, 0, -1))
 
     def spans(self, totals: IntArray) -> IntArray:
         tail, run = self._endings(totals)

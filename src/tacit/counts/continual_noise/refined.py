@@ -13,7 +13,7 @@ nobody knows has one tree after another, each twice as long as the one before.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_at_least
-from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, check_horizon, check_ranges
+from tacit.counts.continual_noise.model import LONGEST, OneNodeNoise, bounds_to_dict, check_horizon, check_ranges
 from tacit.counts.continual_noise.nested import digits_of
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
@@ -46,6 +46,7 @@ class _MeasuredTree(OneNodeNoise):
     cost: Cost
     fan_outs: tuple[int, ...] = ()
     most: int = 1
+    most_per_cell: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
@@ -66,17 +67,12 @@ class _MeasuredTree(OneNodeNoise):
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The bins of a node, level by level from the leaves."""
         return tuple(math.prod(self.fan_outs[:level]) for level in range(len(self.fan_outs) + 1))
 
     @cached_property
     def sums(self) -> tuple[int, ...]:
         """The sums of the sizes up to each level."""
         return tuple(sum(self.sizes[: level + 1]) for level in range(self.levels))
-
-    @property
-    def levels(self) -> int:
-        return len(self.fan_outs) + 1
 
     @cached_property
     def node_variances(self) -> tuple[float, ...]:
@@ -95,8 +91,7 @@ class _MeasuredTree(OneNodeNoise):
             "horizon": self.horizon,
             "cost": self.cost.to_dict(),
             "fan_outs": list(self.fan_outs),
-            "most": self.most,
-        }
+        } | bounds_to_dict(self.most, self.most_per_cell)
 
     def _ends(self, level: int, n_bins: int) -> IntArray:
         """The totals at which nodes of a level are complete, those that are begun within ``n_bins`` included."""
@@ -258,6 +253,7 @@ class Epochs:
     cost: Cost
     fan_outs: tuple[tuple[int, ...], ...]
     most: int = 1
+    most_per_cell: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         check_at_least(1, first=self.first, epochs=len(self.fan_outs))
@@ -277,7 +273,7 @@ class Epochs:
     @cached_property
     def trees(self) -> tuple[RefinedTree, ...]:
         return tuple(
-            RefinedTree(self.first << epoch, self.cost, fan_outs, self.most)
+            RefinedTree(self.first << epoch, self.cost, fan_outs, self.most, most_per_cell=self.most_per_cell)
             for epoch, fan_outs in enumerate(self.fan_outs)
         )
 
@@ -319,5 +315,4 @@ class Epochs:
             "first": self.first,
             "cost": self.cost.to_dict(),
             "fan_outs": [list(fan_outs) for fan_outs in self.fan_outs],
-            "most": self.most,
-        }
+        } | bounds_to_dict(self.most, self.most_per_cell)

@@ -168,7 +168,9 @@ class Counter:
         """
         horizon = domain.time.n_bins if horizon is None else horizon
         if noise_model is None:
-            noise_model = pick(spend.cost, horizon, reacts=reacts, most=unit.sensitivity)
+            noise_model = pick(
+                spend.cost, horizon, reacts=reacts, most=unit.sensitivity, most_per_cell=unit.most_per_cell
+            )
         if noise_model.cost != spend.cost:
             raise SettingError(
                 f"the noise model must cost what was spent, {spend.cost}; got one of {noise_model.cost}. Spend that."
@@ -287,6 +289,11 @@ def _check_fits(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> None
         raise SettingError(
             f"the noise model must be for the {unit.sensitivity} counts of a {unit}; got another number. "
             "Make it with the unit's sensitivity."
+        )
+    if 0 < getattr(noise_model, "most_per_cell", 0) < unit.most_per_cell:
+        raise SettingError(
+            f"the noise model must be for the {unit.most_per_cell} counts of a {unit} in one cell; got fewer. "
+            "Make it with the unit's most_per_cell."
         )
     # a person's events are bounded over bins too, by what was counted before; those of a user-day only within a bin
     if unit.name == "user-day" and "hour" in domain.time.step:

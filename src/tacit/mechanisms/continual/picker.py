@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,28 +54,34 @@ class Candidate:
     largest: float
 
 
-def pick(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> ContinualNoise:
+def pick(
+    cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1, most_per_cell: int = 0
+) -> ContinualNoise:
     """The noise model of least mean squared error of the running total.
 
     ``horizon`` is the number of bins, if it is known. Only if the stream surely does not react to what is published
-    (``reacts=False``) may noise be drawn ahead. ``most`` is the number of counts of one unit.
+    (``reacts=False``) may noise be drawn ahead. ``most`` is the number of counts of one unit, ``most_per_cell`` of
+    those in one bin of one column (0 stands for ``most``): Gaussian noise follows both.
 
     >>> pick(Cost.pure(1.0), 2048).kind, pick(Cost.pure(1.0), 2048, reacts=False).kind
     ('smooth tree', 'fused tree, noise drawn ahead')
     >>> pick(Cost.pure(1.0)).kind, pick(Cost.zcdp(0.5)).kind
     ('epochs of refined trees', 'buffered root')
     """
-    return compare(cost, horizon, reacts=reacts, most=most)[0].noise_model
+    return compare(cost, horizon, reacts=reacts, most=most, most_per_cell=most_per_cell)[0].noise_model
 
 
-def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1) -> list[Candidate]:
+def compare(
+    cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1, most_per_cell: int = 0
+) -> list[Candidate]:
     """The best noise model of each kind, least error first; the binary tree is always among those of a known horizon.
 
     Without a horizon errors are averaged over the first 2,048 totals.
     """
-    node_distribution(cost, levels=1, most=most)
+    node_distribution(cost, sizes=(1,), most=most)
+    per_cell = most_per_cell if cost.rho and most_per_cell < most else 0
     if horizon is None:
-        found = _ranked(_endless_noise_models(cost, most), _totals(USUAL))
+        found = _ranked(_endless_noise_models(cost, most), _totals(USUAL), per_cell)
         if not found:
             raise SettingError(
                 f"{cost} is too little for a counter without end, whose noise would not stay within 64-bit numbers. "
@@ -84,10 +90,11 @@ def compare(cost: Cost, horizon: int | None = None, *, reacts: bool = True, most
         return found
     check_horizon(horizon)
     totals = _totals(horizon)
-    found = _ranked(_noise_models(cost, horizon, most, reacts), totals)
+    found = _ranked(_noise_models(cost, horizon, most, reacts), totals, per_cell)
     binary = KaryTree.binary(horizon, cost, most)
     best = {candidate.noise_model.kind: candidate for candidate in reversed(found)}
-    chosen = {candidate.noise_model: candidate for candidate in (*best.values(), *_ranked(iter([binary]), totals))}
+    also = _ranked(iter([binary]), totals, per_cell)
+    chosen = {candidate.noise_model: candidate for candidate in (*best.values(), *also)}
     return sorted(chosen.values(), key=lambda candidate: candidate.mean)
 
 
@@ -135,9 +142,10 @@ def _totals(horizon: int) -> IntArray:
     return np.append(1 + (parts * (horizon - 1)).astype(np.int64), horizon)
 
 
-def _ranked(noise_models: Iterator[ContinualNoise], totals: IntArray) -> list[Candidate]:
+def _ranked(noise_models: Iterator[Any], totals: IntArray, most_per_cell: int) -> list[Candidate]:
     candidates = []
     for noise_model in noise_models:
+        noise_model = replace(noise_model, most_per_cell=most_per_cell) if most_per_cell else noise_model
         variances = noise_model.range_variances(np.zeros_like(totals), totals)
         candidates.append(Candidate(noise_model, float(variances.mean()), float(variances.max())))
     return sorted(candidates, key=lambda candidate: candidate.mean)

@@ -114,7 +114,11 @@ def counter_contenders(situation: Situation) -> list[Contender]:
     """The best counter of each kind for a known number of bins, and the best for an unknown one."""
     made = []
     for noise, cost in costs(situation).items():
-        known, endless = _best_noise_models(situation.n_bins, bool(cost.rho))
+        bounds = situation.unit.most, situation.unit.most_per_cell
+        # where only ``most`` bounds a unit, all errors grow with it alike
+        known, endless = _best_noise_models(
+            situation.n_bins, bool(cost.rho), *(bounds if bounds[1] < bounds[0] else (1, 1))
+        )
         for name, noise_model in [*(("counter", noise_model) for noise_model in known), ("endless counter", endless)]:
             made.append(_contender(name, _paid(noise_model, cost, situation.unit.most, name == "counter"), noise))
     return made
@@ -123,7 +127,8 @@ def counter_contenders(situation: Situation) -> list[Contender]:
 def _paid(noise_model: Any, cost: Cost, most: int, has_end: bool) -> Any:
     """The same noise model at another cost; the grid of a buffered root depends on it."""
     if noise_model.kind == BufferedRoot.kind:
-        return tune(noise_model.horizon if has_end else None, cost, most)
+        tuned = tune(noise_model.horizon if has_end else None, cost, most)
+        return replace(tuned, most_per_cell=noise_model.most_per_cell)
     return replace(noise_model, cost=cost, most=most)
 
 
@@ -133,7 +138,8 @@ def _contender(name: str, noise_model: Any, noise: str) -> Contender:
 
 
 @lru_cache(maxsize=32)
-def _best_noise_models(horizon: int, is_gaussian: bool) -> tuple[tuple[Any, ...], Any]:
+def _best_noise_models(horizon: int, is_gaussian: bool, most: int, most_per_cell: int) -> tuple[tuple[Any, ...], Any]:
     """The best noise model of each kind for so many bins, and the best for any number."""
     cost = Cost.zcdp(0.5) if is_gaussian else Cost.pure(1.0)
-    return tuple(one.noise_model for one in compare(cost, horizon, reacts=False)), pick(cost)
+    found = compare(cost, horizon, reacts=False, most=most, most_per_cell=most_per_cell)
+    return tuple(one.noise_model for one in found), pick(cost, most=most, most_per_cell=most_per_cell)
