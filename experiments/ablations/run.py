@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--epsilons", type=float, nargs=2, default=(0.2, 5.0), help="the smallest and the largest epsilon of reports"
     )
+    parser.add_argument("--days", type=int, help="the length of longer worlds, with fewer places")
     parser.add_argument("--more", action="store_true", help="add to what earlier runs left in the folder")
     parser.add_argument("--renew", action="store_true", help="write expected.csv from all runs of the folder")
     parser.add_argument("--reduced", action="store_true", help="a small size, in seconds")
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             writer.writerow(COLUMNS)
         for seed in seeds:
             for kind in kinds:
-                world = draw(kind, seed, tiny=chosen.reduced, epsilons=tuple(chosen.epsilons))
+                world = draw(kind, seed, tiny=chosen.reduced, epsilons=tuple(chosen.epsilons), days=chosen.days)
                 print(world, flush=True)
                 writer.writerows(one.row() for one in measured(world, rules))
                 file.flush()

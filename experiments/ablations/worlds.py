@@ -24,6 +24,8 @@ BoolArray = NDArray[np.bool_]
 
 MOST_CELLS: Final = 3_000
 """Days x places of most worlds: a fit then takes about half a second. Twice as many take twice as long."""
+LONG_CELLS: Final = 30_000
+"""Days x places of worlds of a chosen length: a fit takes seconds. Twice as many take twice as long."""
 FEWEST_DAYS: Final = 150
 """Worlds of many places have so many days: with half as many, forecasts would have next to no past."""
 
@@ -146,10 +148,13 @@ KINDS: Final[Mapping[str, Callable[[Sketch], None]]] = {
 }
 
 
-def draw(kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, float] = (0.2, 5.0)) -> World:
+def draw(
+    kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, float] = (0.2, 5.0), days: int | None = None
+) -> World:
     """Return the world of a kind and a seed; a ``tiny`` one has four places, 200 days and 200 events a day.
 
-    ``epsilons`` are the smallest and the largest epsilon of reports.
+    ``epsilons`` are the smallest and the largest epsilon of reports, ``days`` the length of longer worlds, which have
+    fewer places.
     """
     rng = np.random.default_rng([list(KINDS).index(kind), seed])
     n_places = round(3 * 100 ** rng.random())
@@ -157,6 +162,8 @@ def draw(kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, flo
     n_days = int(min(rng.integers(300, 701), max(MOST_CELLS // n_places, FEWEST_DAYS)))
     if kind == "feasts":  # what comes round by the year needs years
         n_places, n_days = 3 + n_places % 2, 1461
+    if days is not None:
+        n_places, n_days = min(n_places, max(LONG_CELLS // days, 3)), days
     if tiny:
         n_places, per_day, n_days = 4, 200.0, 200
     first_day = np.datetime64("2021-01-01") + rng.integers(365)
