@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -40,6 +41,15 @@ def parquet(**columns: object) -> bytes:
     return out.getvalue()
 
 
+def xlsx() -> bytes:
+    book = openpyxl.Workbook()
+    for row in [("day", "town", "n"), *zip(DAYS, TOWNS, range(N_DAYS), strict=True)]:
+        book.active.append(row)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
 def events(**options: object) -> Use:
     read = ReadOptions(date_format="year-first", **options)
     return lambda path: open_events(path, columns=COLUMNS, domain=DOMAIN, options=read).count()
@@ -61,6 +71,8 @@ KINDS: dict[str, tuple[bytes, Use]] = {
     "events that span lines": (CSV, events(**TEXT, fields_span_lines=True)),
     "compressed events": (gzip.compress(CSV), events(**TEXT | {"format": "csv.gz"})),
     "events in Parquet": (parquet(), events(format="parquet")),
+    "events in XLSX": (xlsx(), events(format="xlsx")),
+    "events in XLSX to be described": (xlsx(), proposed),
     "events to be described": (CSV, proposed),
     "compressed events to be described": (gzip.compress(CSV), proposed),
     "covariates": (CSV, covariates),

@@ -153,7 +153,7 @@ date_format = "day-first"
         ("[values]", "fields_span_lines = 1\n[values]", "fields_span_lines in the description"),
         ("[values]", "[values]\nrows = 3", "a part values with other than"),
         ("[values]", "[other]\nrows = 3\n[values]", "other than columns, text and values"),
-        ('"csv"', '"xlsx"', "format must be"),
+        ('"csv"', '"ods"', "format must be"),
         ("[text]", "[text", "is not a description of a source, or it is damaged"),
     ],
 )

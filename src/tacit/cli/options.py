@@ -209,6 +209,9 @@ class ReadingOptions:
     decimal: Annotated[
         str | None, typer.Option(help="The decimal sign, . or , (default: either, and 1,000 is no count).")
     ] = None
+    sheet: Annotated[
+        str | None, typer.Option(help="The sheet of a spreadsheet (default: the first).", metavar="NAME")
+    ] = None
     names: Annotated[
         str | None,
         typer.Option(help="The column names of a CSV file that has none, with commas: id,when,town.", metavar="NAMES"),
@@ -234,7 +237,7 @@ class SourceOptions(ReadingOptions):
         str,
         typer.Argument(
             metavar="FILE",
-            help="Events: a CSV or Parquet file, or a database address such as sqlite:///fires.db (with --query).",
+            help="Events: a CSV, XLSX or Parquet file, or a database address (with --query): sqlite:///fires.db.",
         ),
     ]
 

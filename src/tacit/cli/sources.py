@@ -34,7 +34,7 @@ from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 
-_WRITTEN: Final = ("date_format", "separator", "encoding", "decimal")
+_WRITTEN: Final = ("date_format", "separator", "encoding", "decimal", "sheet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,7 @@ def options_of(source: ReadingOptions) -> ReadOptions:
         separator=source.separator,
         encoding=source.encoding,
         decimal=source.decimal,
+        sheet=source.sheet,
         strict=source.strict,
         polygons=source.polygons,
         polygons_name=source.polygons_name,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tacit.events.places import Polygons
 
 SEPARATORS: Final = (",", ";", "\t", "|")
-FORMATS: Final = ("csv", "csv.gz", "parquet", "sql", "frame")
+FORMATS: Final = ("csv", "csv.gz", "parquet", "xlsx", "sql", "frame")
 CRS_CHOICES: Final = ("EPSG:4326", "EPSG:2154")
 _NAMES_SHOWN: Final = 40  # enough to see most tables whole
 _LOOKS_LIKE_DATA: Final = re.compile(r"\s*[-+(]?\s*[0-9].*", re.DOTALL)
@@ -112,6 +112,7 @@ class ReadOptions:
     enclose a field (``""``: nothing may). A line end ends a row unless ``fields_span_lines``. ``decimal`` is the
     decimal sign, ``"."`` or ``","``; the other one then groups the thousands of counts. Without it either is a decimal
     sign, and ``1,000`` is no count, for it may be one or a thousand. ``zone`` is that of the source's clocks, if known.
+    ``sheet`` names one of a spreadsheet, by default the first.
 
     ``crs`` is that of the events' coordinates; ``polygons`` a GeoJSON file, with ``polygons_crs`` where it declares
     none and ``polygons_name`` the property that names its features. ``strict`` refuses the file if any row is bad.
@@ -134,6 +135,7 @@ class ReadOptions:
     header_lines: int = 1
     names: tuple[str, ...] | None = None
     zone: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         from tacit.events.dates import parse_date_format

@@ -138,7 +138,7 @@ def recognized(source: object, *, wanted: Sequence[str], options: ReadOptions) -
     if isinstance(source, SqlQuery) or hasattr(source, "__arrow_c_stream__"):
         return options
     path = path_of(source)
-    if (options.format or format_of(path)) == "parquet":
+    if (options.format or format_of(path)) in ("parquet", "xlsx"):
         return options
     return recognize_csv(path, wanted=wanted, options=options)
 

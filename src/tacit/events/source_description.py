@@ -29,11 +29,12 @@ _MAX_BYTES: Final = 1 << 20
 
 ROLES: Final = ("time", "place", "kind", "count", "user", "location", "latitude", "longitude")
 _TEXT: Final = ("encoding", "separator", "quote", "fields_span_lines", "header_lines", "names")
-_VALUES: Final = ("date_format", "decimal", "zone")
+_VALUES: Final = ("date_format", "decimal", "zone", "sheet")
 _FORMAT_WORDS: Final = {
     "csv": "a CSV file",
     "csv.gz": "a CSV file compressed with gzip",
     "parquet": "a Parquet file",
+    "xlsx": "a spreadsheet (XLSX)",
     "sql": "the result of a query",
     "frame": "a frame",
 }
@@ -76,6 +77,7 @@ class SourceDescription:
     date_format: str | None = None
     decimal: str | None = None
     zone: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         check_one_of(FORMATS, format=self.format)
@@ -93,7 +95,15 @@ class SourceDescription:
         """The description that columns and options amount to."""
         roles = {role: getattr(columns, role) for role in ROLES}
         about_text = {name: getattr(options, name) for name in _TEXT} if format.startswith("csv") else {}
-        return cls(format, **roles, **about_text, date_format=options.date_format, decimal=options.decimal, zone=zone)
+        return cls(
+            format,
+            **roles,
+            **about_text,
+            date_format=options.date_format,
+            decimal=options.decimal,
+            zone=zone,
+            sheet=options.sheet,
+        )
 
     @property
     def is_csv(self) -> bool:
@@ -126,6 +136,10 @@ class SourceDescription:
                 if self.fields_span_lines and self.quote
                 else ('Fields may stand in quotes (").' if self.quote else "Quotes mean nothing.")
                 + " A line end always ends a row."
+            )
+        if self.format == "xlsx":
+            said.append(
+                f"Its {'first sheet' if self.sheet is None else f'sheet {self.sheet}'} is read; row 1 holds the names."
             )
         roles = [f"{role} is {getattr(self, role)}" for role in ROLES if getattr(self, role) is not None]
         said.append(f"Columns: {', '.join(roles)}.")
@@ -183,7 +197,7 @@ class SourceDescription:
 
     def write(self, path: str | Path) -> None:
         """Write the description as TOML."""
-        if self.date_format is None and self.is_csv:
+        if self.date_format is None and (self.is_csv or self.format == "xlsx"):
             raise SettingError(
                 "date_format must be chosen before a description is written; got date_format=None. "
                 "Say which it is: year-first, day-first, month-first or a pattern."

@@ -5,7 +5,7 @@ A source hands out *pieces* that are cheap to make; :meth:`Piece.load` does the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -116,6 +116,7 @@ class SqlQuery:
 def open_source(source: object, *, options: ReadOptions) -> Source:
     """Open a path, a query or any object with the Arrow capsule protocol, as the options say that it is written."""
     from tacit.events.csv_source import CsvSource
+    from tacit.events.spreadsheet import SheetSource
     from tacit.events.tables import ArrowSource, ParquetSource, SqlSource
 
     if isinstance(source, SqlQuery):
@@ -123,9 +124,9 @@ def open_source(source: object, *, options: ReadOptions) -> Source:
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowSource(source, options)
     path = path_of(source)
-    if (options.format or format_of(path)) == "parquet":
-        return ParquetSource(path, options)
-    return CsvSource(path, options)
+    kind = options.format or format_of(path)
+    readers: dict[str, Callable[[Path, ReadOptions], Source]] = {"parquet": ParquetSource, "xlsx": SheetSource}
+    return readers.get(kind, CsvSource)(path, options)
 
 
 def path_of(source: object) -> Path:
@@ -141,9 +142,13 @@ def path_of(source: object) -> Path:
 
 def format_of(path: Path) -> str:
     """The format of a file whose owner did not say, by its first bytes; refuses what is no table."""
+    from tacit.events.spreadsheet import is_spreadsheet
+
     start = first_bytes(path)
     if start.startswith(b"PAR1"):
         return "parquet"
+    if start.startswith(b"PK\x03\x04") and is_spreadsheet(path):
+        return "xlsx"
     _refuse_other_kinds(path, start)
     return "csv.gz" if start.startswith(b"\x1f\x8b") else "csv"
 
@@ -164,8 +169,8 @@ def first_bytes(path: Path) -> bytes:
 
 
 _KINDS: Final = (
-    (b"PK\x03\x04", "a spreadsheet or an archive", "Save it as CSV (in a spreadsheet: File, Save as), or unpack it"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet", "Save it as CSV (in a spreadsheet: File, Save as)"),
+    (b"PK\x03\x04", "an archive", "Unpack it; save a spreadsheet of another kind as XLSX or CSV (File, Save as)"),
+    (b"\xd0\xcf\x11\xe0", "an old or locked spreadsheet", "Save it as XLSX or CSV, without a password (File, Save as)"),
     (b"SQLite f", "a SQLite database", "Pass a SqlQuery with a sqlite:/// URL and a query"),
     (b"%PDF", "a PDF document", "Export the events as CSV"),
     (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "Unpack it, or compress it with gzip"),
@@ -177,6 +182,6 @@ _KINDS: Final = (
 def _refuse_other_kinds(path: Path, start: bytes) -> None:
     for mark, kind, remedy in _KINDS:
         if start.startswith(mark):
-            raise UnreadableFile(f"{path.name} is {kind}, not a CSV or Parquet file. {remedy}.")
+            raise UnreadableFile(f"{path.name} is {kind}, not a CSV, XLSX or Parquet file. {remedy}.")
     if path.suffix.lower() in (".parquet", ".pq"):
         raise UnreadableFile(f"{path.name} is not a Parquet file, or it is damaged. Write or copy it again.")

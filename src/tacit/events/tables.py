@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit._base.extras import require
 from tacit._base.reading import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
@@ -22,17 +25,20 @@ from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """Columns that are already in memory."""
+    """Columns that are already in memory; ``row`` gives the place of each row among ``n_rows``, others are blank."""
 
     columns: tuple[Any, ...]
     n_rows: int
     done: int
+    row: NDArray[np.int64] | None = None
 
     def load(self) -> RawTable:
         """Hand them over; text that is no UTF-8, or far too long, must not stand in the way of other rows."""
         return RawTable(
             tuple(readable(bounded(column)) if is_text(column.type) else column for column in self.columns),
             self.n_rows,
+            self.row,
+            n_blank=0 if self.row is None else self.n_rows - len(self.row),
         )
 
 
