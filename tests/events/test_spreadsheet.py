@@ -80,12 +80,21 @@ def changed(path: Path, part: str, change: Callable[[bytes], bytes]) -> Path:
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def test_entities_are_refused(tmp_path: Path, count: Count) -> None:
-    declared = b'<!DOCTYPE x [<!ENTITY a "Ornans"><!ENTITY b SYSTEM "file:///etc/hosts">]>'
-    path = changed(book(tmp_path, ROWS), SHEET, lambda text: declared + text)
+def test_entities_that_expand_without_end_are_refused(tmp_path: Path, count: Count, monkeypatch) -> None:
+    laughs = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    declared = f'<!DOCTYPE x [<!ENTITY e0 "{"x" * 1000}">{laughs}]>'.encode()
+    cell = b'<c r="A2" t="inlineStr"><is><t>&e11;</t></is></c>'
+    path = changed(
+        book(tmp_path, []),
+        SHEET,
+        lambda text: declared + text.replace(b"</sheetData>", b'<row r="2">' + cell + b"</row></sheetData>"),
+    )
     with pytest.raises(UnreadableFile, match=r"events\.xlsx is damaged, or no spreadsheet") as refused:
         count(path, date_format="year-first")
     assert refused.value.__cause__ is None
+    monkeypatch.setattr(spreadsheet.pyexpat, "version_info", (2, 4, 0))
+    with pytest.raises(SettingError, match="whose expat is old"):
+        count(path, date_format="year-first")
 
 
 def test_rows_and_columns_far_away_fill_no_memory(tmp_path: Path, count: Count) -> None:

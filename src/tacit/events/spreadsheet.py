@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyexpat
 import warnings
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
@@ -21,6 +22,7 @@ MOST_ROWS: Final = 1 << 20
 """Rows of a sheet, as the format has them: a damaged file may name a row beyond, and would be read for ever."""
 MOST_COLUMNS: Final = 1 << 14
 """Columns of a sheet, as the format has them."""
+_SAFE_EXPAT: Final = (2, 4, 1)  # from here on it refuses entities that expand a thousandfold
 _AT_ONCE: Final = 1000  # rows; half or twice as many take the same time
 _SHEETS: Final = "xl/worksheets/"
 
@@ -51,6 +53,8 @@ class SheetSource:
 
     def _check_size(self) -> None:
         """Refuse a file that cannot be held: a few bytes may stand for gigabytes. Unpacking ends at stated sizes."""
+        if pyexpat.version_info < _SAFE_EXPAT:
+            raise SettingError(f"{self.name} cannot be read safely by this Python, whose expat is old. Save it as CSV.")
         try:
             with zipfile.ZipFile(self._path) as archive:
                 parts = archive.infolist()
