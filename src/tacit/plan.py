@@ -41,7 +41,7 @@ CENTRAL: Final = "add or remove"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who counts what, and how privately.
+    """The agreement on who counts what, and how privately.
 
     ``private`` names the coordinates hidden by the mechanism: ``("place",)`` for one report per event on a public
     day, ``("time",)`` for a public place, both for neither. ``unit`` is whom epsilon protects, ``neighbors`` what may

@@ -46,7 +46,7 @@ def is_redrawn(ask: Callable[[], ArrayLike]) -> bool:
 
 
 def share_identified(randomizer: FrequencyOracle, *, n_reports: int, n_devices: int, randomness: Randomness) -> float:
-    """Which share of devices is found out by ``n_reports`` fresh one-time reports of each about the same cell.
+    """Return the share of devices found out by ``n_reports`` fresh one-time reports of each about the same cell.
 
     Devices hold cells at random; the cell that most of a device's reports support is guessed, one of them at random
     where several are equal.

@@ -161,7 +161,7 @@ def audit_memo(
 
 
 Columns = tuple[tuple[int, ...], tuple[int, ...]]
-"""Which numbers of a stretch speak of the one value, and which of the other."""
+"""The columns of a stretch that tell of the one value, and those that tell of the other."""
 
 
 def _looked_at(
@@ -372,7 +372,7 @@ def _are_targets(batch: int, lag: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True)
 class _TwoSupports:
-    """Which of two cells a report supports, and which the report of a known event beside it."""
+    """A view: which of two cells a report supports, and which the report of a known event beside it supports."""
 
     randomizer: LocalRandomizer
     first: int

@@ -37,7 +37,7 @@ _LUCK: Final = 0.05
 """The chance that any of the promises compared lies above the truth: the usual one in twenty. Twice or half moves
 every promise by less than a quarter of a standard error."""
 _SCORE_SHARES: Final = np.array([0.003, 0.01, 0.03, 0.07, *np.linspace(0.125, 0.875, 13), 0.93, 0.97, 0.99, 0.997])
-"""Which shares of all runs score below each step: twice as many steps find no more, half as many lose a hundredth."""
+"""The shares of all runs that score below each step: twice as many steps find no more, half lose a hundredth."""
 
 
 class View(Protocol):

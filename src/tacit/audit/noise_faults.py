@@ -185,7 +185,7 @@ _TRIED: Final = 3  # answers looked at by each way to choose them
 
 
 def is_reachable(outputs: ArrayLike, count: float, scale: float) -> BoolArray:
-    """Which outputs are count ± scale · ln(k / 2**53) for some whole number k, bit by bit.
+    """Return whether each output is count ± scale · ln(k / 2**53) for some whole number k, bit by bit.
 
     >>> k = np.array([1234567890123456.0, 4.5e15])
     >>> is_reachable(3 - 0.5 * np.log(k / 2**53), 3, 0.5).tolist()

@@ -309,7 +309,7 @@ def report_tables(randomize: Randomize) -> Callable[[NDArray[Any]], NDArray[Any]
 
 
 def _are_same(ones: NDArray[Any], others: NDArray[Any]) -> BoolArray:
-    """Which rows are the same in both; what is no number is the same as itself."""
+    """Return whether each row is the same in both; what is no number is the same as itself."""
     equal = (ones == others) | ((ones != ones) & (others != others))
     return np.asarray(equal.reshape(len(ones), -1).all(axis=1))
 

@@ -75,7 +75,7 @@ class KnowledgeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which model learns, or is taken from a file."""
+    """The options that say which model learns, or is taken from a file."""
 
     model: Annotated[str | None, typer.Option(help=f"One of {MODELS} (default: share).", metavar="NAME")] = None
     save: Annotated[Path | None, typer.Option(help="Save what was learned.", metavar="MODEL")] = None

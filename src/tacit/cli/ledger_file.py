@@ -1,4 +1,4 @@
-"""Which ledger a command writes to, under which name it knows the events, and what it says of a file by now."""
+"""The ledger a command writes to, the name under which it knows the events, and what it says of a file by now."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ class ReadingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions(ReadingOptions):
-    """Where the events are and how to read them."""
+    """The options that say where the events are and how to read them."""
 
     file: Annotated[
         str,

@@ -31,7 +31,7 @@ def listed(sizes: Sizes) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which axes are private: how an array over the domain becomes public bins x private values.
+    """A division of axes into public and private: how an array over the domain becomes public bins x private values.
 
     Public bins and private values are numbered with the last axis running fastest.
 
@@ -129,7 +129,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
-    """Which bins, places and kinds are added into which coarser ones, and how many of those there are.
+    """A map of bins, places and kinds to coarser ones, and how many of those there are.
 
     >>> pairs = Grouping(np.arange(2), np.array([0, 0, 1]), (2, 2, 1))
     >>> pairs.sums(np.arange(6).reshape(2, 3)).tolist()

@@ -1,4 +1,4 @@
-"""Which column holds what, which rows are meant, and how the text is to be read."""
+"""Settings of a source: which column holds what, which rows are meant, and how the text is to be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where events come from, seen alike: column names, then pieces of a table in row order.
+"""Sources of events, all seen alike: column names, then pieces of a table in row order.
 
 A source hands out *pieces* that are cheap to make; :meth:`Piece.load` does the work and may run in another thread.
 """

@@ -317,7 +317,7 @@ def middle(errors: Sequence[Errors]) -> int:
 
 
 def shown_words(release: Release) -> str:
-    """Which of a release's counts a page shows."""
+    """Return the column of a release whose counts a page shows."""
     return "refined" if release.has_refined_intervals else "unbiased"
 
 

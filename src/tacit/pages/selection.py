@@ -129,7 +129,7 @@ def select(release: Release) -> Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Which periods and places are drawn of every kind."""
+    """The periods and places that are drawn of every kind."""
 
     maps: str | None
     series: Sequence[str]

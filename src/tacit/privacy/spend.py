@@ -17,7 +17,7 @@ _SEAL: Final = object()
 
 
 class NoiseSource(Protocol):
-    """Where a spend draws from: the same words every time, for one input and until it is finished."""
+    """The source of a spend's noise: the same words every time, for one input and until it is finished."""
 
     @property
     def is_simulation(self) -> bool:

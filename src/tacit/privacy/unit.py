@@ -111,7 +111,7 @@ class Unit:
 
     @property
     def when(self) -> str:
-        """Which of a person's events it is about: ``on one day``, ``in one month``; empty for all of them."""
+        """The part of a person's events that it is about: ``on one day``, ``in one month``; empty for all of them."""
         if self.window is None:
             return ""
         return "on one day" if self.window == "day" else f"in one {self.window}"

@@ -1,4 +1,4 @@
-"""Where random words come from.
+"""Sources of random words.
 
 The secure source is an AES-256-CTR keystream under a key from the operating system: about 7 GB/s on one
 core where the operating system alone gives 0.2. The keyed source runs the same cipher under a key that its owner

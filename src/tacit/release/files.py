@@ -157,7 +157,7 @@ def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> 
 
 
 def _provenance(about: Mapping[str, Any], plan: Plan) -> Provenance:
-    """Where the numbers come from; files before the third format tell one sum of earlier prices."""
+    """Return the provenance of the numbers; files before the third format tell one sum of earlier prices."""
     found = Provenance.from_dict(about["provenance"])
     if about["format"] > 2 or not plan.is_central:
         return found

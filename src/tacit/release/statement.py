@@ -163,7 +163,7 @@ class PrivacyStatement:
 
     @property
     def neighboring_inputs(self) -> str:
-        """Which two inputs nobody can tell apart beyond the stated odds."""
+        """The two inputs that nobody can tell apart beyond the stated odds."""
         if self.is_void:
             return "none"
         if self.question == REPLACEMENT:

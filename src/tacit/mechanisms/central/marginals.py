@@ -172,7 +172,7 @@ def best_shares(
 
 
 def _starts(is_pure: bool) -> Iterator[tuple[float, ...]]:
-    """Where the search begins: the error has one minimum in rho, but may have several in epsilon."""
+    """Yield the starts of the search: the error has one minimum in rho, but may have several in epsilon."""
     for measured in product((1e-3, 1.0), repeat=len(NAMES) - 1) if is_pure else [(1.0,) * (len(NAMES) - 1)]:
         yield *measured, 1.0
 

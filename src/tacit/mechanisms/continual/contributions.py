@@ -160,7 +160,7 @@ class Contributions:
 
 
 def path_of(state: Path, position: int) -> Path:
-    """Where the file of persons of a counter stands after so many bins."""
+    """Return the path of a counter's file of persons after so many bins."""
     return state.with_name(f"{state.name}.persons-{position}")
 
 

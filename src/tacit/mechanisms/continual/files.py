@@ -330,7 +330,7 @@ class CounterFiles:
 
 
 def default_history(state: Path) -> Path:
-    """Where the history stands unless it is told: beside the state, with an ending of its own."""
+    """Return the default path of the history: beside the state, with an ending of its own."""
     return state.with_suffix(".history.csv")
 
 

@@ -1,4 +1,4 @@
-"""Which noise model to count by: the one of least predicted error."""
+"""The choice of a running counter's noise model: the one of least predicted error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries touched the same days, and how the windows of persons lie to them.
+"""The entries that touched the same days, and how the windows of persons overlap them.
 
 A data set is known by its declared name, and by the other names that its owner declared to be of the same events.
 Public statements follow these names alone: whether two data sets have equal content is exact data. Equal content under
