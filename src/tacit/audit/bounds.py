@@ -33,7 +33,7 @@ from tacit._base.validation import check_share
 _ORDERS: Final = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
 """Orders alpha that are tried: low ones are surest where inputs are told apart seldom, high ones where often."""
 _MOST_WITNESS: Final = (1.0, 2.0, 3.0, 5.0, math.inf)
-"""Limits at which the witness is cut off: what is rare has wide limits, and a large weight for it costs more than it tells."""
+"""Cuts of the witness: what is rare has wide limits, and a large weight for it costs more than it tells."""
 _OUTWARD: Final = 1e-10
 """Limits are moved outward by this part of themselves: more than the inverse of the beta function errs by."""
 
