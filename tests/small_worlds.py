@@ -11,6 +11,7 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
+from tacit.privacy.following import SELECTION
 from tacit.randomness import SeededRandomness
 
 
@@ -58,3 +59,7 @@ def reported(plan: Plan, counts: np.ndarray, seed: int) -> Tally:
     reports = device.randomize(hidden[order], randomness=SeededRandomness(seed))
     in_bins = np.bincount(public, minlength=plan.n_public)
     return Tally(Provenance(plan.fingerprint, is_simulation=True), device.statistics(reports, in_bins), in_bins)
+
+
+EVERY_ROW = dict.fromkeys(SELECTION, "any")
+"""What a ledger is told of reports that count every row."""

@@ -48,6 +48,10 @@ class Remedy(Enum):
     CHOOSE_HISTORY = "Choose another history for the CounterFiles."
     CHOOSE_HORIZON = "Give for example 7, or 'month'."
     CHOOSE_STATE = "Choose another state for the CounterFiles."
+    COUNT_THE_SAME = (
+        "Use the reports you have, from which coarser counts come at no cost. Else keep to the new days with only=, or "
+        "take the places, kinds, conditions and reading options of the earlier run; again=True does not help here."
+    )
     COUNT_INSTEAD = "Use central_mechanism_of, or make a plan with plan_for."
     DECLARE_COPY = (
         "Say first whether {data_set} and {other} are the same events: Ledger.declare_same({data_set!r}, {other!r}); "

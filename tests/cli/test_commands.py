@@ -101,7 +101,7 @@ def test_a_second_randomization_is_refused_or_states_the_sum(tacit, events, tmp_
     assert "epsilon 4" in accepted.err
     tacit("tally", "second.reports")
     released = tacit("release", "events.tally")
-    assert "place replaced by any other that all runs count: epsilon 4." in released.err
+    assert "place replaced by any other: epsilon 4." in released.err
     assert "Counted more than once" in Release.read(tmp_path / "release.parquet").statement.text()
 
 

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from small_worlds import days_and_places
+from small_worlds import EVERY_ROW, days_and_places
 from tacit.cli.ledger import heads_of
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.registry import plan_for
@@ -56,7 +56,7 @@ def test_costs_that_cannot_be_composed_get_a_sentence(tacit, words, said):
 
 def test_entries_and_what_remains_are_shown(tacit, book):
     book.record_randomization(
-        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.2, days=DAYS, n_events=1234
+        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.2, days=DAYS, n_events=1234, selection=EVERY_ROW
     )
     book.set_budget("visits", epsilon=3.0, delta=1e-6)
     book.finish(
@@ -66,7 +66,14 @@ def test_entries_and_what_remains_are_shown(tacit, book):
     )
     days = {"2018-02-01": b"c"}
     book.record_randomization(
-        data_set="stopped", plan_id="0123", private=("place",), epsilon=2.0, days=days, n_events=7, counts_digest=b"d"
+        data_set="stopped",
+        plan_id="0123",
+        private=("place",),
+        epsilon=2.0,
+        days=days,
+        n_events=7,
+        selection=EVERY_ROW,
+        counts_digest=b"d",
     )
     book.spend(data_set="doors", release="ef56", cost=Cost.zcdp(0.1), days=None, unit=Unit.user_day(most=3))
     ran = tacit("ledger")

@@ -22,7 +22,7 @@ from counter_worlds import counter, counts
 from driven_reports import driven_row, listed_row, made
 from faults.planting import Refuter, Setting, checked
 from reference_samplers import reports_of
-from small_worlds import days_and_places
+from small_worlds import EVERY_ROW, days_and_places
 from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
 from tacit.audit import Audit, audit_bound_choice, audit_counter, audit_memo, audit_plan, audit_repeated_reports
@@ -436,18 +436,48 @@ budget = checked("the ledger adds up and refuses", _check_budget)
 def _check_randomized_once(setting: Setting) -> None:
     ledger = _ledger(setting)
 
-    def randomize(private: tuple[str, ...] = ("place",), *, again: bool = False) -> float:
+    def randomize(private: tuple[str, ...] = ("place",), *, again: bool = False, **parts: str) -> float:
         return ledger.record_randomization(
-            data_set="fires", plan_id="plan", private=private, epsilon=2.0, days=_DAYS, n_events=9, again=again
+            data_set="fires",
+            plan_id="plan",
+            private=private,
+            epsilon=2.0,
+            days=_DAYS,
+            n_events=9,
+            selection=EVERY_ROW | parts,
+            again=again,
         ).prior_epsilon
 
     assert randomize() == 0.0
     _refused(randomize, "events are randomized twice")
     _refused(lambda: randomize(("time",), again=True), "what one run hides the other makes public")
+    _refused(lambda: randomize(again=True, kind="fires"), "one run counts kinds that the other leaves out")
     assert randomize(again=True) == 2.0, "what was spent before is forgotten"
 
 
 randomized_once = checked("the ledger refuses to randomize twice", _check_randomized_once)
+
+
+def _check_counted_alike(setting: Setting) -> None:
+    """Of the two events one is a fire: only that one has a report in a run of fires."""
+    ledger, table = (
+        _ledger(setting),
+        pa.table({"day": ["2018-01-01"] * 2, "kind": ["fire", "fall"], "place": ["a"] * 2}),
+    )
+    columns, time = EventColumns(time="day", place="place", kind="kind"), TimeAxis.between("2018-01-01", "2018-01-02")
+
+    def randomize(*kinds: str) -> None:
+        domain = Domain(time, PlaceAxis.of(["a", "b"]), KindAxis.of(kinds))
+        events = open_events(table, columns=columns, domain=domain, options=ReadOptions(date_format="year-first"))
+        plan = plan_for(domain, epsilon=EPSILON, private=("place", "kind"))
+        randomize_events(events, plan, setting.folder / "reports", ledger=ledger, data_set="events", again=True)
+
+    randomize("fire", "fall")
+    _refused(lambda: randomize("fire"), "runs of reports tell the kind by being there")
+    randomize("fall", "fire")
+
+
+counted_alike = checked("runs of reports count the same rows", _check_counted_alike)
 
 
 def _check_units(setting: Setting) -> None:

@@ -889,6 +889,20 @@ FAULTS: tuple[Fault, ...] = (
         "tests/privacy/test_ledger.py",
     ),
     Fault(
+        "two runs of reports count other rows",
+        "tacit.privacy.following.count_others",
+        nothing,
+        by.randomized_once,
+        "tests/privacy/test_following.py",
+    ),
+    Fault(
+        "the digest of what a run counts ignores kinds",
+        "tacit.events.selection.of_kind",
+        result_of(lambda _: "any"),
+        by.counted_alike,
+        "tests/collection/test_selections.py",
+    ),
+    Fault(
         "a person's day is promised after releases for events",
         "tacit.privacy.ledger.ledger.check_may_follow",
         nothing,

@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from small_worlds import EVERY_ROW
 from tacit.errors import BudgetExhausted, FormatError, UndeclaredCopy
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
@@ -28,7 +29,7 @@ def whole(tmp_path_factory):
     made.set_budget("fires", epsilon=9.0)
     made.set_budget("rivers", epsilon=2.0, delta=1e-6)
     made.record_randomization(
-        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.0, days=DAYS, n_events=1234
+        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.0, days=DAYS, n_events=1234, selection=EVERY_ROW
     )
     made.finish(made.spend(data_set="fires", release="first", cost=Cost.pure(1.0), days=DAYS))
     made.spend(data_set="fires", release="second", cost=Cost.pure(0.5), days=DAYS, input_digest=b"counts")

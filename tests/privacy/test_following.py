@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from small_worlds import EVERY_ROW
 from tacit.errors import AlreadyRandomized, SettingError
 from tacit.privacy.cost import Cost
-from tacit.privacy.following import Entered, Refusal, refusal
+from tacit.privacy.following import SELECTION, Entered, Refusal, refusal
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-PLACE = Entered(hidden=("place",), published=("time",))
-KINDS_PUBLIC = Entered(hidden=("place",), published=("time", "kind"))
-KINDS_HIDDEN = Entered(hidden=("place", "kind"), published=("time",))
+ALL_ROWS = tuple(EVERY_ROW[part] for part in SELECTION)
+PLACE = Entered(hidden=("place",), published=("time",), selection=ALL_ROWS)
+KINDS_PUBLIC = Entered(hidden=("place",), published=("time", "kind"), selection=ALL_ROWS)
+KINDS_HIDDEN = Entered(hidden=("place", "kind"), published=("time",), selection=ALL_ROWS)
 ONE = Cost.pure(1.0)
 EVENT, DAY, MONTH, ALL = Unit(), Unit.user_day(most=2), Unit.person(most=2, window="month"), Unit.person(most=2)
 
@@ -53,6 +56,21 @@ def test_a_plan_without_kinds_neither_publishes_nor_hides_them():
     assert refusal(KINDS_PUBLIC, [PLACE]) is None
     assert refusal(KINDS_PUBLIC, [KINDS_HIDDEN]) == Refusal.UNDOES
     assert refusal(Entered(hidden=("time",), published=("place",)), [PLACE]) == Refusal.UNDOES
+
+
+@pytest.mark.parametrize("part", SELECTION)
+def test_reports_follow_those_that_count_the_same_rows(part):
+    """Lists of what one of the runs publishes do not matter: no replacement changes it."""
+    other = tuple("other" if name == part else "any" for name in SELECTION)
+    for before in (PLACE, KINDS_PUBLIC, KINDS_HIDDEN):
+        refused = refusal(replace(PLACE, selection=other), [before])
+        assert (refused is None) == (part in (*before.published, *PLACE.published)), (part, before)
+        assert refused in (None, Refusal.COUNTS_OTHERS)
+
+
+def test_reports_follow_none_of_which_nobody_knows_which_rows_they_count():
+    assert refusal(PLACE, [replace(PLACE, selection=())]) == Refusal.COUNTS_OTHERS
+    assert refusal(PLACE, [Entered(EVENT)]) is None
 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "who-is-protected.md"
@@ -144,7 +162,7 @@ class TestInALedger:
         )
 
     def test_reports_tell_whether_they_know_kinds(self, spend):
-        made = {"data_set": "visits", "epsilon": 1.0, "n_events": 1, "again": True}
+        made = {"data_set": "visits", "epsilon": 1.0, "n_events": 1, "again": True, "selection": EVERY_ROW}
         spend.ledger.record_randomization(plan_id="a", private=("place",), days={"2025-01-01": b"a"}, **made)
         assert spend.ledger.remaining("visits").guarantee.hidden == ("place",)
         spend.ledger.record_randomization(plan_id="b", private=("place", "kind"), days={"2025-01-01": b"a"}, **made)

@@ -216,7 +216,7 @@ def test_a_plan_without_kinds_leaves_the_kind_hidden():
     assert (hidden + plain + counts).hidden == ("place", "kind")
     assert (hidden + public).hidden == ("place",)
     both = hidden + plain + counts
-    assert "One event's place and kind replaced by any other that all runs count: epsilon 4." in both.sentences()[1]
+    assert "One event's place and kind replaced by any other: epsilon 4." in both.sentences()[1]
     assert Guarantee.from_dict(both.to_dict()) == both
     assert "tells_kinds" not in plain.to_dict()
     with pytest.raises(FormatError):

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from small_worlds import EVERY_ROW
 from tacit.errors import AlreadyRandomized, FormatError, SettingError, UndeclaredCopy
 from tacit.privacy.ledger import Ledger
 
@@ -16,7 +17,14 @@ DAYS = {"2018-01-01": b"a", "2018-01-02": b"b"}
 
 def spend(ledger, *, data_set="fires", days=DAYS, epsilon=2.0, again=False, private=("place",)):
     return ledger.record_randomization(
-        data_set=data_set, plan_id="plan", private=private, epsilon=epsilon, days=days, n_events=100, again=again
+        data_set=data_set,
+        plan_id="plan",
+        private=private,
+        epsilon=epsilon,
+        days=days,
+        n_events=100,
+        again=again,
+        selection=EVERY_ROW,
     )
 
 
@@ -130,7 +138,8 @@ days = {"2018-01-01": b"a", "2018-01-02": b"b"}
 for _ in range(5):
     try:
         Ledger(sys.argv[1]).record_randomization(
-            data_set="fires", plan_id="plan", private=("place",), epsilon=2.0, days=days, n_events=100)
+            data_set="fires", plan_id="plan", private=("place",), epsilon=2.0, days=days, n_events=100,
+            selection=dict.fromkeys(("rows", "time", "place", "kind"), "any"))
         print("done")
     except AlreadyRandomized:
         print("refused")

@@ -9,6 +9,7 @@ import sqlite3
 
 import pytest
 
+from small_worlds import EVERY_ROW
 from tacit.errors import FormatError
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
@@ -31,7 +32,7 @@ def ledger(path):
     made = Ledger(path)
     made.set_budget("fires", epsilon=9.0)
     made.record_randomization(
-        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.0, days=DAYS, n_events=1234
+        data_set="fires", plan_id="ab12", private=("place",), epsilon=2.0, days=DAYS, n_events=1234, selection=EVERY_ROW
     )
     made.finish(made.spend(data_set="fires", release="first", cost=Cost.pure(1.0), days=DAYS))
     made.spend(data_set="fires", release="second", cost=Cost.pure(0.5), days=DAYS, input_digest=b"counts")
@@ -324,7 +325,14 @@ def test_the_tables_that_are_only_appended_to_are_never_changed(ledger, path):
     ledger.extend(counter.identifier, {"2018-01-04": b"e"} | DOORS)
     ledger.note_bins(counter.identifier, {1: b"y", 2: b"z"})
     ledger.record_randomization(
-        data_set="fires", plan_id="ab12", private=("place",), epsilon=1.0, days=DAYS, n_events=5, again=True
+        data_set="fires",
+        plan_id="ab12",
+        private=("place",),
+        epsilon=1.0,
+        days=DAYS,
+        n_events=5,
+        selection=EVERY_ROW,
+        again=True,
     )
     with ledger._file.snapshot() as connection:
         for kind, rows in before.items():

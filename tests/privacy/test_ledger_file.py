@@ -121,7 +121,7 @@ class TestTheFirstFormat:
     def test_it_is_migrated_by_the_first_entry_and_keeps_what_it_knows(self, first_format):
         ledger = Ledger(first_format)
         ledger.set_budget("fires", epsilon=4.0)
-        assert format_of(first_format) == FORMAT == 6
+        assert format_of(first_format) == FORMAT == 7
         assert spend(ledger).prior.replacement.epsilon == 2.0
         assert ledger.key == bytes(32)
         assert len(ledger.history()) == 2

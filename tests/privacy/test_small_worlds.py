@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from small_worlds import EVERY_ROW
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import PERSON_DAY, PRESENCE, REPLACEMENT, Guarantee
 from tacit.privacy.ledger import Ledger
@@ -106,6 +107,7 @@ class Reports:
             days=dict.fromkeys(days, b""),
             silent=[day for day in self.days if day not in days],
             n_events=len(table),
+            selection=EVERY_ROW | {"time": str(self.days)},
             again=True,
         )
 

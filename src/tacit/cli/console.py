@@ -216,6 +216,9 @@ REMEDIES: Final = {
     Remedy.CHOOSE_HISTORY: "Choose another name with --history.",
     Remedy.CHOOSE_HORIZON: "Give for example: --horizon 7, or --horizon month",
     Remedy.CHOOSE_STATE: "Choose another name with --out.",
+    Remedy.COUNT_THE_SAME: "Use the reports you have, from which coarser counts come at no cost (tacit release --by, "
+    "--place, --kind). Else keep to the new days (--from), or take the places, kinds, --where and reading options of "
+    "the earlier run; --again does not help here.",
     Remedy.COUNT_INSTEAD: "Use tacit count, or make a plan with: tacit plan",
     Remedy.DECLARE_COPY: "Say first whether {data_set} and {other} are the same events: tacit ledger same {data_set} "
     "{other}; or, if they only look alike on such days: tacit ledger distinct {data_set} {other}",

@@ -100,6 +100,7 @@ def randomize_events(
     digest = counts.digest()
     # a day of which the reports say nothing stays silent, whatever rows without a kind it has: statements are public
     days = {day: days.get(day, b"") for day in _covered(plan, counts, only)}
+    selection = events.selection(only)
 
     def write(secret: bytes, label: Provenance) -> None:
         key = drawing_key(secret, plan.fingerprint, digest)
@@ -110,7 +111,9 @@ def randomize_events(
         assert seed is not None
         write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
         return Randomized(counts.n_events, Guarantee(), events.bad_rows)
-    paid = ledger.unfinished_randomization(data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest)
+    paid = ledger.unfinished_randomization(
+        data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest, selection=selection
+    )
     is_resumed = paid is not None
     if paid is None:
         if not overwrite:
@@ -122,6 +125,7 @@ def randomize_events(
             epsilon=plan.epsilon,
             days=days,
             n_events=counts.n_events,
+            selection=selection,
             silent=_silent(plan, days, only),
             again=again,
             counts_digest=digest,

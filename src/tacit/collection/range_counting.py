@@ -29,6 +29,7 @@ from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
+from tacit.events import selection
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
 from tacit.mechanisms.central.tree import LARGEST_TOTAL
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -174,6 +175,11 @@ class _Series:
             for label, number in zip(self.domain.time.labels(), self.counts.tolist(), strict=True)
         }
 
+    def selection(self) -> dict[str, str]:
+        """What the ledger compares runs by: the days; numbers are given for any place and kind."""
+        days = selection.of_time("", None, self.domain.time, None)
+        return {"rows": selection.ANY, "time": days, "place": selection.ANY, "kind": selection.ANY}
+
 
 def _whole(counts: Sequence[int] | NDArray[np.integer], n_dates: int) -> NDArray[np.int64]:
     try:
@@ -220,6 +226,7 @@ def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | N
             epsilon=plan.epsilon,
             days=series.digests(ledger.key),  # which of them have events is private
             n_events=int(series.counts.sum()),
+            selection=series.selection(),
         ).prior_epsilon
     statistics, n_reports = np.zeros((1, mechanism.n_statistics), np.int64), int(series.counts.sum())
     for cells in _events(series.counts):

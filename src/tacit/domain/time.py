@@ -145,6 +145,20 @@ class TimeAxis:
         """Return the instant at which each bin starts to count."""
         return self._grid.utc_of(self._edges(n)[:-1]).astype("datetime64[s]")
 
+    def span(self, bins: slice | None = None) -> tuple[bool, int, int | None]:
+        """Return between which moments some bins count, on which clock: that of instants, or of the wall.
+
+        Axes of one zone with equal spans hold the same times; without an end there is no second moment.
+
+        >>> days, weeks = (TimeAxis.between("2018-01-01", "2018-01-14", step=step) for step in ("day", "week"))
+        >>> days.span() == weeks.span(), days.span(slice(0, 7)) == weeks.span(slice(0, 1))
+        (True, True)
+        """
+        first = 0 if bins is None else bins.start
+        n_bins = self.n_bins if bins is None or self.n_bins is None else min(bins.stop, self.n_bins)
+        last = None if n_bins is None else self._covered(n_bins - 1)[1]
+        return self._grid.is_elapsed, self._covered(first)[0], last
+
     @property
     def days(self) -> tuple[str, str]:
         """The first and the last day that it covers, in its own zone; it must have an end."""

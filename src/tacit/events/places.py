@@ -122,7 +122,12 @@ class Polygons:
         shapes = np.array(self.shapes, dtype=object)
         merged = np.array([shapely.unary_union(shapes[cells == cell]) for cell in found], dtype=object)
         shapely.prepare(merged)
-        return PointLocator(shapely.STRtree(merged), np.array(found, np.int32), self.crs)
+        areas = sorted(
+            (axis.cells[cells[number]], shapely.to_wkb(shapes[number], hex=True))
+            for number in np.flatnonzero(cells >= 0)
+        )
+        digest = hashlib.sha256(json.dumps([self.crs, areas]).encode()).hexdigest()
+        return PointLocator(shapely.STRtree(merged), np.array(found, np.int32), self.crs, digest)
 
     def _cells_of_features(self, axis: PlaceAxis) -> NDArray[np.int32]:
         names = [self.name_property] if self.name_property is not None else self._property_names()
@@ -148,11 +153,12 @@ class Polygons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointLocator:
-    """Cells as shapes, ready to say in which of them points fall."""
+    """Cells as shapes, ready to say in which of them points fall; ``digest`` stands for the shapes."""
 
     tree: Any
     cells: NDArray[np.int32]
     crs: str
+    digest: str
 
     def locate(self, x: NDArray[np.float64], y: NDArray[np.float64], *, crs: str) -> NDArray[np.int32]:
         """The cell of each point, -1 where it is in none; x is east (longitude), y north (latitude)."""

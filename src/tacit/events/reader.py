@@ -15,6 +15,7 @@ import numpy as np
 from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
+from tacit.events import selection
 from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
 from tacit.events.columns import is_text
 from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
@@ -25,7 +26,7 @@ from tacit.events.interpret import EventBatch, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.person_counts import PersonCounter, PersonCounts
 from tacit.events.places import PointLocator, Polygons
-from tacit.events.sources import Piece, RawTable, Source, open_source
+from tacit.events.sources import Piece, RawTable, Source, SqlQuery, open_source
 
 _MAX_WORKERS: Final = 4  # a choice: each holds a block in memory
 
@@ -80,7 +81,8 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
     wanted = wanted_columns(columns, with_coordinates=True)
     positions = find_columns(opened, wanted, are_public=opened.has_public_names)
     locator = _locator(domain, options) if columns.has_coordinates else None
-    return Events(opened, positions, columns, domain, options, locator)
+    query = source.query if isinstance(source, SqlQuery) else ""
+    return Events(opened, positions, columns, domain, options, locator, query)
 
 
 def find_columns(source: Source, wanted: dict[str, str], *, are_public: bool = False) -> dict[str, int]:
@@ -131,11 +133,14 @@ class Events:
         domain: Domain,
         options: ReadOptions,
         locator: PointLocator | None,
+        query: str = "",
     ) -> None:
         self.domain = domain
         self.columns = columns
         self.options = options
         self._source = source
+        self._query = query
+        self._polygons = "" if locator is None else locator.digest
         self._positions = positions
         self._form = form_of_dates(source, positions["time"], options)
         self._interpreter = Interpreter(
@@ -169,6 +174,16 @@ class Events:
     def bad_rows(self) -> BadRowSummary:
         """The rows set aside so far."""
         return self._bad.summary()
+
+    def selection(self, only: slice | None = None) -> dict[str, str]:
+        """Return digests of the public settings that decide which rows :meth:`batches` gives, for a ledger."""
+        columns, options, domain = self.columns, self.options, self.domain
+        return {
+            "rows": selection.of_rows(columns, options, self._query),
+            "time": selection.of_time(columns.time, options.date_format, domain.time, only),
+            "place": selection.of_place(columns, options, domain.place, self._polygons),
+            "kind": selection.of_kind(columns.kind, domain.kind),
+        }
 
     def batches(
         self, *, progress: Progress | None = None, digest: DayDigest | None = None, only: slice | None = None

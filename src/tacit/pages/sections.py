@@ -148,7 +148,7 @@ def _protection(statement: PrivacyStatement) -> dict[str, str]:
         return {
             "value": "None",
             "name": "is what is left of the protection",
-            "note": "What some reports of these events hide, others publish.",
+            "note": "What some reports of these events hide, others show.",
         }
     secret = listed(statement.guarantee.hidden)
     if statement.is_central:

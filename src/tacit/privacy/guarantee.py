@@ -207,13 +207,11 @@ class Guarantee:
     def sentences(self, delta: float = 0.0) -> tuple[str, ...]:
         """Return the promise in plain words, one sentence for each question, always in the same order.
 
-        >>> presence, replacement, person_day = Guarantee.of_reports(3.0, ("place",)).sentences()
-        >>> presence
-        'One event added or removed: not protected. Its reports are counted in public.'
-        >>> print(replacement.split(". ")[0])
-        One event's place replaced by any other that all runs count: epsilon 3
-        >>> person_day
-        'All events of one person on one day added or removed: not protected. Reports protect single events.'
+        >>> for sentence in Guarantee.of_reports(3.0, ("place",)).sentences():
+        ...     print(sentence)
+        One event added or removed: not protected. Its reports are counted in public.
+        One event's place replaced by any other: epsilon 3. What its reports publish is not protected.
+        All events of one person on one day added or removed: not protected. Reports protect single events.
         """
         presence = (
             "not protected. Its reports are counted in public."
@@ -221,11 +219,11 @@ class Guarantee:
             else f"{in_words(self.presence, delta)}."
         )
         if self.replacement is None:
-            replaced = "One event replaced by any other: not protected. What some of its reports hide, others publish."
+            replaced = "One event replaced by any other: not protected. What some of its reports hide, others show."
         elif self.has_reports:
             replaced = (
-                f"One event's {listed(self.hidden)} replaced by any other that all runs count: "
-                f"{in_words(self.replacement, delta)}. What its reports publish is not protected."
+                f"One event's {self.replaced}: {in_words(self.replacement, delta)}. "
+                "What its reports publish is not protected."
             )
         else:
             # an event of a day that is not covered may have cost more
@@ -240,6 +238,16 @@ class Guarantee:
             replaced,
             *persons,
             *((_IF_QUOTES_CLOSE,) if self.spans_lines else ()),
+        )
+
+    @property
+    def replaced(self) -> str:
+        """What of an event may be replaced by what, beside reports.
+
+        Of which days a run is, is public, and a statement may be of runs of several days.
+        """
+        return (
+            f"{listed(self.hidden)} replaced by any other{' on the days of its run' if 'time' in self.hidden else ''}"
         )
 
     @property

@@ -167,8 +167,8 @@ class PrivacyStatement:
         if self.is_void:
             return "none"
         if self.question == REPLACEMENT:
-            what = f"one event's {listed(self.guarantee.hidden)}" if self.guarantee.has_reports else "one event"
-            return f"{what} replaced by any other"
+            has_reports = self.guarantee.has_reports
+            return f"one event's {self.guarantee.replaced}" if has_reports else "one event replaced by any other"
         whole = "One event" if self.question == PRESENCE else whole_of(self.question)
         return f"{whole[0].lower()}{whole[1:]} added or removed"
 

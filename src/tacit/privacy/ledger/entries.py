@@ -137,14 +137,14 @@ def write_randomization(
     entry: Randomization,
     own: Guarantee,
     days: Mapping[str, bytes],
-    silent: Iterable[str],
     counts_digest: bytes,
     zone: str,
+    selection: str,
 ) -> Randomization:
     """Write an entry and return it with its number; keep a secret for its reports if it is not finished."""
     number = connection.execute(
         "INSERT INTO randomization (at, data_set, plan, private, epsilon, prior_epsilon, n_events, counts, "
-        "spans_lines, zone, tells_kinds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "spans_lines, zone, tells_kinds, selection) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.at,
             entry.data_set,
@@ -157,26 +157,34 @@ def write_randomization(
             own.spans_lines,
             zone,
             own.tells_kinds,
+            selection,
         ),
     ).lastrowid
     assert number is not None
-    rows = dict.fromkeys(silent, NO_REPORT) | dict(days)
-    connection.executemany("INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in rows.items()))
+    connection.executemany("INSERT INTO day VALUES (?, ?, ?)", ((number, day, digest) for day, digest in days.items()))
     if not entry.is_finished:
         connection.execute("INSERT INTO randomization_key VALUES (?, ?)", (number, os.urandom(_SECRET_BYTES)))
     return replace(entry, number=number)
 
 
 def unfinished(
-    connection: sqlite3.Connection, data_set: str, plan_id: str, days: Mapping[str, bytes], counts: bytes
+    connection: sqlite3.Connection,
+    data_set: str,
+    plan_id: str,
+    days: Mapping[str, bytes],
+    counts: bytes,
+    selection: str,
 ) -> Randomization | None:
-    """The entry of the very same events under the same plan whose reports may still be drawn, if there is one."""
+    """The entry of the very same events under the same plan whose reports may still be drawn, if there is one.
+
+    Its rows were selected by the same settings. Of an entry of an earlier format that is not known, and stays so.
+    """
     same = {
         number
         for (number,) in connection.execute(
             "SELECT id FROM randomization JOIN randomization_key ON randomization = id "
-            "WHERE data_set = ? AND plan = ? AND counts = ?",
-            (data_set, plan_id, counts),
+            "WHERE data_set = ? AND plan = ? AND counts = ? AND selection IN (?, '')",
+            (data_set, plan_id, counts, selection),
         )
         if days_of(connection, (False, number))[1] == dict(days)
     }

@@ -5,7 +5,8 @@ A file of an earlier format is migrated in place. Every fault of a file becomes 
 * ``private`` is what a plan hides, such as ``time and place``; ``tells_kinds`` whether it has kinds. ``release`` is a
   plan's fingerprint, or names a counter. ``unit``, ``most``, ``most_per_cell`` (0 for as many as ``most``) and
   ``window`` (empty without one) say what the price is for. ``zone`` is the time zone of the days, empty where it is not
-  known. ``day.digest`` is empty for a day of the run without a report.
+  known. ``day.digest`` is empty for a day of the run without a report. ``selection`` has digests of what decides which
+  rows reports count, as JSON; it is empty before format 7.
 * Keyed digests: ``counts``, of the exact counts that reports were drawn from (empty before format 4); ``input``, of
   the exact counts when they were paid; ``drawn``, of those that noise was drawn for; ``spend_bin``, of what a counter
   has counted.
@@ -14,7 +15,7 @@ A file of an earlier format is migrated in place. Every fault of a file becomes 
 * Of the budgets of a data set the last one counts. ``declaration`` says which names are of the same events.
   ``prior_epsilon``, ``prior_rho`` and ``prior_local_epsilon`` of a spend are 0 since format 4.
 
-Formats 1 to 5 are read as they are and migrated with the next entry. The unit of formats 1 and 2 is the event. Names
+Formats 1 to 6 are read as they are and migrated with the next entry. The unit of formats 1 and 2 is the event. Names
 that were linked by content before format 4 become declared the same.
 """
 
@@ -444,7 +445,18 @@ ALTER TABLE randomization ADD COLUMN tells_kinds INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE spend ADD COLUMN most_per_cell INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE spend ADD COLUMN window TEXT NOT NULL DEFAULT '';
 """
-SCHEMAS: Final = (_FIRST_SCHEMA, _SECOND_SCHEMA, _THIRD_SCHEMA, _FOURTH_SCHEMA, _FIFTH_SCHEMA, _SIXTH_SCHEMA)
+_SEVENTH_SCHEMA: Final = """
+ALTER TABLE randomization ADD COLUMN selection TEXT NOT NULL DEFAULT '';
+"""
+SCHEMAS: Final = (
+    _FIRST_SCHEMA,
+    _SECOND_SCHEMA,
+    _THIRD_SCHEMA,
+    _FOURTH_SCHEMA,
+    _FIFTH_SCHEMA,
+    _SIXTH_SCHEMA,
+    _SEVENTH_SCHEMA,
+)
 FORMAT: Final = len(SCHEMAS)
 CHAINED_SINCE: Final = 4
 """The first format with a chain."""

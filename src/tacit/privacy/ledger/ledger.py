@@ -8,6 +8,7 @@ overspends. It holds keyed digests, never events; the key is in the ledger itsel
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,9 +19,11 @@ from tacit._base.validation import check_positive
 from tacit.errors import AlreadyRandomized, AlreadyReleased, Remedy, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
+from tacit.privacy.following import SELECTION
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.budgets import agreed_budgets, budgets, check_admitted, declare_budget, room_in
 from tacit.privacy.ledger.entries import (
+    NO_REPORT,
     LedgerNoise,
     Randomization,
     Remaining,
@@ -355,6 +358,7 @@ class Ledger:
         epsilon: float,
         days: Mapping[str, bytes],
         n_events: int,
+        selection: Mapping[str, str],
         silent: Iterable[str] = (),
         again: bool = False,
         counts_digest: bytes = b"",
@@ -374,17 +378,28 @@ class Ledger:
 
         ``tells_kinds`` says that the plan has kinds, so that the kind is hidden or public; without kinds it is neither.
 
+        ``selection`` has a digest of the public settings that decide whether a row sends a report, for the row as such
+        and for each coordinate (:meth:`tacit.events.Events.selection`). Another run of the same days must have counted
+        the same, as far as hidden values decide it: of an event that one run counts and the other does not, everybody
+        would see that.
+
         ``silent`` are days on which the reports show in public that there was no event: nothing hides one there.
 
         ``counts_digest`` stands for the exact counts. With one, the ledger keeps a secret from which the reports of
         these counts are drawn (:meth:`report_secret`) until they are written (:meth:`finish_randomization`).
         """
         check_positive(epsilon=epsilon)
+        if set(selection) != {*SELECTION} or not all(selection.values()):
+            raise SettingError(f"selection must have a digest for each of {', '.join(SELECTION)}.")
+        quiet = dict.fromkeys(silent, NO_REPORT)
         with self._file.transaction() as connection:
             check_declared(connection, data_set, days)
             check_zone(connection, data_set, zone)
             own = Guarantee.of_reports(epsilon, private, tells_kinds=tells_kinds, spans_lines=spans_lines)
-            past = Past.of(connection, Priced(data_set, own))
+            past = Past.of(connection, Priced(data_set, own, selection=tuple(selection[part] for part in SELECTION)))
+            check_may_follow(
+                past, [one.of_reports for one in past.touched(connection, data_set, quiet | dict(days), zone=zone)]
+            )
             everything = past.touched(connection, data_set, days, zone=zone)
             pasts = [one.without(NEW) for one in everything if one.is_of_days and one.is_known]
             check_may_follow(past, pasts)
@@ -411,14 +426,23 @@ class Ledger:
             declared = {name: budget for name, budget in budgets(connection).items() if budget[1]}
             check_admitted(connection, past, everything, declared, data_set=data_set, release=plan_id)
             entry = Randomization(data_set, plan_id, epsilon, prior, n_events, now(), is_finished=not counts_digest)
-            return write_randomization(connection, entry, own, days, silent, self._keyed(counts_digest), zone)
+            return write_randomization(
+                connection, entry, own, quiet | dict(days), self._keyed(counts_digest), zone, _written(selection)
+            )
 
     def unfinished_randomization(
-        self, *, data_set: str, plan_id: str, days: Mapping[str, bytes], counts_digest: bytes
+        self,
+        *,
+        data_set: str,
+        plan_id: str,
+        days: Mapping[str, bytes],
+        counts_digest: bytes,
+        selection: Mapping[str, str],
     ) -> Randomization | None:
         """The entry of these very events whose reports were paid for and never finished, if there is one."""
         with self._file.snapshot() as connection:
-            return unfinished(connection, data_set, plan_id, days, keyed(self._file.key, counts_digest))
+            counts = keyed(self._file.key, counts_digest)
+            return unfinished(connection, data_set, plan_id, days, counts, _written(selection))
 
     def prior_of(self, entry: Randomization) -> Guarantee:
         """Return what all other entries promise about the events of a randomization, as the ledger stands now."""
@@ -445,6 +469,10 @@ class Ledger:
         with self._file.snapshot() as connection:
             entries: list[Randomization | SpendEntry] = [*randomizations(connection), *spends(connection)]
         return sorted(entries, key=lambda entry: entry.at)
+
+
+def _written(selection: Mapping[str, str]) -> str:
+    return json.dumps(dict(selection), sort_keys=True)
 
 
 def _check_names(**names: str) -> None:

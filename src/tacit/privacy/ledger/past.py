@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Final
 from tacit._base.sentences import listed
 from tacit.errors import AlreadyRandomized, Remedy, SettingError, TacitError
 from tacit.privacy.cost import Cost
-from tacit.privacy.following import Entered, Refusal, refusal
+from tacit.privacy.following import SELECTION, Entered, Refusal, count_others, differing, refusal
 from tacit.privacy.guarantee import COORDINATES, Guarantee, price
 from tacit.privacy.ledger.entries import Entry, days_of, unit_of
 from tacit.privacy.ledger.touched import NEW, OTHER_CLOCKS, Bounds, Touched, declared_names, touched
@@ -25,7 +26,8 @@ _NOTHING: Final = Cost()
 class Priced:
     """One entry: a release at a cost for each unit, or reports, which have none.
 
-    ``guarantee`` is what it promises about single events, and about a person's day where it has no unit.
+    ``guarantee`` is what it promises about single events, and about a person's day where it has no unit. ``selection``
+    decides which rows reports count, as :class:`~tacit.privacy.following.Entered` has it.
     """
 
     data_set: str
@@ -33,6 +35,7 @@ class Priced:
     cost: Cost = _NOTHING
     unit: Unit | None = None
     is_counter: bool = False
+    selection: tuple[str, ...] = ()
 
     @classmethod
     def of_release(
@@ -53,7 +56,8 @@ class Priced:
             return Entered(self.unit, is_pure=self.cost.is_pure, is_counter=self.is_counter)
         axes = COORDINATES if self.guarantee.tells_kinds else COORDINATES[:2]
         hidden = self.guarantee.hidden
-        return Entered(hidden=hidden, published=tuple(axis for axis in axes if axis not in hidden))
+        published = tuple(axis for axis in axes if axis not in hidden)
+        return Entered(hidden=hidden, published=published, selection=self.selection)
 
     def of_person(self, question: str, overlap: Overlap | None) -> Cost | None:
         """Return what it costs for a question about a person; ``None`` where it bounds nothing."""
@@ -93,18 +97,20 @@ class Past:
     @classmethod
     def of(cls, connection: sqlite3.Connection, new: Priced | None = None) -> Past:
         local = connection.execute(
-            "SELECT id, data_set, epsilon, private, spans_lines, tells_kinds FROM randomization"
+            "SELECT id, data_set, epsilon, private, spans_lines, tells_kinds, selection FROM randomization"
         ).fetchall()
         central = connection.execute(
             "SELECT id, data_set, epsilon, rho, is_forever, spans_lines, unit, most, most_per_cell, window FROM spend"
         )
         found = {OTHER_CLOCKS: Priced("", Guarantee(person_day=None))} | ({} if new is None else {NEW: new})
-        for number, data_set, epsilon, private, spans, tells in local:
+        for number, data_set, epsilon, private, spans, tells, selection in local:
+            selected = tuple(json.loads(selection)[part] for part in SELECTION) if selection else ()
             hidden = tuple(private.split(" and "))
             own = Guarantee.of_reports(epsilon, hidden, tells_kinds=bool(tells), spans_lines=bool(spans))
-            found[False, number] = Priced(data_set, own)
+            found[False, number] = Priced(data_set, own, selection=selected)
             # one event more on a day without reports would have been one report more; none there was replaced
-            found[False, -number] = Priced(data_set, replace(own, replacement=_NOTHING, spans_lines=False))
+            silent = replace(own, replacement=_NOTHING, spans_lines=False)
+            found[False, -number] = Priced(data_set, silent, selection=selected)
         for number, data_set, epsilon, rho, is_forever, spans, *unit in central:
             found[True, number] = Priced.of_release(
                 data_set, Cost(epsilon, rho), unit_of(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)
@@ -140,10 +146,19 @@ class Past:
             asked=tuple(question for question in LONGER if question in questions),
         )
 
-    def guarantee(self, pasts: Iterable[Touched]) -> Guarantee:
-        """Return what all entries promise together to every event of these days, and to persons around them."""
+    def guarantee(self, pasts: Iterable[Touched], but: Entry | None = None) -> Guarantee:
+        """Return what all entries promise together to every event of these days, and to persons around them.
+
+        What one of them costs may be left out; what is left is then promised beside it. Other reports that had none on
+        days of these add nothing to what these publish themselves.
+        """
         every = list(pasts)
+        undo = any(self._count_others(past) for past in every if past.is_of_days)
+        if but is not None:
+            every = [past.without(but, and_silent=not but[0]) for past in every]
         events = Guarantee.parallel(self._on_a_day(past) for past in every if past.is_of_days)
+        if undo:
+            events = replace(events, replacement=None, hidden=())
         asked = {past.question for past in every if not past.is_of_days}
         persons = (
             (question, _largest(self._of_person(past) for past in every if past.question == question))
@@ -151,6 +166,11 @@ class Past:
             if question in asked
         )
         return replace(events, persons=tuple(persons))
+
+    def _count_others(self, past: Touched) -> bool:
+        """Return whether some reports show by being there what others hide."""
+        runs = {abs(number): self.entries[is_spend, number] for (is_spend, number), _ in past.entries if not is_spend}
+        return count_others(run.entered for run in runs.values())
 
     def _on_a_day(self, past: Touched) -> Guarantee:
         return Guarantee.sum(self.entries[entry].on_a_day(overlap) for entry, overlap in past.entries)
@@ -202,16 +222,9 @@ def _largest(costs: Iterable[Cost | None]) -> Cost | None:
 
 
 def others_than(connection: sqlite3.Connection, entry: Entry) -> Guarantee:
-    """Return what all entries but this one promise about its events, and about persons around them.
-
-    Other reports of the same data set that had none on days of these add nothing to what these publish themselves.
-    """
-    is_spend, _ = entry
+    """Return what all entries but this one promise about its events, and about persons around them."""
     past = Past.of(connection)
-    pasts = [one.without(entry) for one in past.touched(connection, *days_of(connection, entry))]
-    if not is_spend:
-        pasts = [replace(one, entries=frozenset(pair for pair in one.entries if pair[0][1] > 0)) for one in pasts]
-    return past.guarantee(pasts)
+    return past.guarantee(past.touched(connection, *days_of(connection, entry)), but=entry)
 
 
 def check_may_follow(past: Past, pasts: Iterable[Touched], entry: Entry = NEW) -> None:
@@ -265,9 +278,31 @@ def _refused_reports(new: Priced, reason: Refusal, others: Iterable[Priced]) -> 
             "reports can state none.",
             remedy=Remedy.KEEP_TO_NEW_DAYS,
         )
+    if reason == Refusal.COUNTS_OTHERS:
+        return _counts_others(new, [other for other in others if other.unit is None])
     hidden = sorted({listed(other.guarantee.hidden) for other in others if other.unit is None})
     return AlreadyRandomized(
         f"these events were randomized before with their {' or '.join(hidden)} hidden and all else public. Hiding "
         f"their {listed(new.guarantee.hidden)} now would make the two runs undo each other's protection.",
         remedy=Remedy.HIDE_THE_SAME,
+    )
+
+
+_OTHER_PARTS: Final = {
+    "rows": "other conditions or ways to read a row",
+    "time": "other days",
+    "place": "other places",
+    "kind": "other kinds of events",
+}
+
+
+def _counts_others(new: Priced, others: Iterable[Priced]) -> TacitError:
+    """Return the words for runs of reports that count other rows, or of which nobody knows which they count."""
+    runs = [new, *others]
+    parts = differing(run.entered for run in runs)
+    how = f"with {listed([_OTHER_PARTS[part] for part in parts])}" if parts else "by a version that did not note which"
+    return AlreadyRandomized(
+        f"a run of reports about the same days counted events {how}. Of an event that only one of the runs counts "
+        f"everybody would see that, and so something of its {listed(new.guarantee.hidden)}. Nothing was spent.",
+        remedy=Remedy.COUNT_THE_SAME,
     )

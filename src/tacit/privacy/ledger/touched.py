@@ -59,9 +59,15 @@ class Touched:
         """Whether a curator's release is among the entries."""
         return any(is_spend for (is_spend, _), _ in self.entries)
 
-    def without(self, entry: Entry) -> Touched:
-        """Return the same without an entry."""
-        return replace(self, entries=frozenset(one for one in self.entries if one[0] != entry))
+    @property
+    def of_reports(self) -> Touched:
+        """The same with runs of reports alone."""
+        return replace(self, entries=frozenset(one for one in self.entries if not one[0][0]))
+
+    def without(self, entry: Entry, *, and_silent: bool = False) -> Touched:
+        """Return the same without an entry, and without what made nothing of events of these days."""
+        kept = (one for one in self.entries if one[0] != entry and (one[0][1] > 0 or not and_silent))
+        return replace(self, entries=frozenset(kept))
 
 
 @dataclass(frozen=True, slots=True)
