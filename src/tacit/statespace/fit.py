@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,30 +38,19 @@ def fitted(
     observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
 ) -> tuple[Model, Hyperparameters]:
     """Return the model of a series and its hyperparameters, which are estimated if not given."""
-    pooled = long_run_shares(observations, excess)
-    model = Model(
-        observations=observations,
-        calendar=calendar,
-        excess=excess,
-        base=pooled.shares,
-        start=pooled.start,
-        start_variance=pooled.start_variance,
-        shares=np.broadcast_to(pooled.shares, observations.counts.shape),
-        shift_variance=np.zeros((1, 1)),
-        skews=pooled.skews,
-    )
+
+    def long_run(level_variance: float = 0.0) -> dict[str, Any]:
+        found = long_run_shares(observations, excess, level_variance=level_variance)
+        start = {"start": found.start, "start_variance": found.start_variance}
+        return {"base": found.shares, "skews": found.skews, "kind_sd": found.kind_sd, **start}
+
+    first = long_run()
+    shares = np.broadcast_to(first["base"], observations.counts.shape)
+    model = Model(observations, calendar, excess, shares=shares, shift_variance=np.zeros((1, 1)), **first)
     prior = SETTINGS.shares_prior if observations.is_shared else SETTINGS.rates_prior
     chosen = hyperparameters or fit_hyperparameters(model.flat_start(), prior, prior=prior)
     for _ in range(SETTINGS.revisions):
-        pooled = long_run_shares(observations, excess, level_variance=calendar.mean_drift(chosen.level_sd))
-        model = replace(
-            model,
-            base=pooled.shares,
-            start=pooled.start,
-            start_variance=pooled.start_variance,
-            skews=pooled.skews,
-            kind_sd=pooled.kind_sd,
-        )
+        model = replace(model, **long_run(calendar.mean_drift(chosen.level_sd)))
         shares = model.state_space(chosen).smooth(model.observed)[0] + model.start
         model = replace(model, shares=np.maximum(shares, SETTINGS.least_share * model.base))
         model = replace(model, shift_variance=level_shifts(model.flat_start(), chosen))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,17 +16,6 @@ from tacit.counts.observations import Observations
 from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.state_space import StateSpace
-
-
-class _Fixed(NamedTuple):
-    """The parts of the state-space form that do not depend on hyperparameters."""
-
-    shares: FloatArray
-    chance: FloatArray
-    noise_variance: FloatArray
-    scale_squared: FloatArray
-    start_variance: FloatArray
-    shift_variance: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +76,22 @@ class Model:
 
     def state_space(self, hyperparameters: Hyperparameters) -> StateSpace:
         """Return the Gaussian state-space form."""
-        fixed, step_days = self._fixed, self.calendar.step_days
+        (shares, chance, noise_variance, scale, start_variance, shifts), step_days = (
+            self._fixed,
+            self.calendar.step_days,
+        )
         steps = hyperparameters.level_sd**2 * step_days / DAYS_A_YEAR
-        scale = fixed.scale_squared
         of_kind = {"weekday": hyperparameters.weekday_sd**2, "season": hyperparameters.season_sd**2}
-        mean_share = fixed.shares.mean(axis=1, keepdims=True)
+        mean_share = shares.mean(axis=1, keepdims=True)
         return StateSpace(
             exposures=self.observations.exposures,
-            process_variance=fixed.chance * self._dispersion(hyperparameters, fixed.shares),
-            noise_variance=fixed.noise_variance,
+            process_variance=chance * self._dispersion(hyperparameters, shares),
+            noise_variance=noise_variance,
             regressors=self.calendar.basis,
-            state_variances=np.stack([fixed.start_variance, scale * steps, scale * hyperparameters.ar_sd**2], axis=1),
+            state_variances=np.stack([start_variance, scale * steps, scale * hyperparameters.ar_sd**2], axis=1),
             phi=float(np.exp(-step_days / hyperparameters.timescale_days)),
             coefficient_variances=scale[:, None] * np.array([of_kind[kind] for kind in self.calendar.kinds])[None, :],
-            shift_variance=fixed.shift_variance,
+            shift_variance=shifts,
             excess=1 - 1 / self._dispersion(hyperparameters, mean_share)[:, 0],
             tree=self.observations.tree,
         )
@@ -113,7 +103,11 @@ class Model:
         return np.asarray(hyperparameters.chance + sizes * spread[:, None], np.float64)
 
     @cached_property
-    def _fixed(self) -> _Fixed:
+    def _fixed(self) -> tuple[FloatArray, ...]:
+        """Return what does not depend on hyperparameters: shares, and variances before these multiply them.
+
+        They are those of chance and noise, squares of the scale, and variances of the first level and of level shifts.
+        """
         known, chosen = self.observations, self.fitted_places
         noise_variance = known.noise_variance(self.shares)
         chance = known.exposures[:, None] * self.shares
@@ -127,8 +121,8 @@ class Model:
             scale_squared = scale_squared * _left_by_sum(scale_squared[None])[0]
         some = slice(None) if chosen is None else chosen
         shifts = self.shift_variance if self.shift_variance.shape[1] == 1 else self.shift_variance[:, some]
-        shares, chance, noise_variance = (part[:, some] for part in (self.shares, chance, noise_variance))
-        return _Fixed(shares, chance, noise_variance, scale_squared[some], start_variance[some], shifts)
+        of_times = (part[:, some] for part in (self.shares, chance, noise_variance))
+        return *of_times, scale_squared[some], start_variance[some], shifts
 
 
 def _left_by_sum(variances: FloatArray) -> FloatArray:

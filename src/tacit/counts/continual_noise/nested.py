@@ -29,8 +29,10 @@ _LONGEST_LABEL: Final = 1 << 10  # digits: a table of binomials of so many rows 
 
 @dataclass(frozen=True)
 class NestedTree(OneNodeNoise):
-    """Trees of this kind. ``horizon`` is the number of bins, ``most`` the counts of one unit, ``most_per_cell`` those of
-    them in one bin of one column (0 stands for ``most``)."""
+    """Trees of this kind: ``horizon`` is the number of bins, ``most`` the counts of one unit.
+
+    ``most_per_cell`` are those of them in one bin of one column (0 stands for ``most``).
+    """
 
     kind: ClassVar[str]
     is_causal: ClassVar[bool] = True
