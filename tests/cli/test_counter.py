@@ -102,6 +102,16 @@ def test_a_dry_run_spends_and_writes_nothing(tacit, branches, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["visits.counter", "history.csv"])
+def test_a_dry_run_refuses_a_file_that_is_there(tacit, branches, tmp_path, name):
+    (tmp_path / name).write_text("something else")
+    history = ("--history", tmp_path / "history.csv")
+    said = [started(tacit, branches, "--epsilon", "1", *history, *dry) for dry in ((), ("--dry-run",))]
+    assert said[0].code == said[1].code != 0
+    assert said[0].err == said[1].err
+    assert (tmp_path / name).read_text() == "something else"
+
+
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
 @pytest.mark.parametrize(
     ("words", "told"),

@@ -42,7 +42,7 @@ from tacit.errors import SettingError
 from tacit.events import EventCounts
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_startable
-from tacit.mechanisms.continual.starting import release_name
+from tacit.mechanisms.continual.starting import is_left_behind, release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.budget import Budget
@@ -132,6 +132,7 @@ visits.counter[/bold]
     if dry_run:
         assert book is not None
         release = release_name(noise_model, what, protected)
+        is_left_behind(files, name, release)  # refuses files that are there
         price = book.spend(
             data_set=name,
             release=release,

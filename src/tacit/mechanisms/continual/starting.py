@@ -45,12 +45,8 @@ def start_counter(
     if (files.ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
     release = release_name(noise_model, domain, unit)
-    if files.state_path.exists():
-        if not _is_interrupted(files, data_set, release):
-            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
+    if is_left_behind(files, data_set, release):
         return files.complete(), None
-    if files.history_path.exists():
-        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
     check_startable(noise_model, domain, unit)
     for path in (files.state_path, files.history_path):
         check_writable(path)
@@ -62,6 +58,17 @@ def start_counter(
     made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
     files.create(made, spend=spend)
     return made.stream, spend
+
+
+def is_left_behind(files: CounterFiles, data_set: str, release: str) -> bool:
+    """Return whether an interrupted start of this counter left its files; refuse files of anything else."""
+    if files.state_path.exists():
+        if not _is_interrupted(files, data_set, release):
+            raise SettingError(f"{files.state_path} is a counter already.", remedy=Remedy.CHOOSE_STATE)
+        return True
+    if files.history_path.exists():
+        raise SettingError(f"{files.history_path} exists already.", remedy=Remedy.CHOOSE_HISTORY)
+    return False
 
 
 def _paid(
