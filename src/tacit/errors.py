@@ -40,7 +40,6 @@ class Remedy(Enum):
 
     ACCEPT_AGAIN = "Else keep to the new days with only=, or accept the sum with again=True."
     ACCEPT_LOSS = "If it is right so, accept it with accept_loss=True."
-    ADD_UP_KINDS = 'Forecast the release of all kinds together: release.coarsen(kind="all").'
     ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
     AUDIT_FEWER = "Make more, or audit with fewer n_runs."
     CHANGE_BUDGET = "Leave the budget out, or change it first with Ledger.set_budget({data_set!r}, ...)."

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pages.forecasts import release_with_kinds
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
 from tacit.cli.sources import populations
@@ -43,6 +44,20 @@ def test_a_forecast_is_printed_per_place_and_for_all(tacit, release):
         assert word in ran.out
     assert "no raw data, so no privacy budget is spent" in ran.out
     assert "SIMULATION" in ran.err
+
+
+def test_a_forecast_by_kind_speaks_of_places_and_kinds(tacit, tmp_path):
+    release_with_kinds().write(tmp_path / "release.parquet")
+    words = ["--model", "weekday-mean", "--horizon", 2]
+    ran = tacit("forecast", "release.parquet", *words, "--out", "f.csv", "--page", "f.html")
+    assert ran.code == 0, ran.err
+    for word in ("together: all kinds", "together: all places", "place 2", "danger", "flood", "All places and kinds"):
+        assert word in ran.out
+    assert "region" not in ran.out
+    assert f"Wrote f.csv: {2 * 4 * 6} rows." in ran.out  # three places and all, three kinds, two groups and all
+    assert "--out writes every place and kind." in ran.out
+    ran = tacit("backtest", "release.parquet", "--model", "weekday-mean", "--origins", 2)
+    assert "forecasts of every place and kind" in ran.out
 
 
 def test_files_and_a_page_are_written(tacit, release, tmp_path):

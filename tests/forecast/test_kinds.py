@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from small_worlds import days_places_and_kinds, reported
+from statistical import Recorded
 from tacit.collection.tallying import estimate_tally
+from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import ALL, Domain, KindAxis
 from tacit.errors import PlanMismatch, SettingError
+from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.boosting import BoostingForecaster
-from tacit.forecast.forecaster import FORECASTERS
+from tacit.forecast.forecast import Forecast
+from tacit.forecast.forecaster import FORECASTERS, coming
 from tacit.forecast.model_files import SavedModel
-from tacit.forecast.past import series_of
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.forecast.tables import frame_of, table_columns
 from tacit.mechanisms.registry import plan_for
-from tacit.pages.forecast_page import make_forecast_page
-from tacit.release import Release
 from tacit.statespace.covariates import Covariates
 
 DOMAIN = days_places_and_kinds(120, 2)
@@ -67,10 +68,82 @@ def test_totals_are_of_all_places_and_kinds(private):
 
 def test_a_table_names_the_kind_of_every_row(forecast):
     columns = table_columns(forecast)
-    assert list(columns)[:4] == ["period", "place", "kind", "expected"]
-    rows = list(zip(columns["place"].tolist(), columns["kind"].tolist(), strict=True))[:7]
-    assert rows == [*((place, kind) for place in DOMAIN.place.cells for kind in DOMAIN.kind.cells), (ALL, ALL)]
-    assert set(frame_of(forecast)["unique_id"].to_pylist()) == {*DOMAIN.columns, ALL}
+    assert list(columns)[:5] == ["period", "place", "kind", "kind_level", "expected"]
+    rows = list(zip(*(columns[name].tolist() for name in ("place", "kind", "kind_level")), strict=True))
+    chosen = [("danger", "group"), ("help", "group"), *((kind, "kind") for kind in DOMAIN.kind.cells), (ALL, ALL)]
+    first = [(place, *kind) for kind in chosen for place in (*DOMAIN.place.cells, ALL)]
+    assert rows == 3 * first
+    wanted = [forecast.coarsen(kind="group").counts.means[0, 0], forecast.totals.means[0]]
+    assert [columns["expected"][0], columns["expected"][len(first) - 1]] == pytest.approx(wanted, abs=1e-3)
+    names = frame_of(forecast)["unique_id"].to_pylist()
+    places, kinds = (*DOMAIN.place.cells, ALL), ("danger", "help", *DOMAIN.kind.cells, ALL)
+    assert set(names) == {f"{place}, {kind}" for place in places for kind in kinds} - {"all, all"} | {ALL}
+    assert set(frame_of(forecast, with_total=False)["unique_id"].to_pylist()) == set(DOMAIN.columns)
+
+
+def test_sums_of_places_and_kinds_have_the_moments_of_a_total_and_shares():
+    """Counts are a gamma total, shared out by Dirichlet shares: every sum has the moments that enumeration gives."""
+    means, phi, omega = np.array([4.0, 1.0, 2.0, 9.0, 3.0, 1.0]), 0.1, 0.05
+    whole = means.sum()
+    share = means / whole
+
+    def of(s):
+        # E T^2 Var s + Var T s^2, with Poisson chance: shares vary by omega' s (1 - s), and the total is independent
+        squares = whole**2 * (1 + phi)
+        return whole * s + whole**2 * phi * s**2 + omega * squares * s * (1 - s)
+
+    made = Forecast(
+        coming(DOMAIN, 1),
+        CountDistribution(means[None], of(share)[None]),
+        CountDistribution(np.array([whole]), np.array([of(1.0)])),
+        CountDistribution(means, of(share)),
+        CountDistribution(np.array([whole]), np.array([of(1.0)])),
+        "any",
+    )
+    for levels in ({"kind": ALL}, {"place": ALL}, {"kind": "group"}, {"place": ALL, "kind": "group"}):
+        added, grouping = DOMAIN.coarsen(**levels)
+        sums = np.bincount(grouping.columns, means)
+        found = made.coarsen(**levels)
+        assert found.domain.columns == added.columns
+        for one in (found.counts[0], found.sums):
+            np.testing.assert_allclose(one.means, sums)
+            np.testing.assert_allclose(one.variances, of(sums / whole))
+    assert made.coarsen(kind="kind") is made
+    in_all = made.coarsen(place=ALL, kind=ALL)
+    np.testing.assert_allclose(in_all.counts.variances[:, 0], made.totals.variances)
+
+
+def test_a_forecast_has_a_part_for_all_kinds_each_group_and_each_kind(forecast):
+    parts = forecast.by_kinds()
+    assert [(level, name) for level, name, _ in parts] == [
+        (ALL, ""),
+        ("group", "danger"),
+        ("group", "help"),
+        *(("kind", kind) for kind in DOMAIN.kind.cells),
+    ]
+    for _, _, part in parts:
+        assert part.domain.columns == DOMAIN.place.cells
+        np.testing.assert_allclose(part.counts.means.sum(axis=1), part.totals.means)
+        np.testing.assert_allclose(part.sums.means.sum(), part.total_sum.means)
+    np.testing.assert_array_equal(parts[3][2].counts.variances, forecast.counts.variances[:, ::3])
+    np.testing.assert_allclose(parts[0][2].totals.variances, forecast.totals.variances)
+    without = parts[0][2]
+    assert without.by_kinds() == [(ALL, "", without)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORECASTERS)
+def test_sums_of_every_forecaster_vary_as_the_total_at_least_and_as_one_error_at_most(series, name):
+    made = FORECASTERS[name].make().fit(series).predict(2)
+    relative = np.maximum(made.totals.variances / made.totals.means - 1, 0) / made.totals.means
+    for levels in ({"kind": ALL}, {"place": ALL}):
+        groups = DOMAIN.coarsen(**levels)[1].columns
+        found, sds = made.coarsen(**levels).counts, np.sqrt(np.maximum(made.counts.variances, made.counts.means))
+        least = found.means + relative[:, None] * np.square(found.means)
+        assert (found.variances >= 0.9999 * least).all()
+        for group in range(groups.max() + 1):
+            largest = np.square(sds[:, groups == group].sum(axis=1))
+            assert (found.variances[:, group] <= 1.0001 * np.maximum(largest, least[:, group])).all()
 
 
 def test_a_saved_model_knows_its_kinds(tmp_path, series, forecast):
@@ -111,9 +184,68 @@ def test_trees_are_told_the_kind_and_the_place_apart(series):
     assert rain[6] == pytest.approx((rain[0] + rain[3]) / 2)
 
 
-def test_a_page_of_a_forecast_asks_for_a_release_of_all_kinds(tmp_path):
-    plan = plan_for(DOMAIN, epsilon=2.0, mechanism="unary")
-    release = Release.of(plan, estimate_tally(reported(plan, COUNTS, 3), plan), refine="project")
-    made = WeekdayMean().fit(series_of(release)).predict(2)
-    with pytest.raises(SettingError, match='kind="all"'):
-        make_forecast_page(made, release, tmp_path / "page.html")
+def test_a_backtest_speaks_of_places_and_kinds(series):
+    board = backtest([WeekdayMean()], series, origins=3, horizon=2)
+    assert "6 forecasts of every place and kind, from" in board.remarks()[0]
+    one = Series.exact(Domain(DOMAIN.time, DOMAIN.place), COUNTS.reshape(120, 2, 3).sum(axis=2))
+    assert "6 forecasts of every place, from" in backtest([WeekdayMean()], one, origins=3, horizon=2).remarks()[0]
+
+
+COVERAGE: Recorded = {
+    "pairs, days, 80": (0.8046, 0.028),
+    "pairs, week, 80": (0.8147, 0.064),
+    "pairs, days, 95": (0.9492, 0.018),
+    "pairs, week, 95": (0.9432, 0.046),
+    "places, days, 80": (0.8175, 0.045),
+    "places, week, 80": (0.8641, 0.12),
+    "places, days, 95": (0.9552, 0.025),
+    "places, week, 95": (0.9655, 0.061),
+    "kinds, days, 80": (0.8291, 0.052),
+    "kinds, week, 80": (0.8323, 0.14),
+    "kinds, days, 95": (0.9581, 0.027),
+    "kinds, week, 95": (0.9661, 0.062),
+    "groups, days, 80": (0.8362, 0.063),
+    "groups, week, 80": (0.8692, 0.16),
+    "groups, days, 95": (0.9589, 0.034),
+    "groups, week, 95": (0.9616, 0.086),
+}
+"""Coverage of 80 % and 95 % intervals in two worlds, of days and of the whole week. Kinds are public in the second."""
+SUMS = {"pairs": {}, "places": {"kind": ALL}, "kinds": {"place": ALL}, "groups": {"place": ALL, "kind": "group"}}
+
+
+def coverage(seed):
+    """Worlds in which places, kinds and weekdays differ, and each place and kind moves on its own."""
+    found = {}
+    domain, n_days = days_places_and_kinds(207, 4), 200
+    for rng, private in zip(np.random.default_rng(seed).spawn(2), (("place", "kind"), ("place",)), strict=True):
+        sizes = rng.dirichlet(np.ones(4))[:, None] * rng.dirichlet([4.0, 2.0, 0.5])
+        moves = [np.exp(np.cumsum(rng.normal(0, 0.01, (207, n)), axis=0)) for n in (4, 3)]
+        rates = 60 * sizes * moves[0][:, :, None] * moves[1][:, None, :]
+        rates *= (1 + 0.15 * np.cos(2 * np.pi * np.arange(207) / 7))[:, None, None]
+        counts = rng.poisson(rates.reshape(207, 12))
+        plan = plan_for(days_places_and_kinds(n_days, 4), epsilon=2.0, mechanism="unary", private=private)
+        tally = reported(plan, counts[:n_days], int(rng.integers(1 << 30)))
+        made = ShareForecaster().fit(Series.of(estimate_tally(tally, plan))).predict(7)
+        for name, levels in SUMS.items():
+            part, truth = made.coarsen(**levels), domain.coarsen(**levels)[1].sums(counts)[n_days:]
+            for level in (80, 95):
+                of_days = part.counts.coverage(truth, level / 100)
+                of_week = part.sums.coverage(truth.sum(axis=0), level / 100)
+                found.setdefault(f"{name}, days, {level}", []).append(of_days.mean())
+                found.setdefault(f"{name}, week, {level}", []).append(of_week.mean())
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.false_failure(1e-5)
+def test_intervals_of_pairs_places_kinds_and_groups_hold(seed):
+    """Nine deviations are allowed below what was recorded, because coverage of a world is skewed.
+
+    None of 40 runs was below by more than three. Whole weeks of two worlds are too few to be tested afresh.
+    """
+    for name, (mean, _) in COVERAGE.items():
+        level = int(name[-2:]) / 100
+        assert level - 0.01 < mean < level + 0.08, name
+    found = coverage(seed)
+    for name in (name for name in COVERAGE if "days" in name):
+        assert found[name] > COVERAGE[name][0] - 9 * COVERAGE[name][1], name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import sync_playwright
 
-from pages.forecasts import HOLIDAYS, doubs_release, forecast_of
+from pages.forecasts import HOLIDAYS, doubs_release, forecast_of, release_with_kinds
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
@@ -98,6 +98,44 @@ def test_crews_follow_what_the_reader_chooses(open_page, page, release):
     opened.locator("#per-crew").fill("0")
     assert opened.locator("#per-crew").get_attribute("aria-invalid") == "true"
     assert opened.locator("[data-crews='0'] td").first.inner_text() == first
+    assert said == []
+
+
+def test_choosing_a_kind_changes_the_whole_page(open_page, tmp_path):
+    release = release_with_kinds()
+    made = forecast_of(release, 7)
+    opened, said = open_page(make_forecast_page(made, release, tmp_path / "page.html", per_crew=2), width=390)
+    parts = {name: part for _, name, part in made.by_kinds()}
+    before = opened.locator("#chart-fan svg").inner_html()
+
+    def shows(name):
+        part = parts[name]
+        value = opened.locator("#headline-figures b").first.inner_text()
+        assert float(value) == pytest.approx(part.totals.means[0], abs=0.5)
+        tile = opened.locator("[data-place='1'] .count").inner_text()
+        assert float(tile) == pytest.approx(part.counts.means[0, 1], abs=0.5)
+        crews = opened.locator("[data-crews='1'] td").first.inner_text()
+        assert int(crews) == -(-int(part.counts.quantiles(0.9)[0, 1]) // 2)
+        together = opened.locator("#crews-shared td").last.inner_text()
+        assert int(together) == -(-int(part.totals.quantiles(0.9)[-1]) // 2)
+        low, high = (limit[6] for limit in part.totals.intervals(0.8))
+        assert opened.locator("#matrix tr.total small").last.inner_text() == f"{low:.0f}–{high:.0f}"
+        words = {name or "all kinds"}
+        assert {one.inner_text() for one in opened.locator(".kind-name").all()} == words
+        assert {one.input_value() for one in opened.locator(".kind-choice").all()} == {str(list(parts).index(name))}
+
+    shows("")
+    opened.locator("#kind-on-map").select_option(label="danger")
+    shows("danger")
+    opened.wait_for_function("before => document.querySelector('#chart-fan svg').innerHTML !== before", arg=before)
+    pick = opened.locator(".pick-kind", has_text="fall")
+    pick.click()
+    shows("fall")
+    assert pick.get_attribute("aria-pressed") == "true"
+    assert "place 0, fall, " in opened.locator("[data-place='0']").get_attribute("aria-label")
+    pick.click()
+    shows("")
+    assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert said == []
 
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from pages.forecasts import HOLIDAYS, doubs_release, forecast_of
+from pages.forecasts import HOLIDAYS, doubs_release, forecast_of, release_with_kinds
 from tacit.counts.tally import ExactTally
 from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.backtest import backtest
@@ -80,7 +80,7 @@ def test_holidays_stand_out(document):
 
 
 def test_the_script_s_numbers_are_the_forecast_s(document, week):
-    data = data_of(document)
+    [data] = data_of(document)["views"]
     assert data["maps"]["periods"][1]["expected"] == pytest.approx(week.counts.means[0].round(4).tolist())
     assert data["maps"]["periods"][0]["expected"] == pytest.approx(week.sums.means.round(4).tolist())
     assert data["fan"]["upper0"][0] == week.totals.intervals(0.95)[1].tolist()
@@ -135,3 +135,52 @@ def test_a_backtest_s_page_ranks_models_and_marks_the_laboratory(release, tmp_pa
     rows = by_id(document, "leaderboard").all("tr")
     assert [row.all("th")[0].text for row in rows[1:]] == [score.name for score in board.scores]
     assert ("known noise" in document.text) != is_laboratory
+
+
+@pytest.mark.parametrize("private", [("place",), ("kind",), ("place", "kind")])
+def test_every_number_of_a_choice_of_kind_is_the_forecast_s(tmp_path, read, private):
+    release = release_with_kinds(private)
+    made = forecast_of(release, 3)
+    document = read(make_forecast_page(made, release, tmp_path / "page.html"))
+    views = data_of(document)["views"]
+    refined = release.refined.values.reshape(120, 3, 3)
+    members = {"": [0, 1, 2], "danger": [0, 1], "help": [2], "fire": [0], "flood": [1], "fall": [2]}
+    assert [view["name"] for view in views] == list(members)
+    for view, (_, name, part) in zip(views, made.by_kinds(), strict=True):
+        assert view["maps"]["periods"][1]["expected"] == pytest.approx(part.counts.means[0].round(4).tolist())
+        assert view["maps"]["periods"][0]["expected"] == pytest.approx(part.sums.means.round(4).tolist())
+        assert view["fan"]["upper0"][0] == part.totals.intervals(0.95)[1].tolist()
+        assert view["fan"]["lower1"][2] == part.counts.intervals(0.8)[0][:, 1].tolist()
+        assert view["crews"]["0.9"][0] == part.totals.quantiles(0.9).tolist()
+        own = refined[-42:, :, members[name]].sum(axis=2)
+        assert view["past"]["count"][1] == pytest.approx(own[:, 0], abs=0.051 * len(members[name]))
+        assert view["past"]["count"][0] == pytest.approx(own.sum(axis=1), abs=0.5)
+        assert view["headline"][0]["value"] in (f"{part.totals.means[0]:.0f}", f"{part.totals.means[0]:.1f}")
+
+
+def test_a_page_with_kinds_has_them_to_choose_from_and_speaks_of_both(tmp_path, read):
+    release = release_with_kinds()
+    made = forecast_of(release, 3)
+    document = read(make_forecast_page(made, release, tmp_path / "page.html"))
+    choices = [e for e in document.all("select") if "kind-choice" in e.classes]
+    assert len(choices) == 5
+    words = ["All kinds", "danger", "help", "fire", "flood", "fall"]
+    assert all([option.text for option in choice.all("option")] == words for choice in choices)
+    rows = by_id(document, "what").all("tr")[1:]
+    assert [row.all("th")[0].text for row in rows] == ["flood", "fire", "fall"]  # the largest first
+    text = document.text
+    assert "All places and kinds together." in text
+    assert "per place and kind" in text
+    assert "3 places, 3 kinds" in text
+    board = backtest([WeekdayMean()], series_of(release), origins=2, horizon=3)
+    tested = read(make_backtest_page(board, release, tmp_path / "backtest.html")).text
+    assert "Error per place, kind and day" in tested
+    assert "every place and kind;" in tested
+
+
+def test_a_page_of_many_kinds_has_the_largest(tmp_path, read, monkeypatch):
+    monkeypatch.setattr("tacit.pages.forecast_sections.MOST_KINDS", 2)
+    release = release_with_kinds()
+    document = read(make_forecast_page(forecast_of(release, 2), release, tmp_path / "page.html"))
+    assert [view["name"] for view in data_of(document)["views"]] == ["", "danger", "help", "fire", "flood"]
+    assert "the 2 kinds with the largest expected numbers, of 3" in by_id(document, "what").text

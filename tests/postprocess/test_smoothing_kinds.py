@@ -16,12 +16,13 @@ from tacit.errors import FormatError
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.registry import plan_for
 from tacit.postprocess import filtered, smooth
+from tacit.postprocess.smoothing import _erring_in_common
 from tacit.privacy.spend import Spend
 from tacit.release.files import noise_from_dict
 from tacit.statespace.fit import fit_hyperparameters
 from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS
-from tacit.statespace.size_prior import SizePrior, _common_sd, columns_by_kind, expected_sizes
+from tacit.statespace.size_prior import SizePrior, columns_by_kind, common_sd, expected_sizes
 
 DOMAIN = days_places_and_kinds(90, 4)
 SIZES = np.array([6.0, 3.0, 2.0, 1.0])[:, None] * np.array([3.0, 1.0, 0.1])
@@ -51,13 +52,13 @@ def test_columns_that_share_a_public_total_are_read_together(private, n_strata):
     together = measured(estimate)
     np.testing.assert_allclose(together.exposures, COUNTS.sum(axis=1))
     np.testing.assert_allclose(together.counts.sum(axis=1), COUNTS.sum(axis=1))
-    variances = together.noise_variance(together.counts / np.maximum(together.exposures, 1)[:, None])
-    if n_strata > 1:  # of strata each count has the noise variance that it has in its own
+    none = np.zeros((90, 12))
+    if n_strata > 1:  # over all time each column has the noise variance that it has in its own stratum
         for columns, known in parts:
-            shares = known.counts / np.maximum(known.exposures, 1)[:, None]
-            own = replace(known, cancels=False).noise_variance(shares)
-            is_inside = (shares > 0) & (shares < 1)
-            np.testing.assert_allclose(variances[:, columns][is_inside], own[is_inside])
+            own = replace(known, cancels=False).noise_variance(none[:, columns])
+            np.testing.assert_allclose(together.noise_variance(none)[:, columns].sum(axis=0), own.sum(axis=0))
+            np.testing.assert_allclose(together.slopes[:, columns], known.slopes)
+            assert (together.unit_variance[:1] == together.unit_variance).all()  # on no day by how many came
 
 
 @pytest.mark.parametrize("step", [smooth, filtered])
@@ -78,12 +79,18 @@ def test_strata_are_smoothed_as_if_they_stood_alone(by_kind):
     noise = replace(alone.noise, counts=None if alone.noise.counts is None else values)
     found = smooth(replace(alone, values=values.copy(), noise=noise), hyperparameters=GIVEN)
     np.testing.assert_allclose(found.values, made.values[:, fires], rtol=1e-6)
-    np.testing.assert_allclose(found.noise.standard_errors(), made.noise.standard_errors()[:, fires], rtol=1e-6)
+    errors = without_common(made.noise).standard_errors()[:, fires]
+    np.testing.assert_allclose(found.noise.standard_errors(), errors, rtol=1e-6)
 
 
-def test_variances_of_questions_over_strata_add_up(by_kind):
-    noise = smooth(by_kind, hyperparameters=GIVEN).noise
+def without_common(noise):
+    """The noise of strata without the error that they have in common."""
     assert isinstance(noise, StrataNoise)
+    return replace(noise, parts=tuple(replace(part, kind_sd=None, kinds=None) for part in noise.parts))
+
+
+def test_variances_of_questions_over_strata_add_up_but_for_what_they_have_in_common(by_kind):
+    noise = without_common(smooth(by_kind, hyperparameters=GIVEN).noise)
     weights = np.random.default_rng(2).integers(0, 2, DOMAIN.shape).astype(float)
     alone = [np.where(np.isin(np.arange(12), columns), weights, 0.0) for columns in noise.columns]
     assert noise.variance(weights) == pytest.approx(sum(noise.variance(one) for one in alone))
@@ -93,6 +100,37 @@ def test_variances_of_questions_over_strata_add_up(by_kind):
     assert noise.variance(month) == pytest.approx(grouped.standard_errors()[0, 0] ** 2, rel=1e-6)
     _, upper = grouped.intervals(np.full((3, 4), 1e6), 0.95)
     assert (upper <= COUNTS.sum()).all()
+
+
+def test_strata_have_in_common_what_the_prior_took_from_their_variances():
+    """Where places are public, the prior of each moves the same small kind to the same side."""
+    made = smooth(local(("kind",), epsilon=0.5), hyperparameters=GIVEN)
+    noise, alone = made.noise, without_common(made.noise)
+    fires = np.zeros(DOMAIN.shape)
+    fires[:, ::3] = 1.0
+    assert noise.variance(fires) > 1.1 * alone.variance(fires)
+    for place in range(4):  # how many reports came from a place is public
+        weights = np.zeros(DOMAIN.shape)
+        weights[:, 3 * place : 3 * place + 3] = 1.0
+        assert noise.variance(weights) == pytest.approx(0, abs=1e-6)
+    for levels in ({}, {"time": "month"}, {"time": "month", "place": ALL}, {"time": "month", "kind": ALL}):
+        _, grouping = DOMAIN.coarsen(**levels)
+        errors = noise.coarsen(grouping).standard_errors()
+        for where in ((0, 0), (2, errors.shape[1] - 1)):
+            weights = np.zeros(grouping.shape)
+            weights[where] = 1.0
+            assert noise.variance(grouping.fine(weights)) == pytest.approx(errors[where] ** 2, rel=1e-6, abs=1e-6)
+
+
+def test_the_error_in_common_gives_back_to_sums_over_strata_what_the_prior_took():
+    one = smooth(local(("kind",)), hyperparameters=GIVEN).noise.parts[0]
+    sds, factors = np.array([[0.1, 0.2, 0.0], [0.3, 0.1, 0.0]]), (1.0, 3.0)
+    models = [replace(one.model, exposures=factor * one.model.exposures) for factor in factors]
+    strata = [(np.zeros(1), replace(one, model=model, kind_sd=sd)) for model, sd in zip(models, sds, strict=True)]
+    found = np.array([noise.kind_sd for _, noise in _erring_in_common(strata)])
+    weights = np.array(factors)[:, None]
+    np.testing.assert_allclose(np.square((weights * found).sum(axis=0)), (weights**2 * sds**2).sum(axis=0))
+    assert _erring_in_common(strata[:1]) == strata[:1]
 
 
 def test_noise_of_strata_is_read_back(by_kind):
@@ -176,7 +214,7 @@ def test_a_kind_s_size_is_no_better_known_than_its_own_counts_say():
     kinds = np.tile(np.arange(3), 4)
     variances = np.random.default_rng(4).uniform(1, 2, 12)
     squares = variances * np.random.default_rng(5).uniform(0.2, 1, 12)
-    common = _common_sd(variances, squares, kinds)
+    common = common_sd(variances - squares, kinds)
     sums = np.bincount(kinds, squares) + np.square(np.bincount(kinds, common))
     np.testing.assert_allclose(sums, np.bincount(kinds, variances))
 

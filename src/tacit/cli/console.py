@@ -206,7 +206,6 @@ def say_interval(level: float, limits: tuple[float, float], grid: Sequence[int])
 REMEDIES: Final = {
     Remedy.ACCEPT_AGAIN: "Else keep to the new days (--from), or accept the sum with --again.",
     Remedy.ACCEPT_LOSS: "If it is right so, accept it: --accept-loss",
-    Remedy.ADD_UP_KINDS: "Forecast the release of all kinds together: tacit release --kind all",
     Remedy.ALLOW_MORE: "Ask for less, keep to new days, or allow more: "
     "tacit ledger --budget {data_set} --epsilon EPSILON",
     Remedy.AUDIT_FEWER: "Make more, or audit with fewer: --runs",

@@ -1,8 +1,9 @@
-"""tacit forecast: what to expect in every place, from a release alone; tables that stay readable on eighty columns."""
+"""tacit forecast: what to expect per place and kind, from a release alone; tables readable on eighty columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,6 +16,7 @@ from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
 from tacit.cli.options import Force, Panel, ReleaseFile, seed_or_none, takes
 from tacit.counts.series import Series
+from tacit.domain import ALL
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution, Forecast, Forecaster
 from tacit.forecast.forecast import crews_for, horizon_of
@@ -138,8 +140,8 @@ def _write(
     made: Forecast, known: Known, showing: ShowOptions, holidays: Mapping[str, str], mattered: Mapping[str, float]
 ) -> None:
     if showing.out is not None:
-        write_forecast(made, showing.out, levels=showing.levels, quantile=showing.quantile, per_crew=showing.per_crew)
-        console.say(f"Wrote {showing.out}: {made.domain.shape[0] * (made.domain.shape[1] + 1):,} rows.")
+        asked = {"levels": showing.levels, "quantile": showing.quantile, "per_crew": showing.per_crew}
+        console.say(f"Wrote {showing.out}: {write_forecast(made, showing.out, **asked):,} rows.")
     if showing.page is None:
         return
     from tacit.pages.forecast_page import make_forecast_page
@@ -215,7 +217,7 @@ def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[st
     return {one.feature: one.loss for one in found}
 
 
-_MOST_PLACES: Final = 30  # rows of a screen; --out writes all
+_MOST_COLUMNS: Final = 30  # rows of a screen; --out writes all
 _MOST_BINS: Final = 31  # a month of days
 
 
@@ -227,20 +229,41 @@ def say_forecast(
     per_crew: float | None,
     holidays: Mapping[str, str],
 ) -> None:
-    """Print what is expected of every place in the next bin, and of all places together in every bin."""
-    _say_places(forecast, levels, quantile, per_crew)
+    """Print what is expected of every place and of every kind in the next bin, and of all together in every bin."""
+    place, kind = forecast.domain.place, forecast.domain.kind
+    title = f"Expected {moment(forecast.domain.time.label(0))}"
+    if forecast.domain.shape[0] > 1:
+        title += f", and in {ahead(forecast.domain.shape[0], forecast.domain.time.step)} together"
+    say = partial(_say_columns, levels=levels, quantile=quantile, per_crew=per_crew)
+    if kind is None:
+        say(forecast, short_names(place.cells), place.level, title)
+    else:
+        of_places = forecast.coarsen(kind=ALL)
+        say(of_places, short_names(place.cells), place.level, f"{title}: all {plural(kind.level)}")
+        for level in (*kind.groups, kind.level):
+            console.say()
+            of_kinds = forecast.coarsen(place=ALL, kind=level)
+            names = kind.coarsen(level)[0].cells
+            say(of_kinds, names, level, f"{title}: all {plural(place.level)}")
+        console.say(f"--out writes every {place.level} and {kind.level}.")
     if forecast.domain.shape[0] > 1:
         console.say()
         _say_bins(forecast, levels, holidays)
 
 
-def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, per_crew: float | None) -> None:
-    n_bins, n_places = forecast.domain.shape
-    level = forecast.domain.place.level
-    shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_PLACES]
-    shown = np.sort(shown) if n_places <= _MOST_PLACES else shown
-    kinds = [""] if forecast.domain.kind is None else [f", {kind}" for kind in forecast.domain.kind.cells]
-    names = [f"{place}{kind}" for place in short_names(forecast.domain.place.cells) for kind in kinds]
+def _say_columns(
+    forecast: Forecast,
+    names: Sequence[str],
+    level: str,
+    title: str,
+    *,
+    levels: Sequence[float],
+    quantile: float,
+    per_crew: float | None,
+) -> None:
+    n_bins, n_columns = forecast.domain.shape
+    shown = np.argsort(-forecast.sums.means, kind="stable")[:_MOST_COLUMNS]
+    shown = np.sort(shown) if n_columns <= _MOST_COLUMNS else shown
     first = part_of(forecast.counts, 0)
     table = [[names[cell], *_cells(part_of(first, slice(cell, cell + 1)), levels)] for cell in shown]
     table.append([f"All {plural(level)}", *_cells(part_of(forecast.totals, slice(0, 1)), levels)])
@@ -261,12 +284,9 @@ def _say_places(forecast: Forecast, levels: Sequence[float], quantile: float, pe
         sums = [*forecast.sums.means[shown], float(np.ravel(forecast.total_sum.means)[0])]
         for row, total in zip(table, sums, strict=True):
             row.append(expected(float(total)))
-    title = f"Expected {moment(forecast.domain.time.label(0))}"
-    if n_bins > 1:
-        title += f", and in {ahead(n_bins, forecast.domain.time.step)} together"
     console.table(headings, table, title=title)
-    if n_places > len(shown):
-        console.say(f"The {len(shown)} busiest of {n_places:,} {plural(level)}; --out writes all of them.")
+    if n_columns > len(shown):
+        console.say(f"The {len(shown)} busiest of {n_columns:,} {plural(level)}; --out writes all of them.")
 
 
 def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str, str]) -> None:
@@ -282,7 +302,8 @@ def _say_bins(forecast: Forecast, levels: Sequence[float], holidays: Mapping[str
     headings = ["", "Expected", *(percent(level) for level in levels), "Holiday"]
     if not any(row[-1] for row in rows):
         rows, headings = [row[:-1] for row in rows], headings[:-1]
-    console.table(headings, rows, title=f"All {plural(forecast.domain.place.level)} together")
+    axes = [axis.level for axis in (forecast.domain.place, forecast.domain.kind) if axis is not None]
+    console.table(headings, rows, title=f"All {' and '.join(map(plural, axes))} together")
     if len(labels) > _MOST_BINS:
         console.say(f"The first {_MOST_BINS} of {len(labels):,} periods; --out writes all of them.")
 

@@ -89,19 +89,20 @@ def measured(estimate: Estimate) -> Observations:
 
     Values that are not a number are missing; what is missing of a public total is shared out among those. Variances of
     other noise than a frequency oracle's are taken cell by cell; the correlation of cells of a tree is left out. Where
-    kinds (or places) have public totals of their own, shares are of the sum of all.
+    kinds (or places) have public totals of their own, shares are of the sum of all, and noise is that of a total's
+    long-run part in it: with the noise of its own number of events, a day on which a kind is rare would count for more
+    than one on which it is frequent, and its share be found too small.
     """
     parts = measured_parts(estimate)
     if len(parts) == 1:
         return parts[0][1]
     exposures = np.sum([known.exposures for _, known in parts], axis=0)
-    whole = np.maximum(exposures, 1.0)[:, None]
     shape = estimate.domain.shape
     counts, units, slopes = np.empty(shape), np.empty(shape), np.empty((1, shape[1]))
     observed = np.empty(shape, np.bool_)
     for columns, known in parts:
         counts[:, columns], slopes[:, columns] = known.counts, known.slopes
-        units[:, columns] = known.unit_variance * (known.exposures[:, None] / whole)
+        units[:, columns] = known.unit_variance * (known.exposures.sum() / max(float(exposures.sum()), 1.0))
         observed[:, columns] = known.observed
     is_taken = observed if not observed.all() else np.ones((1, 1), np.bool_)
     return Observations(exposures, counts, units, slopes, True, False, is_taken, kinds=column_kinds(estimate.domain))

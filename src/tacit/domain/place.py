@@ -359,6 +359,8 @@ class KindAxis(NamedAxis):
     >>> axis = KindAxis.from_gazetteer(table)
     >>> axis.cells, axis.find("danger"), axis.coarsen("group")[0].cells
     (('fire', 'flood', 'fall'), (0, 1), ('danger', 'help'))
+    >>> axis.groups
+    ('group',)
     """
 
     __slots__ = ()
@@ -366,6 +368,19 @@ class KindAxis(NamedAxis):
     rest = OTHER
     usual_level = "kind"
     tables = KINDS
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The levels that put our kinds into several groups, the coarsest first."""
+        names = () if self.gazetteer is None else self.gazetteer.levels
+        coarser = names[names.index(self.level) + 1 :] if self.level in names else ()
+        return tuple(level for level in reversed(coarser) if 1 < self._n_groups(level) < self.n_cells)
+
+    def _n_groups(self, level: str) -> int:
+        try:
+            return self.coarsen(level)[0].n_cells
+        except SettingError:  # kinds that are not counted belong to the same groups
+            return 0
 
 
 def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:

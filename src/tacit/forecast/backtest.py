@@ -81,7 +81,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one forecaster: means over origins, bins ahead and places, each with its standard error.
+    """The score of one forecaster: means over origins, bins ahead and places (and kinds), each with its standard error.
 
     ``mse`` has no noise in it, ``mae`` is there only where counts are exact. ``behind`` is by how much its mean squared
     error exceeds the best one's, from the same bins. ``coverages`` and ``widths`` are those of 80 % and 95 % intervals.
@@ -115,7 +115,8 @@ class Leaderboard:
 
     ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
     the less coverage says. ``is_mixed`` says that bins as far ahead are of different weekdays (or hours), so that
-    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at.
+    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at, ``has_kinds``
+    that forecasts are of places and kinds of events.
     """
 
     scores: tuple[Score, ...]
@@ -127,6 +128,7 @@ class Leaderboard:
     is_mixed: bool
     is_laboratory: bool
     is_simulation: bool
+    has_kinds: bool = False
 
     @property
     def best(self) -> Score:
@@ -152,8 +154,8 @@ class Leaderboard:
         """Return what a reader of the figures must know."""
         n_bins = len(self.origins) * self.horizon
         said = [
-            f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place, "
-            f"from {self.first} to {self.last}."
+            f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place"
+            f"{' and kind' if self.has_kinds else ''}, from {self.first} to {self.last}."
         ]
         if self.is_laboratory:
             said.insert(0, f"{LABORATORY}: held against true counts.")
@@ -220,6 +222,7 @@ def backtest(
         is_mixed=bool((np.diff(at) % season_length(axis.step)).any()),
         is_laboratory=truth is not None,
         is_simulation=series.is_simulation,
+        has_kinds=series.domain.kind is not None,
     )
 
 
@@ -262,7 +265,7 @@ def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horiz
     if true.shape[0] < len(series) or true.shape[1:] != series.values.shape[1:]:
         raise SettingError(
             f"truth must have the series' shape {series.values.shape}; got shape={true.shape}. "
-            "Count the events over the same periods and places."
+            "Count the events over the same periods, places and kinds."
         )
     each = Held(true[ahead], np.zeros((*ahead.shape, true.shape[1])), in_places)
     return each, Held(true.sum(axis=1)[ahead], np.zeros(ahead.shape), counted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from tacit._base.arrays import IntArray
 from tacit._base.validation import check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
-from tacit.domain import Domain, TimeAxis
+from tacit.domain import ALL, Domain, TimeAxis, sum_groups
 from tacit.errors import Remedy, SettingError
 
 DEFAULT_QUANTILE: Final = 0.9  # crews are enough on nine days in ten
 MOST_BINS: Final = 9_000  # 24 years of days, a year of hours: tables and pages stay within memory
 _PERIOD: Final = re.compile(r"(?:(\d+)\s+)?(hour|day|week|month|year)s?")
+_LEAST: Final = 1e-12  # guards divisions: of a total of next to nothing, and of a column that is next to all of it
 _SLACK: Final = 1e-9  # a quotient that is whole but for its last digits needs no crew more
 
 
@@ -34,10 +35,10 @@ class Forecasts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """What is expected in the bins after a series: ``domain`` is those bins x places.
+    """What is expected in the bins after a series: ``domain`` is those bins x places, or places and kinds.
 
-    ``counts`` are distributions of bins x places, ``totals`` of bins: all places together. ``sums`` and ``total_sum``
-    are those of the whole horizon, in each place and in all. ``notes`` say what a reader must know of it.
+    ``counts`` are distributions of bins x columns, ``totals`` of bins: all columns together. ``sums`` and ``total_sum``
+    are those of the whole horizon, in each column and in all. ``notes`` say what a reader must know of it.
     """
 
     domain: Domain
@@ -49,6 +50,67 @@ class Forecast:
     origin: str = ""
     is_simulation: bool = False
     notes: tuple[str, ...] = ()
+
+    def coarsen(self, *, place: str | None = None, kind: str | None = None) -> Forecast:
+        """Return the forecast of sums of places or kinds, by the distributions of :func:`summed`."""
+        domain, grouping = self.domain.coarsen(place=place, kind=kind)
+        if domain == self.domain:
+            return self
+        counts = summed(self.counts, self.totals, grouping.columns, domain.n_columns)
+        sums = summed(self.sums, self.total_sum[0], grouping.columns, domain.n_columns)
+        return replace(self, domain=domain, counts=counts, sums=sums)
+
+    def by_kinds(self) -> list[tuple[str, str, Forecast]]:
+        """Return level, name and forecast of all kinds together, of each group of them and of each kind.
+
+        Each forecast is one of places without kinds; its totals are those of the group or kind. Of all kinds the level
+        is "all" and the name is empty, and without kinds there is nothing else.
+        """
+        axis = self.domain.kind
+        if axis is None:
+            return [(ALL, "", self)]
+        found = [(ALL, "", self.coarsen(kind=ALL))]
+        for level in (*axis.groups, axis.level):
+            of_level = self.coarsen(kind=level)
+            in_all = self.coarsen(place=ALL, kind=level)
+            assert of_level.domain.kind is not None
+            for number, name in enumerate(of_level.domain.kind.cells):
+                some = slice(number, None, of_level.domain.n_kinds)
+                of_kind = replace(
+                    self,
+                    domain=replace(self.domain, kind=None),
+                    counts=of_level.counts[:, some],
+                    totals=in_all.counts[:, number],
+                    sums=of_level.sums[some],
+                    total_sum=in_all.sums[[number]],
+                )
+                found.append((level, name, of_kind))
+        return found
+
+
+def summed(each: CountDistribution, total: CountDistribution, groups: IntArray, n_groups: int) -> CountDistribution:
+    r"""Return distributions of sums of columns (the last axis), from those of each column and of all together.
+
+    A column is a share s of the total, and so is a sum G of columns. With the relative variance
+    :math:`\rho = (V - M) / M^2` of the total beyond chance, and what a column's share adds to it,
+    :math:`r = v - \mu - \rho \mu^2`, sums have
+
+    .. math:: \operatorname{Var} = \mu_G + \rho \mu_G^2 + (1 - s_G) \sum_{c \in G} \frac{r_c}{1 - s_c}.
+
+    This is exact where shares are those of independent parts, each of a variance in proportion to its mean (as in a
+    Dirichlet distribution), for a single column, and for all of them, whose shares add up to 1 without any variance.
+
+    >>> one = CountDistribution(np.array([2.0, 3.0, 5.0]), np.array([3.0, 5.0, 9.0]))
+    >>> summed(one, CountDistribution(np.array(10.0), np.array(15.0)), np.zeros(3, int), 1).variances.tolist()
+    [15.0]
+    """
+    means, whole = each.means, total.means[..., None]
+    relative = np.maximum(total.variances[..., None] - whole, 0.0) / np.maximum(np.square(whole), _LEAST)
+    of_shares = np.maximum(each.variances - means - relative * np.square(means), 0.0)
+    others = np.maximum(1 - means / np.maximum(whole, _LEAST), _LEAST)
+    sums, apart = (sum_groups(part, groups, n_groups=n_groups, axis=-1) for part in (means, of_shares / others))
+    rest = np.maximum(1 - sums / np.maximum(whole, _LEAST), 0.0)
+    return CountDistribution(sums, sums + relative * np.square(sums) + rest * apart)
 
 
 def crews_for(

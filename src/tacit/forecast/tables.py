@@ -1,8 +1,9 @@
 """Forecasts as tables and frames, and series of frames.
 
-A table, Parquet or CSV, has a row for every period and place (and kind of event), and for all together. Frames follow
-the convention of forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out. Any frame with
-the Arrow capsule goes in: pandas, polars, pyarrow, DuckDB.
+A table, Parquet or CSV, has a row for every period and place, and for all together; where events have kinds, for every
+place and kind, place and group of kinds, and for sums over all places and all kinds. Frames follow the convention of
+forecasting libraries: ``unique_id, ds, y`` in, ``unique_id, ds, <model>, ...`` out. Any frame with the Arrow capsule
+goes in: pandas, polars, pyarrow, DuckDB.
 """
 
 from __future__ import annotations
@@ -49,15 +50,19 @@ def table_columns(
 ) -> dict[str, NDArray[Any]]:
     """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile.
 
-    Where events have kinds, their names stand in a column after the place.
+    Where events have kinds, a column ``kind`` follows the place, and ``kind_level`` says what it names: a kind, a group
+    of them, or all.
     """
-    domain, (n_times, n_columns), distribution = forecast.domain, forecast.domain.shape, _with_all(forecast)
-    named = {"place": np.repeat(np.array(domain.place.cells, object), domain.n_kinds)}
-    if domain.kind is not None:
-        named["kind"] = np.tile(np.array(domain.kind.cells, object), domain.place.n_cells)
+    labels, parts = forecast.domain.time.labels(), _with_sums(forecast)
+    distribution = CountDistribution.joined([part for _, part in parts], axis=1)
+    names = [name for some, _ in parts for name in some]
+    heads = ("place", "kind", "kind_level")[: len(names[0])]
     columns: dict[str, NDArray[Any]] = {
-        "period": np.repeat(np.array(domain.time.labels(), object), n_columns + 1),
-        **{name: np.tile(np.append(cells, ALL_PLACES), n_times) for name, cells in named.items()},
+        "period": np.repeat(np.array(labels, object), len(names)),
+        **{
+            head: np.tile(np.array(cells, object), len(labels))
+            for head, cells in zip(heads, zip(*names, strict=True), strict=True)
+        },
         "expected": np.round(distribution.means, 3).ravel(),
     }
     for level in levels:
@@ -79,12 +84,13 @@ def remarks_of(forecast: Forecast) -> list[str]:
     return [*said, *forecast.notes]
 
 
-def write_forecast(forecast: Forecast, path: str | Path, **settings: Any) -> None:
-    """Write the table of :func:`table_columns` by the path's ending; the file appears whole or not at all."""
+def write_forecast(forecast: Forecast, path: str | Path, **settings: Any) -> int:
+    """Write the table of :func:`table_columns` by the path's ending, whole or not at all; return its number of rows."""
     path = Path(path)
     check_ending(path)
     columns = table_columns(forecast, **settings)
     write_whole(path, _parquet(forecast, columns) if path.suffix == ".parquet" else _csv(forecast, columns))
+    return len(columns["period"])
 
 
 def _parquet(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
@@ -143,8 +149,9 @@ def frame_of(
 ) -> Any:
     """The forecast as a frame: ``unique_id``, ``ds``, the model's name, and ``<model>-lo-80``, ``<model>-hi-80``, ....
 
-    Rows of the places come first, then, ``with_total``, those of all places together under ``all``. A place and a kind
-    of event are named together. ``kind`` is pyarrow, pandas or polars.
+    Rows of the places come first, then, ``with_total``, those of all places together under ``all``. Where events have
+    kinds, a place and a kind are named together ("Dole, fire"), and ``with_total`` adds each place ("Dole, all"), each
+    group and kind ("all, fire") and all together. ``kind`` is pyarrow, pandas or polars.
     """
     check_one_of(KINDS, kind=kind)
     pa = require("pyarrow", extra="events")
@@ -159,14 +166,16 @@ def forecast_columns(
     forecast: Forecast, *, level: Sequence[int | float] = (80, 95), with_total: bool = True
 ) -> dict[str, NDArray[Any]]:
     """The columns of :func:`frame_of`, as arrays."""
-    shares, found = levels_of(level), _with_all(forecast) if with_total else forecast.counts
+    shares, alone = levels_of(level), ([(name,) for name in forecast.domain.columns], forecast.counts)
+    parts = _with_sums(forecast) if with_total else [alone]
+    found = CountDistribution.joined([part for _, part in parts], axis=1)
     starts = forecast.domain.time.starts()
     if not forecast.domain.time.step.endswith(("hour", "hours")):
         starts = starts.astype("datetime64[D]")
-    places = [*forecast.domain.columns, *([ALL_PLACES] if with_total else [])]
+    names = [ALL_PLACES if set(name[:2]) == {ALL_PLACES} else ", ".join(name[:2]) for some, _ in parts for name in some]
     columns: dict[str, NDArray[Any]] = {
-        "unique_id": np.repeat(np.array(places, object), len(starts)),
-        "ds": np.tile(starts, len(places)),
+        "unique_id": np.repeat(np.array(names, object), len(starts)),
+        "ds": np.tile(starts, len(names)),
         forecast.forecaster: found.means.T.ravel(),
     }
     for share in shares:
@@ -191,9 +200,19 @@ def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
     return tuple(float(level) / 100 for level in sorted(levels))
 
 
-def _with_all(forecast: Forecast) -> CountDistribution:
-    """Return the distributions of places and, last, of all together."""
-    return CountDistribution.joined([forecast.counts, forecast.totals[:, None]], axis=1)
+def _with_sums(forecast: Forecast) -> list[tuple[list[tuple[str, ...]], CountDistribution]]:
+    """Return names and distributions (bins x names): of each kind, group and all kinds every place, then all places.
+
+    A name is a place, or a place, a kind and its level. All kinds together come last.
+    """
+    places = (*forecast.domain.place.cells, ALL_PLACES)
+    first, *others = forecast.by_kinds()
+    found = []
+    for level, kind, part in (*others, first):
+        of_kind = () if forecast.domain.kind is None else (kind or ALL_PLACES, level)
+        distribution = CountDistribution.joined([part.counts, part.totals[:, None]], axis=1)
+        found.append(([(place, *of_kind) for place in places], distribution))
+    return found
 
 
 def _columns(frame: Any) -> tuple[NDArray[Any], NDArray[np.datetime64], FloatArray, FloatArray | None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.counts.series import Series
-from tacit.errors import PlanMismatch, Remedy, SettingError
+from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
 from tacit.forecast.backtest import Leaderboard
 from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
@@ -58,24 +58,20 @@ def make_forecast_page(
     """
     if forecast.origin and forecast.origin != release.checksum:
         raise PlanMismatch("the forecast was made of another release. Pass the release it was made of.")
-    if forecast.domain.kind is not None:
-        raise SettingError("the page of a forecast shows places, without kinds of events.", remedy=Remedy.ADD_UP_KINDS)
     if not 0 < levels[0] < levels[1] < 1:
         raise SettingError(f"levels must be two shares, the smaller first; got levels={levels}. Give (0.8, 0.95).")
     past = series_of(release) if series is None else series
-    shown = sections.coming(forecast, release, past, levels, quantile, per_crew)
+    views = sections.coming(forecast, release, past, levels, quantile, per_crew)
+    shown = views[0]
     maps = sections.maps(shown, None if polygons is None else outlines(polygons, shown.places))
-    crews = sections.crews(shown)
     often = [how_often(level) for level in levels]
     data = {
         "places": list(shown.places.cells),
         "short": short_names(shown.places.cells),
         "often": often,
         "charted": MOST_PLACES,
-        "maps": {name: maps[name] for name in ("periods", "limits", "first_shades", "first")},
-        "past": sections.past(shown),
-        "fan": sections.fan(shown),
-        "crews": crews["counts"],
+        "first": maps["first"],
+        "views": [sections.view_data(view) for view in views],
         "specs": sections.specs(shown),
     }
     found = notable_bins(forecast, past, holidays)
@@ -99,7 +95,8 @@ def make_forecast_page(
             "charted": MOST_PLACES,
             "headline": sections.headline(shown),
             "maps": maps,
-            "crews": crews,
+            "crews": sections.crews(shown),
+            "kinds": sections.kinds(views),
             "often": often,
             "is_few": shown.n_bins <= FEW_BINS,
             "notable": [
@@ -109,7 +106,7 @@ def make_forecast_page(
             "public": list(public),
             "model_sentence": "a model of one's own" if entry is None else entry.sentence,
             "importance": _importance(importance or {}),
-            "table": sections.table_link(shown, remarks),
+            "table": sections.table_link(forecast, shown, remarks),
             "matrix": sections.matrix(shown),
         },
     )
@@ -161,6 +158,7 @@ def make_backtest_page(
             "board": board,
             "mark": LABORATORY,
             "step": step,
+            "kind": None if release.domain.kind is None else release.domain.kind.level,
             "ahead": ahead(board.horizon, release.domain.time.step),
             "first": moment(board.first),
             "last": moment(board.last),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
-from tacit.domain import PlaceAxis
+from tacit.domain import ALL, PlaceAxis
 from tacit.forecast.forecast import Forecast, crews_for
 from tacit.forecast.tables import table_columns
 from tacit.pages.embedding import csv_link
@@ -21,7 +21,7 @@ from tacit.pages.figures.counts import Counts, rounded, starts_of
 from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, part_of
 from tacit.pages.figures.maps import Outlines
 from tacit.pages.sections import map_layout, without_rows
-from tacit.pages.selection import MOST_CELLS, MOST_PLACES
+from tacit.pages.selection import MOST_CELLS, MOST_KINDS, MOST_PLACES
 from tacit.pages.words import (
     ahead,
     counted,
@@ -47,19 +47,25 @@ _DIGITS: Final = 4  # more than are ever shown: what is rounded twice may end up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coming:
-    """A forecast beside the release it was made of: what a page shows of both. ``series`` is the release's past.
+    """A forecast beside the release it was made of: what a page shows of both for one choice of kind.
 
-    ``kept`` are the numbers of the places shown, ``levels`` the two levels of the intervals, the narrower first;
-    ``quantile`` is how sure crews are to be enough, and ``per_crew`` how many events one handles in a bin.
+    ``forecast`` is that of places, of all kinds together or of the group or kind that ``level`` and ``name`` say;
+    ``n_views`` is how many choices there are. ``past`` are the refined counts of the same, bins x (all together, then
+    places), NaN where there is none. ``kept`` are the numbers of the places shown, ``levels`` the two levels of the
+    intervals, the narrower first; ``quantile`` is how sure crews are to be enough, and ``per_crew`` how many events one
+    handles in a bin.
     """
 
     forecast: Forecast
     release: Release
-    series: Series
+    past: FloatArray
     kept: NDArray[np.int64]
     levels: tuple[float, float]
     quantile: float
     per_crew: float
+    level: str = ALL
+    name: str = ""
+    n_views: int = 1
 
     @property
     def places(self) -> PlaceAxis:
@@ -77,12 +83,12 @@ class Coming:
     @property
     def n_drawn(self) -> int:
         """The number of bins that can be chosen on the map: as many as a page can carry."""
-        return max(min(self.n_bins, MOST_CELLS // (4 * max(len(self.kept), 1))), 1)
+        return max(min(self.n_bins, MOST_CELLS // (4 * self.n_views * max(len(self.kept), 1))), 1)
 
     @property
     def n_in_fan(self) -> int:
         """The number of bins that are drawn for every place."""
-        return max(min(self.n_bins, 2 * MOST_CELLS // (len(self.kept) + 1)), 1)
+        return max(min(self.n_bins, 2 * MOST_CELLS // (self.n_views * (len(self.kept) + 1))), 1)
 
     @property
     def labels(self) -> list[str]:
@@ -101,21 +107,48 @@ def coming(
     levels: tuple[float, float],
     quantile: float,
     per_crew: float,
-) -> Coming:
-    """Choose what of a forecast a page shows."""
-    kept = np.sort(np.argsort(-forecast.sums.means, kind="stable")[:MOST_PLACES])
-    return Coming(forecast, release, series, kept, levels, quantile, per_crew)
+) -> list[Coming]:
+    """Choose what of a forecast a page shows, for each choice of kind: all kinds first; without kinds that alone."""
+    found = forecast.by_kinds()
+    by_level: dict[str, list[float]] = {}
+    for level, _, part in found:
+        by_level.setdefault(level, []).append(-float(part.total_sum.means[0]))
+    least = {level: sorted(sizes)[:MOST_KINDS][-1] for level, sizes in by_level.items()}
+    views = [view for view in found if -float(view[2].total_sum.means[0]) <= least[view[0]]]
+    most_places = MOST_PLACES if len(views) == 1 else MOST_CELLS // (len(views) * TABLE_BINS)
+    sizes = views[0][2].sums.means
+    kept = np.sort(np.argsort(-sizes, kind="stable")[: min(MOST_PLACES, max(most_places, 1))])
+    asked = (kept, levels, quantile, per_crew)
+    return [
+        Coming(part, release, _past(release, series, level, name), *asked, level, name, len(views))
+        for level, name, part in views
+    ]
+
+
+def _past(release: Release, series: Series, level: str, name: str) -> FloatArray:
+    """Return the refined counts of all places together and of each, of all kinds or one choice of them."""
+    domain, observed = series.domain, series.observed[:, :-1]
+    values = np.where(observed, release.refined.values, np.nan)
+    if domain.kind is not None:
+        added, grouping = domain.coarsen(kind=level)
+        number = 0 if added.kind is None else added.kind.cells.index(name)
+        values = grouping.sums(values)[:, number :: added.n_kinds]
+    whole = values.sum(axis=1) if name else np.where(series.observed[:, -1], series.totals, np.nan)
+    return np.column_stack([whole, values])
 
 
 def headline(shown: Coming) -> list[dict[str, str]]:
     """The numbers to know first, each with a sentence."""
     forecast, labels = shown.forecast, shown.labels
-    place = forecast.domain.place
+    place, kind = forecast.domain.place, shown.release.domain.kind
     first = part_of(forecast.totals, slice(1))
-    items = [_figure(f"events expected {_on(labels[0])}", first, shown, f"All {plural(place.level)} together.")]
+    of_kind = f" of {shown.level} {shown.name}" if shown.name else ""
+    axes = [place.level] if kind is None or shown.name else [place.level, kind.level]
+    together = f"All {' and '.join(map(plural, axes))} together."
+    items = [_figure(f"events{of_kind} expected {_on(labels[0])}", first, shown, together)]
     if shown.n_bins > 1:
         whole = CountDistribution(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
-        items.append(_figure(f"in {shown.horizon}", whole, shown, f"All {plural(place.level)} together."))
+        items.append(_figure(f"in {shown.horizon}", whole, shown, together))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
             busy = part_of(forecast.totals, [top])
@@ -144,7 +177,13 @@ def _on(label: str) -> str:
 
 
 def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
-    """The map, one state for the whole horizon and one for every bin a reader may choose."""
+    """The map of one choice of kind: what :func:`map_periods` says, and where places stand."""
+    found = map_periods(shown)
+    return found | {"first": 1 if shown.n_bins > 1 else 0} | map_layout(shown.places, found["limits"], drawing)
+
+
+def map_periods(shown: Coming) -> dict[str, Any]:
+    """The numbers and shades of the map, one state for the whole horizon and one for every bin a reader may choose."""
     narrow, wide = (
         [expected_counts(shown.forecast, level).first(shown.n_drawn), expected_in_all(shown.forecast, level)]
         for level in shown.levels
@@ -157,7 +196,8 @@ def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
         )
         for bin in range(len(counts.periods))
     ]
-    return {"periods": periods, "first": 1 if shown.n_bins > 1 else 0} | map_layout(shown.places, limits, drawing)
+    first_shades = {step: first_shade(found) for step, found in limits.items()}
+    return {"periods": periods, "limits": limits, "first_shades": first_shades}
 
 
 def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown: Coming) -> dict[str, Any]:
@@ -174,18 +214,15 @@ def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown
 
 def past(shown: Coming) -> dict[str, Any]:
     """The last bins that were counted, as the release refined them: all together first, then each place."""
-    series = shown.series
+    time, n_times = shown.release.domain.time, len(shown.past)
     n_past = max(_PAST_BINS.get(shown.step, 42), 2 * shown.n_bins)
-    n_past = max(min(n_past, len(series), MOST_CELLS // (len(shown.kept) + 1)), 1)
-    part = slice(len(series) - n_past, len(series))
-    values = rounded(shown.release.refined.values[part], 1)
-    rows = [_with_gaps(rounded(series.totals[part], 1), ~series.observed[part, -1])]
-    rows += [_with_gaps(values[:, cell], ~series.observed[part, cell]) for cell in shown.kept]
-    return {"start": list(starts_of(series.domain.time)[part]), "count": rows}
-
-
-def _with_gaps(values: FloatArray, missing: NDArray[np.bool_]) -> list[float | None]:
-    return [None if gap or value != value else value for value, gap in zip(values.tolist(), missing, strict=True)]
+    n_past = max(min(n_past, n_times, MOST_CELLS // (shown.n_views * (len(shown.kept) + 1))), 1)
+    part = slice(n_times - n_past, n_times)
+    rows = rounded(shown.past[part][:, [0, *(shown.kept + 1)]].T, 1)
+    return {
+        "start": list(starts_of(time)[part]),
+        "count": [[None if value != value else value for value in row] for row in rows.tolist()],
+    }
 
 
 def fan(shown: Coming) -> dict[str, Any]:
@@ -243,11 +280,53 @@ def crews(shown: Coming) -> dict[str, Any]:
     }
 
 
-def table_link(shown: Coming, remarks: Sequence[str]) -> dict[str, str] | None:
-    """A link to all numbers of the forecast, in the page itself; none if they are too many for one."""
-    if shown.n_bins * (shown.forecast.domain.place.n_cells + 1) > MOST_CELLS:
+def view_data(shown: Coming) -> dict[str, Any]:
+    """All numbers of one choice of kind that the page's script draws."""
+    found = {
+        "name": shown.name,
+        "maps": map_periods(shown),
+        "past": past(shown),
+        "fan": fan(shown),
+        "crews": crews(shown)["counts"],
+    }
+    return found if shown.n_views == 1 else found | {"headline": headline(shown)}
+
+
+def kinds(views: Sequence[Coming]) -> dict[str, Any] | None:
+    """What a page says of kinds: what may be chosen, by level, and what is expected of each, the largest first."""
+    axis = views[0].release.domain.kind
+    if axis is None:
         return None
-    columns = table_columns(shown.forecast, levels=shown.levels, quantile=shown.quantile)
+    levels: dict[str, list[dict[str, Any]]] = {}
+    for number_of_view, view in enumerate(views):
+        if view.name:
+            levels.setdefault(view.level, []).append({"view": number_of_view, "name": view.name})
+    single = [n for n, view in enumerate(views) if view.name and view.level == axis.level]
+    single.sort(key=lambda n: -float(views[n].forecast.total_sum.means[0]))
+    return {
+        "noun": axis.level,
+        "levels": levels,
+        "n_kinds": axis.n_cells,
+        "n_shown": len(single),
+        "rows": [
+            {"view": n, "name": views[n].name, "cells": _cells(distribution, views[n].levels[0])}
+            for n in single
+            for distribution in (_first_and_all(views[n].forecast),)
+        ],
+    }
+
+
+def _first_and_all(forecast: Forecast) -> CountDistribution:
+    """The first bin of all places together, and, where there are more, the whole horizon."""
+    parts = [forecast.totals[:1], *([forecast.total_sum] if len(forecast.totals.means) > 1 else [])]
+    return CountDistribution.joined(parts)
+
+
+def table_link(forecast: Forecast, shown: Coming, remarks: Sequence[str]) -> dict[str, str] | None:
+    """A link to all numbers of the forecast, in the page itself; none if they are too many for one."""
+    if shown.n_views * shown.n_bins * (shown.forecast.domain.place.n_cells + 1) > MOST_CELLS:
+        return None
+    columns = table_columns(forecast, levels=shown.levels, quantile=shown.quantile)
     rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     href = csv_link(tuple(columns), rows, remarks=remarks)
     return {"href": href, "file": "forecast.csv", "size": counted(len(rows), "row")}

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.domain import ALL, KindAxis, PlaceAxis
-from tacit.errors import SettingError
+from tacit.domain import ALL, PlaceAxis
 from tacit.pages.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
 from tacit.pages.figures.counts import added_up
 from tacit.release import Release
@@ -173,18 +172,8 @@ def _levels(release: Release) -> dict[str, Release]:
     axis = release.domain.kind
     if axis is None:
         return {ALL: release}
-    names = () if axis.gazetteer is None else axis.gazetteer.levels
-    coarser = names[names.index(axis.level) + 1 :] if axis.level in names else ()
-    groups = [level for level in coarser if 1 < _n_groups(axis, level) < axis.n_cells]
-    found = {level: added_up(release, kind=level) for level in (ALL, *reversed(groups))}
+    found = {level: added_up(release, kind=level) for level in (ALL, *axis.groups)}
     return {**found, axis.level: release}
-
-
-def _n_groups(axis: KindAxis, level: str) -> int:
-    try:
-        return axis.coarsen(level)[0].n_cells
-    except SettingError:  # kinds that are not counted belong to the same groups
-        return 0
 
 
 def _largest_kinds(release: Release) -> NDArray[np.int64]:

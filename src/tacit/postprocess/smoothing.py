@@ -17,8 +17,9 @@ Reference: Harvey1990; Durbin2012; Deming1940.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from tacit.statespace.fit import fitted, with_outliers
 from tacit.statespace.model import Model, total_excess
 from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS, Hyperparameters
+from tacit.statespace.size_prior import common_sd
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 from tacit.statespace.state_space import StateSpace, measured_levels, rounded
 
@@ -47,6 +49,7 @@ SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
 SHOWN_IN_PERIODS: Final = "negative counts shown as 0, the others lowered to keep totals, and years, then months"
 SHOWN_ADDING_UP: Final = "negative counts shown as 0, the others lowered to keep years, then months"
 
+NoiseT = TypeVar("NoiseT", SmoothedNoise, FilteredNoise)
 _MOST_ROUNDS: Final = 30  # of scaling rows and columns: bounds the time where they agree slowly
 _SLACK: Final = 1e-4  # relative, of sums that agree: far below what is shown
 
@@ -77,15 +80,25 @@ def smooth(
     Reference: Harvey1990; Durbin2012.
     """
     time, parts = estimate.domain.time, measured_with_sums(estimate, missing)
-    found = [_smoothed(known, time, hyperparameters, non_negative=non_negative) for _, known in parts]
+    found = []
+    for columns, known in parts:
+        kinds = known.kinds if len(parts) == 1 else np.arange(len(columns))
+        found.append(_smoothed(known, time, hyperparameters, kinds, non_negative))
     steps = (SMOOTHED, *_said(parts, in_periods=True)) if non_negative else (SMOOTHED,)
-    return _joined_strata(estimate, [columns for columns, _ in parts], found, steps)
+    return _joined_strata(estimate, [columns for columns, _ in parts], _erring_in_common(found), steps)
 
 
 def _smoothed(
-    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None, *, non_negative: bool
-) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
-    """Return the smoothed counts of columns that have one public total, or none, and their noise."""
+    known: Observations,
+    time: TimeAxis,
+    hyperparameters: Hyperparameters | None,
+    kinds: IntArray | None,
+    non_negative: bool,
+) -> tuple[FloatArray, SmoothedNoise]:
+    """Return the smoothed counts of columns that have one public total, or none, and their noise.
+
+    Columns of one of the ``kinds`` have in common what the size prior took from their variance.
+    """
     excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
     model, chosen = fitted(known, seasons(time), excess, hyperparameters)
     states = model.state_space(chosen)
@@ -101,7 +114,8 @@ def _smoothed(
         shares = states.smooth(model.observed)[0] + model.start
         weights = _weights(known, states)
         values = _realized(known, states.gains, shares, *weights)
-    noise = made(states, *weights, None, SETTINGS.inflation, model.skews, model.kind_sd, known.kinds)
+    kind_sd = None if kinds is None or model.taken is None else common_sd(model.taken, kinds)
+    noise = made(states, *weights, None, SETTINGS.inflation, model.skews, kind_sd, kinds)
     if not non_negative:
         return values, noise
     return _shown(values, noise, shown_in_periods(values, known, time) if values.min() < 0 else values)
@@ -151,10 +165,27 @@ def _filtered(
     return _shown(values, noise, shown_alone(values, known)) if non_negative else (values, noise)
 
 
+def _erring_in_common(strata: list[tuple[FloatArray, SmoothedNoise]]) -> list[tuple[FloatArray, SmoothedNoise]]:
+    """Return smoothed strata in which what the size prior took from variances is an error that they have in common.
+
+    In every place (or kind) with a public total of its own, the prior moves the same small kind (or place) to the same
+    side. So it must take nothing from the variance of a sum over strata, as within one (:func:`common_sd`). Each column
+    comes with the standard deviation that the prior took from its own share.
+    """
+    if len(strata) == 1:
+        return strata
+    n_columns = len(strata[0][1].kinds if strata[0][1].kinds is not None else ())
+    exposures = np.repeat([float(noise.model.exposures.sum()) for _, noise in strata], n_columns)
+    taken = np.concatenate([np.square(noise.kind_sd) for _, noise in strata if noise.kind_sd is not None])
+    in_counts = common_sd(np.square(exposures) * taken, np.tile(np.arange(n_columns), len(strata)))
+    shared = (in_counts / np.maximum(exposures, 1.0)).reshape(len(strata), n_columns)
+    return [(values, replace(noise, kind_sd=sd)) for (values, noise), sd in zip(strata, shared, strict=True)]
+
+
 def _joined_strata(
     estimate: Estimate,
     columns: list[IntArray],
-    found: list[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
+    found: Sequence[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
     steps: tuple[str, ...],
 ) -> Estimate:
     """Return an estimate of columns that were smoothed in strata, each with public totals of its own."""
@@ -302,9 +333,7 @@ def _realized(
     return np.asarray(exposures * shares + residuals, np.float64)
 
 
-def _shown(
-    values: FloatArray, noise: SmoothedNoise | FilteredNoise, shown: FloatArray
-) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
+def _shown(values: FloatArray, noise: NoiseT, shown: FloatArray) -> tuple[FloatArray, NoiseT]:
     """Return values moved to what is shown of them; their noise knows by how much, in half the digits."""
     offsets = (shown - values).astype(np.float32).astype(np.float64)
     return np.maximum(values + offsets, 0.0), replace(noise, offsets=offsets if offsets.any() else None)

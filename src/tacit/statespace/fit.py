@@ -42,7 +42,7 @@ def fitted(
     def long_run(level_variance: float = 0.0) -> dict[str, Any]:
         found = long_run_shares(observations, excess, level_variance=level_variance)
         start = {"start": found.start, "start_variance": found.start_variance}
-        return {"base": found.shares, "skews": found.skews, "kind_sd": found.kind_sd, **start}
+        return {"base": found.shares, "skews": found.skews, "taken": found.taken, **start}
 
     first = long_run()
     shares = np.broadcast_to(first["base"], observations.counts.shape)

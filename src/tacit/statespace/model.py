@@ -25,9 +25,9 @@ class Model:
     ``excess`` is the part of each public total that is out of the ordinary. ``base`` are long-run shares, ``start`` and
     ``start_variance`` the prior of the first levels, ``shares`` those that variances of counts are taken at.
     ``shift_variance`` is that of level shifts (times x places, or one 0), ``skews`` third cumulants of the posterior of
-    long-run shares, ``kind_sd`` the error that places of one kind have in common. ``of_weights`` says that the states
-    are weights, whose parts of their sum are the shares. ``fitted_places`` are some places, as they are once the sum of
-    all is known.
+    long-run shares, ``taken`` what the size prior took from their variance. ``of_weights`` says that the states are
+    weights, whose parts of their sum are the shares. ``fitted_places`` are some places, as they are once the sum of all
+    is known.
     """
 
     observations: Observations
@@ -39,7 +39,7 @@ class Model:
     shares: FloatArray
     shift_variance: FloatArray
     skews: FloatArray | None = None
-    kind_sd: FloatArray | None = None
+    taken: FloatArray | None = None
     of_weights: bool = False
     fitted_places: IntArray | None = None
 

@@ -81,6 +81,13 @@ class PosteriorNoise(Noise):
     def group_moments(self, grouping: Grouping) -> Moments:
         """Return the moments of sums of cells."""
 
+    def common_errors(self, asked: FloatArray | Grouping) -> list[FloatArray]:
+        """Return the errors, in standard deviations, that a question or sums of cells have in common with other strata.
+
+        There is one for each kind, or for each place where kinds are strata; none where nothing is in common.
+        """
+        return []
+
     @property
     def _cells(self) -> Grouping:
         n_times, n_columns = self.shape
@@ -159,7 +166,8 @@ class PosteriorNoise(Noise):
 class StrataNoise(PosteriorNoise):
     """The posterior of columns in strata that were smoothed apart, each with public totals of its own.
 
-    Strata are independent: moments of their sums add up. ``columns`` are those of each of the ``parts``.
+    Strata are independent but for what the size prior does to all alike: moments of their sums add up, and errors in
+    common before they are squared. ``columns`` are those of each of the ``parts``.
     """
 
     parts: tuple[SmoothedNoise | FilteredNoise, ...]
@@ -188,10 +196,14 @@ class StrataNoise(PosteriorNoise):
         return zip(self.parts, self.columns, strict=True)
 
     def moments(self, weights: FloatArray) -> Moments:
-        return added([part.moments(weights[:, some]) for part, some in self._pairs if weights[:, some].any()])
+        asked = [(part, weights[:, some]) for part, some in self._pairs if weights[:, some].any()]
+        return _with_common(*zip(*((part.moments(one), part.common_errors(one)) for part, one in asked), strict=True))
 
     def group_moments(self, grouping: Grouping) -> Moments:
-        return added([part.group_moments(_of_stratum(grouping, columns)) for part, columns in self._pairs])
+        asked = [(part, _of_stratum(grouping, columns)) for part, columns in self._pairs]
+        return _with_common(
+            *zip(*((part.group_moments(one), part.common_errors(one)) for part, one in asked), strict=True)
+        )
 
     def largest(self, asked: FloatArray) -> float:
         return sum(part.largest(asked[:, columns]) for part, columns in self._pairs)
@@ -237,6 +249,13 @@ def added(moments: Sequence[Moments]) -> Moments:
     """Return the moments of sums of independent answers."""
     parts = ([getattr(one, name) for one in moments] for name in Moments.__slots__)
     return Moments(*(np.asarray(np.sum(part, axis=0), np.float64) for part in parts))
+
+
+def _with_common(moments: Sequence[Moments], errors: Sequence[Sequence[FloatArray]]) -> Moments:
+    """Return the moments of sums over strata, in whose own the squares of the ``errors`` (strata x kinds) are."""
+    found = added(moments)
+    crossed = sum(np.square(sum(of_kind)) - sum(map(np.square, of_kind)) for of_kind in zip(*errors, strict=True))
+    return replace(found, of_shares=np.maximum(found.of_shares + crossed, 0.0))
 
 
 def _of_stratum(grouping: Grouping, columns: IntArray) -> Grouping:

@@ -165,16 +165,15 @@ class LongRun:
     """For every place its long-run share, the third cumulant of its posterior, and a normal prior of the first level.
 
     ``start`` and ``start_variance`` give, together with the counts, posterior mean and variance of the share again. So
-    where they say little of a place, the mean may be far from it. ``kind_sd`` are standard deviations of an error that
-    all places of a kind have in common: how large a kind is in all is told by its own places alone, so the prior takes
-    nothing from the variance of their sum.
+    where they say little of a place, the mean may be far from it. ``taken`` is what the prior took from the variance of
+    each share (:func:`common_sd` gives it back to sums).
     """
 
     shares: FloatArray
     skews: FloatArray
     start: FloatArray
     start_variance: FloatArray
-    kind_sd: FloatArray | None = None
+    taken: FloatArray
 
 
 def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
@@ -186,7 +185,7 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     shares = np.full(n_places, 1 / n_places) if known.is_shared else np.ones(n_places)
     raw, errors, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
     if not exposures.any():
-        return LongRun(shares, np.zeros(n_places), shares, np.square(shares))
+        return LongRun(shares, np.zeros(n_places), shares, np.square(shares), np.zeros(n_places))
     shares = units = expected_sizes(known, raw, errors)
     for _ in range(SETTINGS.size_rounds):
         chance = pooled_shares(known, excess, shares[None], everything)[1][:, 0]
@@ -198,17 +197,15 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     widest = SETTINGS.widest_start * np.square(shares) + variances
     precision = np.maximum(1 / squares - 1 / variances, 1 / widest)
     start = shares + (shares - raw) / (variances * precision)
-    return LongRun(shares, skews, start, 1 / precision, _common_sd(variances, squares, known.kinds))
+    return LongRun(shares, skews, start, 1 / precision, np.maximum(variances - squares, 0.0))
 
 
-def _common_sd(variances: FloatArray, squares: FloatArray, kinds: IntArray | None) -> FloatArray | None:
-    """Return what the prior takes from the variance of each kind's sum, as an error that its places have in common.
+def common_sd(taken: FloatArray, kinds: IntArray) -> FloatArray:
+    """Return what the prior took from the variance of each kind's sum, as an error that its columns have in common.
 
-    ``variances`` are those of the places' own levels, ``squares`` those of the posterior.
+    How large a kind is in all is told by its own columns alone, so the prior must take nothing from the variance of
+    their sum. ``taken`` is what it took from each column's.
     """
-    if kinds is None:
-        return None
-    taken = np.maximum(variances - squares, 0.0)
     of_kind = np.maximum(np.bincount(kinds, taken), 1e-300)
     return np.asarray(taken / np.sqrt(of_kind)[kinds], np.float64)
 

@@ -21,7 +21,7 @@ more too, which makes answers skew to the right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -149,7 +149,7 @@ class SmoothedNoise(PosteriorNoise):
         variance, skew = 0.0, 0.0
         if on_shares.any():
             variance = self.inflation * float(model.question_variances(on_shares).sum())
-            variance += float(np.sum(self._of_kinds(on_shares.sum(axis=0)[None], np.zeros(self.shape[1], int), 1)))
+            variance += sum(float(np.square(error).sum()) for error in self.common_errors(weights))
         if self.share_skews is not None:
             own = model.exposures @ (weights * (1 - self._k) - weights * model.gains * (1 - self._m))
             skew = float(own**3 @ self.share_skews)
@@ -202,14 +202,8 @@ class SmoothedNoise(PosteriorNoise):
             of_group = sum_groups(part, places, n_groups=n_places, axis=1)
             signed.append(own * of_group + all_of_them * part.sum(axis=1, keepdims=True))
         of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
-        if self.kinds is not None:
-            whole, damped = self._sensitivities(grouping)
-
-            def beside(columns: IntArray) -> FloatArray:
-                a = self._kind_sd[columns]
-                return np.asarray(k * whole * a.sum() - m * (damped[:, columns] @ a)[:, None], np.float64)
-
-            of_shares = of_shares + self._of_kinds(whole - damped, places, n_places, beside)
+        for error in self.common_errors(grouping):
+            of_shares = of_shares + np.square(error)
         third = signed[4] + SETTINGS.poisson_third * of_shares
         if self.share_skews is not None:  # what comes from other places by way of the total is left out
             whole, damped = self._sensitivities(grouping)
@@ -224,23 +218,33 @@ class SmoothedNoise(PosteriorNoise):
         gained = exposures * self.model.gains
         return sum_groups(exposures, times, n_groups=n_times), sum_groups(gained, times, n_groups=n_times)
 
-    def _of_kinds(
-        self,
-        inside: FloatArray,
-        groups: IntArray,
-        n_groups: int,
-        beside: Callable[[IntArray], FloatArray] | None = None,
-    ) -> FloatArray | float:
-        """Return the variances of sums over groups of columns by the errors that columns of a kind have in common.
+    def common_errors(self, asked: FloatArray | Grouping) -> list[FloatArray]:
+        """Return, for each kind, by how much a question or sums of cells err with what its columns have in common.
 
-        ``inside`` (answers x columns) says how sums grow with the shares of their own columns, ``beside`` how much less
-        they do by way of the public total, for columns of a kind (answers x groups).
+        Each is in standard deviations: of one question a single one, of sums as many as there are.
         """
-        found: FloatArray | float = 0.0
-        for columns in () if self.kinds is None else columns_by_kind(self.kinds, len(self.kinds)):
-            own = sum_groups((inside * self._kind_sd)[:, columns], groups[columns], n_groups=n_groups, axis=1)
-            found = found + np.square(own if beside is None else own - beside(columns))
-        return found
+        if self.kinds is None:
+            return []
+        if not isinstance(asked, Grouping):
+            of_shares, of_counts = asked - asked @ self._k[:, None], asked - asked @ self._m[:, None]
+            on_shares = self.model.exposures @ (of_shares - self.model.gains * of_counts)
+            return [error[0, 0] for error in self._errors_of_kinds(on_shares[None], np.zeros(len(on_shares), int), 1)]
+        groups, n_groups = asked.columns, asked.shape[1]
+        k, m = (sum_groups(part, groups, n_groups=n_groups) for part in (self._k, self._m))
+        whole, damped = self._sensitivities(asked)
+        own = self._errors_of_kinds(whole - damped, groups, n_groups)
+        # by way of the public total all columns of the kind move every sum
+        missing = (
+            k * whole * self._kind_sd[columns].sum() - m * (damped[:, columns] @ self._kind_sd[columns])[:, None]
+            for columns in columns_by_kind(self.kinds, len(self.kinds))
+        )
+        return [np.asarray(one - less, np.float64) for one, less in zip(own, missing, strict=True)]
+
+    def _errors_of_kinds(self, inside: FloatArray, groups: IntArray, n_groups: int) -> list[FloatArray]:
+        """Return, for each kind, the errors of sums that grow by ``inside`` (answers x columns) with their columns."""
+        of_kinds = [] if self.kinds is None else columns_by_kind(self.kinds, len(self.kinds))
+        errors = inside * self._kind_sd
+        return [sum_groups(errors[:, some], groups[some], n_groups=n_groups, axis=1) for some in of_kinds]
 
     @property
     def _kind_sd(self) -> FloatArray:
@@ -278,7 +282,8 @@ class FusedNoise(SmoothedNoise):
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
         inside = np.zeros((1, self.shape[1]))
         inside[:, places] = slopes.T
-        of_shares = of_shares + np.sum(self._of_kinds(inside, np.zeros(self.shape[1], int), 1))
+        errors = self._errors_of_kinds(inside, np.zeros(self.shape[1], int), 1)
+        of_shares = of_shares + sum(np.square(error).sum() for error in errors)
         if not ((weights == 0) | (weights == 1)).all():  # the answer is then no count, and says nothing of chance
             third, chance, excess = third - SETTINGS.poisson_third * of_shares, 0.0, 0.0
         return Moments(*(np.array(part, np.float64) for part in (of_shares, of_counts, third, fourth, chance, excess)))
@@ -292,7 +297,8 @@ class FusedNoise(SmoothedNoise):
         of_tree = [part[:, None] for part in self.model.summed.group_moments(times, n_groups)]
         parts = self._parts(asked[0], times, n_groups, known, of_tree)
         sums = [sum_groups(part, grouping.columns, n_groups=grouping.shape[1], axis=1) for part in parts]
-        sums[0] = sums[0] + self._of_kinds(known[2], grouping.columns, grouping.shape[1])
+        for error in self._errors_of_kinds(known[2], grouping.columns, grouping.shape[1]):
+            sums[0] = sums[0] + np.square(error)
         return Moments(*sums)
 
     def _parts(

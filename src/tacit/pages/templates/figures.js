@@ -1,5 +1,6 @@
 "use strict";
-// What pages have in common: numbers in words, the tooltip, shapes of a map, charts and the slider that reads them.
+// What pages have in common: numbers in words, the tooltip, shapes of a map, charts and the slider that reads them, and
+// the choice of a kind.
 window.tacit = (() => {
   const byId = (id) => document.getElementById(id);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -154,5 +155,35 @@ window.tacit = (() => {
     });
   }
 
-  return { all, byId, clamp, drawAll, drawLegend, number, redraw, watchShapes };
+  // Kinds of events: lists to choose from all over a page, and names to press; a view is what a page shows of a choice
+
+  const picks = all(".pick-kind");
+
+  function watchKinds(chosen, choose) {
+    for (const choice of all(".kind-choice")) {
+      choice.addEventListener("change", (event) => choose(Number(event.target.value)));
+    }
+    for (const pick of picks) {
+      const own = Number(pick.dataset.view);
+      pick.addEventListener("click", () => choose(chosen() === own ? 0 : own));   // a second time leads back to all
+    }
+  }
+
+  function showKind(chosen, view) {
+    const choices = all(".kind-choice");
+    for (const choice of choices) choice.value = String(chosen);
+    const words = view.name || choices[0].selectedOptions[0].textContent.toLowerCase();
+    for (const name of all(".kind-name")) name.textContent = words;
+    for (const pick of picks) pick.setAttribute("aria-pressed", String(Number(pick.dataset.view) === chosen));
+    byId("headline-figures").replaceChildren(...view.headline.map((item) => {
+      const [block, term, value, note] = ["div", "dt", "b", "dd"].map((tag) => document.createElement(tag));
+      value.textContent = item.value;
+      term.append(value, ` ${item.name}`);
+      note.textContent = item.note;
+      block.append(term, note);
+      return block;
+    }));
+  }
+
+  return { all, byId, clamp, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes };
 })();

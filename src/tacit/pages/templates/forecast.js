@@ -1,8 +1,12 @@
 "use strict";
 (() => {
-  const { all, byId, drawAll, drawLegend, number, redraw, watchShapes } = window.tacit;
+  const { all, byId, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes } = window.tacit;
   const data = JSON.parse(byId("data").textContent);
-  const state = { period: data.maps.first, place: 0 };   // 0 is all places together, place n is n + 1
+
+  // a view is a choice of kind: all kinds first; without kinds it is the only one. Place 0 is all together, place n is n + 1
+  const state = { view: 0, period: data.first, place: 0 };
+  const view = () => data.views[state.view];
+  const mapPeriod = () => view().maps.periods[state.period];
 
   // Sentences
 
@@ -16,9 +20,10 @@
   }
 
   function placeSentence(place) {
-    const period = data.maps.periods[state.period];
+    const period = mapPeriod();
+    const where = [data.places[place], view().name, period.label].filter(Boolean).join(", ");
     const limits = data.often.map((_, i) => [period.lower[i][place], period.upper[i][place]]);
-    return `${data.places[place]}, ${period.label}: about ${expected(period.expected[place])} events; ${spans(limits)}.`;
+    return `${where}: about ${expected(period.expected[place])} events; ${spans(limits)}.`;
   }
 
   function fanSentence(row) {
@@ -30,7 +35,7 @@
   const shapes = all("[data-place]");
 
   function drawMap() {
-    const period = data.maps.periods[state.period];
+    const period = mapPeriod();
     for (const shape of shapes) {
       const place = Number(shape.dataset.place);
       const kind = shape.tagName.toLowerCase() === "button" ? "tile" : "outline";
@@ -49,8 +54,9 @@
       label.setAttribute("class", `shade-${period.shade[place]}`);
     }
     for (const name of all(".period-name")) name.textContent = period.label;
-    const first = data.maps.first_shades[period.limits];
-    drawLegend(byId("legend"), shadeWords(data.maps.limits[period.limits]).map((word, i) => [`shade-${i + first}`, word]));
+    const maps = view().maps;
+    const first = maps.first_shades[period.limits];
+    drawLegend(byId("legend"), shadeWords(maps.limits[period.limits]).map((word, i) => [`shade-${i + first}`, word]));
   }
 
   function shadeWords(limits) {
@@ -64,7 +70,7 @@
   const places = {
     spec: data.specs.places,
     rows: () => {
-      const period = data.maps.periods[state.period];
+      const period = mapPeriod();
       const rows = data.places.map((place, i) => ({
         place, name: data.short[i], estimate: period.expected[i], shown: period.expected[i], reliable: true,
         lower: period.lower[0][i], upper: period.upper[0][i],
@@ -79,14 +85,15 @@
     spec: data.specs.fan,
     read: "fan",
     first: 0,
-    rows: () => ({
-      past: data.past.start.map((start, i) => ({ start, count: data.past.count[state.place][i] })),
-      fan: data.fan.start.map((start, i) => ({
-        start, label: data.fan.label[i], expected: data.fan.expected[state.place][i],
-        lower0: data.fan.lower0[state.place][i], upper0: data.fan.upper0[state.place][i],
-        lower1: data.fan.lower1[state.place][i], upper1: data.fan.upper1[state.place][i],
-      })),
-    }),
+    rows: () => {
+      const { past, fan: coming } = view();
+      const names = ["expected", "lower0", "upper0", "lower1", "upper1"];
+      const numbers = (i) => Object.fromEntries(names.map((name) => [name, coming[name][state.place][i]]));
+      return {
+        past: past.start.map((start, i) => ({ start, count: past.count[state.place][i] })),
+        fan: coming.start.map((start, i) => ({ start, label: coming.label[i], ...numbers(i) })),
+      };
+    },
     sentence: fanSentence,
   };
 
@@ -101,7 +108,7 @@
   // Crews: how many are enough, from the counts that are not exceeded so often
 
   function drawCrews() {
-    const counts = data.crews[byId("quantile").value];
+    const counts = view().crews[byId("quantile").value];
     const perCrew = Number(byId("per-crew").value);
     const isRight = Number.isFinite(perCrew) && perCrew > 0;
     byId("per-crew").setAttribute("aria-invalid", String(!isRight));
@@ -116,7 +123,31 @@
     for (const name of all(".per-crew")) name.textContent = String(perCrew);
   }
 
+  // The table: all places together stand last in it, and first in the fan
+
+  function drawTable() {
+    const coming = view().fan;
+    [...byId("matrix").querySelector("tbody").rows].forEach((row, i, rows) => {
+      const place = (i + 1) % rows.length;
+      [...row.cells].slice(1).forEach((cell, bin) => {
+        cell.textContent = expected(coming.expected[place][bin]);
+        const span = `${number(coming.lower1[place][bin])}–${number(coming.upper1[place][bin])}`;
+        cell.append(Object.assign(document.createElement("small"), { textContent: span }));
+      });
+    });
+  }
+
   // Choices
+
+  function chooseKind(chosen) {
+    state.view = chosen;
+    showKind(chosen, view());
+    drawTable();
+    drawCrews();
+    drawMap();
+    redraw("places", places);
+    redraw("fan", fan);
+  }
 
   watchShapes(shapes, placeSentence, (place) => choosePlace(place + 1));
   if (byId("period")) {
@@ -127,6 +158,7 @@
     });
   }
   byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
+  watchKinds(() => state.view, chooseKind);
   byId("quantile").addEventListener("change", drawCrews);
   byId("per-crew").addEventListener("input", drawCrews);
 

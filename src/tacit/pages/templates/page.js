@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { all, byId, clamp, drawAll, drawLegend, number, redraw, watchShapes } = window.tacit;
+  const { all, byId, clamp, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes } = window.tacit;
   const data = JSON.parse(byId("data").textContent);
 
   // a view is a choice of kind: all kinds first; without kinds it is the only one
@@ -174,8 +174,7 @@
 
   // Small charts, one for each kind: all reach up to the largest of them
 
-  const picks = all(".pick-kind");
-  const pickedViews = picks.map((pick) => Number(pick.dataset.view));
+  const pickedViews = all(".pick-kind").map((pick) => Number(pick.dataset.view));
 
   function top() {
     const totals = pickedViews.map((number) => data.views[number].totals[state.step]);
@@ -191,17 +190,6 @@
     for (const name of all(".place-name")) name.textContent = data.places[state.place];
     for (const name of all(".step-name")) name.textContent = state.step;
     for (const name of ["series", "totals", "recent", "true-series"]) redraw(name, figures[name]);
-  }
-
-  function drawHeadline() {
-    byId("headline-figures").replaceChildren(...view().headline.map((item) => {
-      const [block, term, value, note] = ["div", "dt", "b", "dd"].map((tag) => document.createElement(tag));
-      value.textContent = item.value;
-      term.append(value, ` ${item.name}`);
-      note.textContent = item.note;
-      block.append(term, note);
-      return block;
-    }));
   }
 
   function drawTable() {
@@ -252,12 +240,7 @@
 
   function chooseKind(number) {
     state.view = number;
-    const choices = all(".kind-choice");
-    for (const choice of choices) choice.value = String(number);
-    const chosen = choices[0].selectedOptions[0].textContent;
-    for (const name of all(".kind-name")) name.textContent = view().name || chosen.toLowerCase();
-    for (const pick of picks) pick.setAttribute("aria-pressed", String(Number(pick.dataset.view) === number));
-    drawHeadline();
+    showKind(number, view());
     drawTable();
     drawPeriod();
     drawSeries();
@@ -269,13 +252,7 @@
       drawPeriod();
     });
   }
-  for (const choice of all(".kind-choice")) {
-    choice.addEventListener("change", (event) => chooseKind(Number(event.target.value)));
-  }
-  picks.forEach((pick, i) => {
-    // a second time leads back to all kinds
-    pick.addEventListener("click", () => chooseKind(state.view === pickedViews[i] ? 0 : pickedViews[i]));
-  });
+  watchKinds(() => state.view, chooseKind);
   if (byId("place")) {
     byId("place").value = String(state.place);
     byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
