@@ -260,15 +260,15 @@ def test_questions_outside_the_release_are_refused(tacit, events):
     tacit("plan", *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
     tacit("tally", "events.reports")
-    tacit("release", "events.tally", "--out", "r.csv")
+    tacit("release", "events.tally", "--out", "r.parquet")
     for asked in (
         ("--from", "2019"),
         ("--from", "2018-01-20", "--to", "2018-01-10"),
         ("--place", "Atlantis"),
         ("--level", "2"),
     ):
-        assert tacit("query", "r.csv", *asked).code == 2
-    ran = tacit("query", "r.csv", "--place", "CC Loue-Lison", "--place", "CC Altitude 800")
+        assert tacit("query", "r.parquet", *asked).code == 2
+    ran = tacit("query", "r.parquet", "--place", "CC Loue-Lison", "--place", "CC Altitude 800")
     assert re.search("events?, give or take", ran.out)
 
 
@@ -370,8 +370,8 @@ def test_every_mechanism_goes_all_the_way(tacit, events, mechanism):
     for words in (
         ("randomize", events, *COLUMNS),
         ("tally", "events.reports"),
-        ("release", "events.tally", "--by", "month", "--out", "r.csv"),
-        ("query", "r.csv", "--place", "CA du Grand Besançon", "--place", "CC Loue-Lison"),
+        ("release", "events.tally", "--by", "month", "--out", "r.parquet"),
+        ("query", "r.parquet", "--place", "CA du Grand Besançon", "--place", "CC Loue-Lison"),
     ):
         ran = tacit(*words)
         assert ran.code == 0, ran.err

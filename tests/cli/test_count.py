@@ -160,13 +160,13 @@ def test_a_simulation_says_so_and_is_not_recorded(tacit, events, tmp_path, domai
 
 def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_again(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
-    assert tacit("count", events, *COLUMNS, "--out", "1.csv", "--budget", "3").code == 0
+    assert tacit("count", events, *COLUMNS, "--out", "1.parquet", "--budget", "3").code == 0
     with events.open("a", encoding="utf-8") as file:
         file.write("person-1,2018/01/05 10:10,Besançon\n")
-    again = tacit("count", events, *COLUMNS, "--out", "2.csv", "--budget", "3", "--revises", "1.csv")
+    again = tacit("count", events, *COLUMNS, "--out", "2.parquet", "--budget", "3", "--revises", "1.parquet")
     assert again.code == 0, again.err
     assert "Version 2: counting again drew new noise and was paid for again." in again.out
-    first, second = Release.read(tmp_path / "1.csv"), Release.read(tmp_path / "2.csv")
+    first, second = Release.read(tmp_path / "1.parquet"), Release.read(tmp_path / "2.parquet")
     assert second.version.revises == first.checksum
     assert second.statement.total_epsilon == pytest.approx(2.0)
     assert "the figures above count all versions" in second.statement.text()
@@ -220,16 +220,16 @@ def test_counts_are_refined_by_name_and_a_name_that_needs_public_numbers_is_refu
     assert Ledger(tmp_path / "ledger.sqlite").history() == []
     for name in ("raw", "clip", "shrink", "smooth", None):
         chosen = ("--refine", name) if name else ()
-        ran = tacit("count", events, *COLUMNS, *chosen, "--seed", "1", "--out", f"{name}.csv")
+        ran = tacit("count", events, *COLUMNS, *chosen, "--seed", "1", "--out", f"{name}.parquet")
         assert ran.code == 0, ran.err
-    made = Release.read(tmp_path / "None.csv")
+    made = Release.read(tmp_path / "None.parquet")
     assert made.refinement == "coherent"
     days, month = made.refined.values, made.coarsen(time="month").refined.values
     assert (days >= 0).all()
     np.testing.assert_allclose(days.sum(axis=0), month[0])
     np.testing.assert_allclose(month[0], np.maximum(made.unbiased.values.sum(axis=0), 0.0))
     # clipped days add up to more, and their months are clipped again
-    clipped = Release.read(tmp_path / "clip.csv")
+    clipped = Release.read(tmp_path / "clip.parquet")
     assert clipped.refined.values.sum() > clipped.coarsen(time="month").refined.values.sum()
 
 
@@ -247,8 +247,8 @@ def test_a_curators_release_has_rules_too(tacit, events, tmp_path, domain):
 
 def test_a_simulation_does_not_replace_a_release(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
-    assert tacit("count", events, *COLUMNS, "--seed", "1", "--out", "1.csv").code == 0
-    refused = tacit("count", events, *COLUMNS, "--revises", "1.csv", "--out", "2.csv")
+    assert tacit("count", events, *COLUMNS, "--seed", "1", "--out", "1.parquet").code == 0
+    refused = tacit("count", events, *COLUMNS, "--revises", "1.parquet", "--out", "2.parquet")
     assert refused.code == 2
     assert "one cannot replace the other" in refused.err
     assert Ledger(tmp_path / "ledger.sqlite").history() == []

@@ -145,7 +145,7 @@ def test_users_named_by_a_description_count_where_their_days_are_protected(tacit
     curator = ("plan", *PERIOD, "--epsilon", 1, "--trust", "curator", "--unit", "user-day", "--out", "days.toml")
     assert tacit(*curator).code == 0
     assert "1 event lay beyond the bound" in tacit("count", "visits.csv", "--plan", "days.toml").out
-    assert tacit("count", "visits.csv", "--plan", "curator.toml", "--seed", 1, "--out", "b.csv").code == 0
+    assert tacit("count", "visits.csv", "--plan", "curator.toml", "--seed", 1, "--out", "b.parquet").code == 0
 
 
 def test_a_summary_may_look_at_the_file_for_the_curator_alone(tacit):
@@ -171,11 +171,11 @@ def test_a_statement_names_that_fields_may_span_lines(tacit, words, tmp_path):
         return
     release = "made"
     if words[0] == "count":
-        ran, release = tacit(*words, "--out", "made.csv"), "made.csv"
+        ran, release = tacit(*words, "--out", "made.parquet"), "made.parquet"
     else:
         assert "2 reports" in ran.out
         tacit("tally", "made", "--out", "made.tally")
-        ran, release = tacit("release", "made.tally", "--out", "made.csv"), "made.csv"
+        ran, release = tacit("release", "made.tally", "--out", "made.parquet"), "made.parquet"
     assert ran.code == 0, ran.err
     said = Release.read(tmp_path / release).statement.text()
     assert "How events were read: Fields of the source of these events may span lines." in said

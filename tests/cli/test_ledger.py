@@ -175,7 +175,7 @@ def published(tacit, tmp_path):
         tacit("tally", "events.reports", "--plan", "local.toml", "--out", "events.tally"),
         tacit("ledger", "--budget", "fires", "--epsilon", "9"),
         tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "a.parquet"),
-        tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "a.csv"),
+        tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "b.parquet"),
         tacit(
             *("counter", "start", "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
             *("--epsilon", "1", "--out", "visits.counter"),
@@ -183,7 +183,7 @@ def published(tacit, tmp_path):
         tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "3,4"),
     ]
     assert [ran.code for ran in said] == [0] * len(said), [ran.err for ran in said]
-    return ("events.reports", "events.tally", "a.parquet", "a.csv", "visits.counter", "visits.history.csv"), said
+    return ("events.reports", "events.tally", "a.parquet", "b.parquet", "visits.counter", "visits.history.csv"), said
 
 
 def test_the_ledger_that_paid_is_found_whole(published, tacit, tmp_path):
@@ -222,33 +222,33 @@ def test_an_older_ledger_is_refused_for_what_came_later_only(published, tacit, t
     assert tacit("counter", "add", "visits.counter", "--date", "2025-01-02", "--counts", "1,1").code == 0
     for file in folder.iterdir():
         shutil.copy(file, tmp_path)
-    ran = tacit("ledger", "verify", "a.csv", "visits.counter", "visits.history.csv")
+    ran = tacit("ledger", "verify", "b.parquet", "visits.counter", "visits.history.csv")
     assert ran.code == 4
-    assert "a.csv: the ledger holds its head." in ran.out
+    assert "b.parquet: the ledger holds its head." in ran.out
     assert "does not hold the heads of 1 of 3 files" in ran.err
 
 
 def test_what_is_stated_again_carries_the_head_of_the_ledger_that_says_so(published, tacit, tmp_path):
-    files = ("a.csv", "visits.history.csv")
+    files = ("b.parquet", "visits.history.csv")
     heads = {name: heads_of(tmp_path / name) for name in files}
     Ledger(tmp_path / "ledger.sqlite").set_budget("visits", epsilon=5.0)
     head = Ledger(tmp_path / "ledger.sqlite").verify(())
-    assert tacit("ledger", "statement", "a.csv", "--out", "again.csv").code == 0
-    assert tacit("counter", "release", "visits.history.csv", "--out", "visits.csv").code == 0
-    for made, name in (("again.csv", "a.csv"), ("visits.csv", "visits.history.csv")):
+    assert tacit("ledger", "statement", "b.parquet", "--out", "again.parquet").code == 0
+    assert tacit("counter", "release", "visits.history.csv", "--out", "visits.parquet").code == 0
+    for made, name in (("again.parquet", "b.parquet"), ("visits.parquet", "visits.history.csv")):
         assert set(heads_of(tmp_path / made)) == {head, *heads[name]}
     assert {name: heads_of(tmp_path / name) for name in files} == heads
-    assert head not in {*heads["a.csv"], *heads["visits.history.csv"]}
+    assert head not in {*heads["b.parquet"], *heads["visits.history.csv"]}
     # reports may come from several ledgers, whose heads stay
-    assert tacit("release", "events.tally", "--plan", "local.toml", "--out", "local.csv").code == 0
-    assert tacit("ledger", "statement", "local.csv", "--out", "local again.csv").code == 0
-    assert set(heads_of(tmp_path / "local again.csv")) == {head, *heads_of(tmp_path / "local.csv")}
+    assert tacit("release", "events.tally", "--plan", "local.toml", "--out", "local.parquet").code == 0
+    assert tacit("ledger", "statement", "local.parquet", "--out", "local again.parquet").code == 0
+    assert set(heads_of(tmp_path / "local again.parquet")) == {head, *heads_of(tmp_path / "local.parquet")}
 
 
 def test_simulations_and_what_is_no_file_of_ours(published, tacit, tmp_path):
-    words = ("--plan", "central.toml", "--seed", "1", "--out", "simulated.csv")
+    words = ("--plan", "central.toml", "--seed", "1", "--out", "simulated.parquet")
     assert tacit("count", "events.csv", *COLUMNS, *words).code == 0
-    assert "carries no head" in tacit("ledger", "verify", "simulated.csv").out
+    assert "carries no head" in tacit("ledger", "verify", "simulated.parquet").out
     for content in (b"", b"{}", b"PK\3\4", b"TACITRPT", b"something else"):
         (tmp_path / "strange").write_bytes(content)
         ran = tacit("ledger", "verify", "strange")
@@ -260,6 +260,6 @@ def test_an_edited_ledger_is_refused(published, tacit, tmp_path):
     connection = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     connection.execute("UPDATE spend SET epsilon = 0.01")
     connection.close()
-    ran = tacit("ledger", "verify", "a.csv")
+    ran = tacit("ledger", "verify", "b.parquet")
     assert ran.code == 4
     assert "was changed or is damaged" in ran.err

@@ -28,8 +28,8 @@ def test_ranges_of_private_days_are_answered_from_a_fused_tree(tacit, visits, tm
         ("check", visits, "--time", "day", "--place", "town", "--confirm"),
         ("randomize", visits),
         ("tally", "events.reports"),
-        ("release", "events.tally", "--out", "r.csv", "--statement", "s.html"),
-        ("query", "r.csv", "--from", "2018-01-11", "--to", "2018-02-19", "--place", "CA du Grand Besançon"),
+        ("release", "events.tally", "--out", "r.parquet", "--statement", "s.html"),
+        ("query", "r.parquet", "--from", "2018-01-11", "--to", "2018-02-19", "--place", "CA du Grand Besançon"),
     ):
         ran = tacit(*words)
         assert ran.code == 0, ran.err
@@ -37,7 +37,7 @@ def test_ranges_of_private_days_are_answered_from_a_fused_tree(tacit, visits, tm
     plan = Plan.read(tmp_path / "plan.toml")
     assert plan.mechanism == "hierarchical"
     assert dict(plan.thresholds)["level 1 fan-out"] >= 2
-    release = Release.read(tmp_path / "r.csv")
+    release = Release.read(tmp_path / "r.parquet")
     assert "a hierarchical histogram" in release.statement.text()
     assert "least squares over a tree" in release.statement.text()
     truth = np.zeros(release.unbiased.values.shape)

@@ -262,9 +262,9 @@ def test_tables_are_measured_taken_up_released_and_read_back(refine, ledger, tmp
     assert np.array_equal(first.estimate.values, again.estimate.values)
     assert len(ledger.history()) == 1
     release = Release.of(plan, first.estimate, refine=refine)
-    release.write(tmp_path / "release.csv")
+    release.write(tmp_path / "release.parquet")
     ledger.finish(again.spend)
-    read = Release.read(tmp_path / "release.csv")
+    read = Release.read(tmp_path / "release.parquet")
     assert read.answer(kinds="flood") == release.answer(kinds="flood")
     assert (release.refined.values >= 0).all()
     assert "tables by place, by kind and of both" in " ".join(read.statement.text().split())

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tacit
+from old_formats import document_of
 from small_worlds import days_places_and_kinds, reported, simulated, simulated_estimate
 from tacit import errors
 from tacit._base.rounding import at_most, percent_at_most
@@ -45,6 +46,8 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.release import PrivacyStatement, Release
 from tacit.release import files as release_files
+from tacit.release.exports import MEANINGS
+from tacit.release.questions import answered
 from tacit.statespace.posterior_noise import StrataNoise
 
 ROOT = Path(__file__).parents[2]
@@ -313,11 +316,19 @@ def test_the_columns_of_a_release_are_those_documented():
 
 def test_the_document_inside_a_release_has_the_keys_documented(tmp_path):
     plan, estimate = simulated_estimate(np.full((2, 3), 50))
-    Release.of(plan, estimate).write(tmp_path / "release.csv")
-    lines = (tmp_path / "release.csv").read_text(encoding="utf-8").splitlines()
-    (about,) = (json.loads(line.removeprefix("# tacit: ")) for line in lines if line.startswith("# tacit: "))
+    Release.of(plan, estimate).write(tmp_path / "release.parquet")
+    about = document_of(tmp_path / "release.parquet")
     (listed,) = re.findall(r"has the keys (.+?)\. In", section(FORMATS, "Release").replace("\n", " "))
     assert code_spans(re.sub(r"\(.*?\)", "", listed)) == list(about)
+
+
+def test_the_columns_of_a_table_and_the_fields_of_an_answer_are_those_documented():
+    rows = rows_of(section(FORMATS, "Tables for people and other programs"))
+    assert {row[0].strip("`"): row[1] for row in rows} == MEANINGS
+    plan, estimate = simulated_estimate(np.full((2, 3), 50))
+    release = Release.of(plan, estimate)
+    fields = answered(release, release.domain.box())
+    assert fields.keys() <= set(code_spans(section(FORMATS, "Answers for programs")))
 
 
 def test_the_header_of_a_report_file_has_the_keys_documented(tmp_path):

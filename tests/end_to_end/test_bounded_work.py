@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from old_formats import put_document
 from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
@@ -54,13 +55,9 @@ def release_with(path: Path, change) -> None:
     """A release of a curator's kind whose document was changed, with the checksum that a forger gives it."""
     plan, estimate = simulated_estimate(np.full((3, 2), 20))
     Release.of(plan, estimate).write(path)
-    mark, lines = "# tacit: ", path.read_text(encoding="utf-8").splitlines(keepends=True)
-    at = next(number for number, line in enumerate(lines) if line.startswith(mark))
-    columns, about = files._from_csv(path)
+    columns, about = files._from_parquet(path)
     change(about)
-    about["checksum"] = files._checksum(about, columns)
-    lines[at] = mark + json.dumps(about) + "\n"
-    path.write_text("".join(lines), encoding="utf-8")
+    put_document(path, about | {"checksum": files._checksum(about, columns)})
 
 
 def test_a_rate_of_a_hundred_million_digits_is_not_computed(tmp_path):
@@ -73,8 +70,8 @@ def test_a_rate_of_a_hundred_million_digits_is_not_computed(tmp_path):
         "order": None,
         "known": [],
     }
-    release_with(tmp_path / "r.csv", lambda about: about["noise"].update(unbiased=noise))
-    words = refused_in_little(tmp_path, "tacit.release.Release.read('r.csv')")
+    release_with(tmp_path / "r.parquet", lambda about: about["noise"].update(unbiased=noise))
+    words = refused_in_little(tmp_path, "tacit.release.Release.read('r.parquet')")
     assert "a distribution of noise is damaged" in words
 
 
@@ -83,8 +80,8 @@ def test_a_release_that_packs_gigabytes_is_not_expanded(tmp_path):
         packed = about["noise"]["unbiased"]["reports"]
         about["noise"]["unbiased"] |= {"reports": packed | {"shape": [HUGE // 8]}}
 
-    release_with(tmp_path / "r.csv", grow)
-    assert "GiB" in refused_in_little(tmp_path, "tacit.release.Release.read('r.csv')")
+    release_with(tmp_path / "r.parquet", grow)
+    assert "GiB" in refused_in_little(tmp_path, "tacit.release.Release.read('r.parquet')")
 
 
 @pytest.mark.parametrize("n_bins", [3_000_000, 60_000_000])
@@ -92,8 +89,8 @@ def test_an_axis_of_more_periods_than_rows_is_not_listed(tmp_path, n_bins):
     def stretch(about):
         about["domain"]["time"] |= {"n_bins": n_bins, "step": "hour", "start": "2018-01-01"}
 
-    release_with(tmp_path / "r.csv", stretch)
-    refused_in_little(tmp_path, "tacit.release.Release.read('r.csv')")
+    release_with(tmp_path / "r.parquet", stretch)
+    refused_in_little(tmp_path, "tacit.release.Release.read('r.parquet')")
 
 
 def test_a_parquet_file_of_equal_rows_is_not_read(tmp_path):

@@ -210,15 +210,15 @@ def use_model(path: Path) -> None:
 # ---- releases
 
 
-def release_bytes(folder: Path, ending: str, kind: str) -> bytes:
+def release_bytes(folder: Path, kind: str) -> bytes:
     plan, tally = simulated(COUNTS)
     if kind == "kinds":
         plan = plan_for(days_places_and_kinds(12, 2), epsilon=2.0, mechanism="unary", private=("place", "kind"))
         tally = reported(plan, np.hstack([COUNTS, COUNTS[:, :2]]), 1)
     estimate = estimate_tally(tally, plan)
     refine = smooth if kind == "smooth" else None
-    Release.of(plan, estimate, refine=refine).write(folder / f"r{ending}")
-    return (folder / f"r{ending}").read_bytes()
+    Release.of(plan, estimate, refine=refine).write(folder / "r.parquet")
+    return (folder / "r.parquet").read_bytes()
 
 
 def forged_release(about: dict[str, Any], columns: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -229,18 +229,6 @@ def forged_release(about: dict[str, Any], columns: dict[str, Any], rng: np.rando
         with contextlib.suppress(TypeError, ValueError, RecursionError):
             about["checksum"] = files._checksum(about, columns)
     return about
-
-
-def other_csv(content: bytes, rng: np.random.Generator) -> bytes:
-    from tacit.release import files
-
-    mark, lines = b"# tacit: ", content.splitlines(keepends=True)
-    at = next(number for number, line in enumerate(lines) if line.startswith(mark))
-    path = Path(_FOLDER[0]) / "whole.csv"
-    path.write_bytes(content)
-    columns, about = files._from_csv(path)
-    lines[at] = mark + json_text(forged_release(about, columns, rng)).encode() + b"\n"
-    return b"".join(lines)
 
 
 def other_parquet(content: bytes, rng: np.random.Generator) -> bytes:
@@ -386,13 +374,9 @@ KINDS = {
     "model weekday-mean": Kind(300, lambda f: model_bytes(f, "weekday mean"), half(other_model), use_model),
     "model share": Kind(180, lambda f: model_bytes(f, "total x share"), half(other_model), use_model),
     "model seasonal-naive": Kind(150, lambda f: model_bytes(f, "seasonal naive"), half(other_model), use_model),
-    "release csv": Kind(450, lambda f: release_bytes(f, ".csv", "plain"), half(other_csv), use_release),
-    "smoothed release csv": Kind(300, lambda f: release_bytes(f, ".csv", "smooth"), half(other_csv), use_release),
-    "release csv with kinds": Kind(150, lambda f: release_bytes(f, ".csv", "kinds"), half(other_csv), use_release),
-    "release parquet with kinds": Kind(
-        150, lambda f: release_bytes(f, ".parquet", "kinds"), half(other_parquet), use_release
-    ),
-    "release parquet": Kind(300, lambda f: release_bytes(f, ".parquet", "plain"), half(other_parquet), use_release),
+    "release": Kind(450, lambda f: release_bytes(f, "plain"), half(other_parquet), use_release),
+    "smoothed release": Kind(300, lambda f: release_bytes(f, "smooth"), half(other_parquet), use_release),
+    "release with kinds": Kind(150, lambda f: release_bytes(f, "kinds"), half(other_parquet), use_release),
     "plan": Kind(450, plan_bytes, half(other_plan), use_plan),
     "report file": Kind(300, report_bytes, half(other_report), use_report),
     "memo": Kind(300, memo_bytes, half(json_damage), lambda p: DeviceMemo.read(RAPPOR, p)),

@@ -297,9 +297,9 @@ def test_the_condition_of_a_source_stays_with_the_sum(tacit, events, tmp_path):
     plain = description.read_text()
     world.done(*CURATOR, "--epsilon", "1", "--out", "c.toml")
     description.write_text(plain.replace("fields_span_lines = false", "fields_span_lines = true"))
-    first = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "first.csv")
+    first = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "first.parquet")
     description.write_text(plain)
-    second = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "second.csv")
+    second = world.done("count", "visits.csv", "--plan", "c.toml", "--out", "second.parquet")
     said = world.done("ledger", "statement", "--data-set", "visits")
-    for text in (first, second, said, (tmp_path / "second.csv").read_text()):
+    for text in (first, second, said, Release.read(tmp_path / "second.parquet").statement.text()):
         assert "All this holds only as long as no row leaves a quote open" in text

@@ -101,7 +101,7 @@ def test_the_headline_gives_reports_regions_odds_and_the_busiest_region(document
     assert f"{true_counts.sum():,} events reported" in text
     assert "17 regions" in text
     assert "9.00 to 1 is the most odds can change" in text
-    answer = release.answer(places=["CA du Grand Besançon"], refined=True)
+    answer = release.answer(places=["CA du Grand Besançon"])
     assert f"between {answer.lower:,.0f} and {answer.upper:,.0f} (95% interval)" in text
 
 

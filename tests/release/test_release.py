@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from old_formats import document_of, put_document
 from small_worlds import days_and_places, simulated, simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.provenance import Provenance
@@ -22,6 +22,7 @@ from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.registry import plan_for
 from tacit.release import PrivacyStatement, Release
+from tacit.release.files import _checksum
 
 COUNTS = np.random.default_rng(3).poisson(8, (90, 4))
 PLAN, ESTIMATE = simulated_estimate(COUNTS)
@@ -34,22 +35,21 @@ def release():
 
 @pytest.mark.slow
 def test_a_written_release_answers_the_same_in_another_process(tmp_path):
-    """200 random boxes for each kind of file: values, errors and intervals agree to the last bit."""
+    """200 random boxes for each release: values, errors and intervals agree to the last bit."""
     asked, here = [], []
     rng = np.random.default_rng(1)
     for by in (None, "month"):
         release = Release.of(PLAN, ESTIMATE, by=by)
         labels, places = release.domain.time.labels(), release.domain.place.cells
-        for ending in (".parquet", ".csv"):
-            path = tmp_path / f"by {by}{ending}"
-            release.write(path)
-            boxes = []
-            for _ in range(200):
-                first, last = sorted(rng.integers(0, len(labels), 2).tolist())
-                chosen = [p for p in places if rng.random() < 0.5] or [places[0]]
-                boxes.append((labels[first], labels[last], chosen))
-            asked.append((str(path), boxes))
-            here += [repr(release.answer(first=f, last=last, places=p)) for f, last, p in boxes]
+        path = tmp_path / f"by {by}.parquet"
+        release.write(path)
+        boxes = []
+        for _ in range(200):
+            first, last = sorted(rng.integers(0, len(labels), 2).tolist())
+            chosen = [p for p in places if rng.random() < 0.5] or [places[0]]
+            boxes.append((labels[first], labels[last], chosen))
+        asked.append((str(path), boxes))
+        here += [repr(release.answer(first=f, last=last, places=p)) for f, last, p in boxes]
     script = (
         "import json, sys\n"
         "from tacit.release import Release\n"
@@ -64,9 +64,8 @@ def test_a_written_release_answers_the_same_in_another_process(tmp_path):
     assert there.stdout.splitlines() == here
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_everything_survives_the_file(tmp_path, release, ending):
-    path = tmp_path / f"release{ending}"
+def test_everything_survives_the_file(tmp_path, release):
+    path = tmp_path / "release.parquet"
     release.write(path)
     again = Release.read(path)
     assert again.plan == release.plan
@@ -80,13 +79,7 @@ def test_everything_survives_the_file(tmp_path, release, ending):
 
 def test_the_table_is_plain_for_every_reader(tmp_path, release):
     release.write(tmp_path / "r.parquet")
-    release.write(tmp_path / "r.csv")
-    tables = [
-        pd.read_parquet(tmp_path / "r.parquet"),
-        pd.read_csv(tmp_path / "r.csv", comment="#"),
-        pl.read_csv(tmp_path / "r.csv", comment_prefix="#").to_pandas(),
-    ]
-    for table in tables:
+    for table in (pd.read_parquet(tmp_path / "r.parquet"), pl.read_parquet(tmp_path / "r.parquet").to_pandas()):
         assert len(table) == 90 * 4
         assert table["unbiased"].sum() == pytest.approx(ESTIMATE.values.sum())
         assert (table["lower"] <= table["upper"]).all()
@@ -95,13 +88,9 @@ def test_the_table_is_plain_for_every_reader(tmp_path, release):
 
 def test_the_statement_is_inside_the_file(tmp_path, release):
     release.write(tmp_path / "r.parquet")
-    release.write(tmp_path / "r.csv")
-    metadata = pq.read_schema(tmp_path / "r.parquet").metadata
-    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
-    for statement in (metadata[b"privacy"].decode(), text):
-        assert "What is protected" in statement
-        assert "What is not protected" in statement
-        assert "SIMULATION" in statement
+    statement = pq.read_schema(tmp_path / "r.parquet").metadata[b"privacy"].decode()
+    for words in ("What is protected", "What is not protected", "SIMULATION"):
+        assert words in statement
 
 
 def test_days_without_events_are_present_as_zero(tmp_path):
@@ -109,14 +98,11 @@ def test_days_without_events_are_present_as_zero(tmp_path):
     counts[0, 0] = 7
     plan, estimate = simulated_estimate(counts)
     release = Release.of(plan, estimate)
-    release.write(tmp_path / "r.csv")
-    lines = [line for line in (tmp_path / "r.csv").read_text().splitlines() if not line.startswith("#")]
-    rows = list(csv.DictReader(lines))
-    assert len(rows) == 10
-    empty = [row for row in rows if row["period"] != "2018-01-01"]
-    assert {(row["unbiased"], row["lower"], row["upper"], row["reports"]) for row in empty} == {
-        ("0.0", "0.0", "0.0", "0")
-    }
+    release.write(tmp_path / "r.parquet")
+    table = pd.read_parquet(tmp_path / "r.parquet")
+    assert len(table) == 10
+    empty = table[table["period"] != "2018-01-01"]
+    assert (empty[["unbiased", "lower", "upper", "reports"]] == 0).all().all()
 
 
 def test_months_are_the_sums_of_their_days(release):
@@ -146,7 +132,7 @@ def test_intervals_of_the_table_are_those_of_the_single_questions(release):
     columns = release.columns()
     for row in range(0, 360, 37):
         found = release.answer(
-            first=columns["period"][row], last=columns["period"][row], places=[columns["place"][row]]
+            first=columns["period"][row], last=columns["period"][row], places=[columns["place"][row]], measured=True
         )
         assert (found.lower, found.upper) == (columns["lower"][row], columns["upper"][row])
         assert found.value == pytest.approx(columns["unbiased"][row])
@@ -166,15 +152,15 @@ def test_a_level_is_a_share(level):
 
 
 def test_another_ending_is_refused(tmp_path, release):
-    with pytest.raises(SettingError, match=r"\.parquet or \.csv"):
-        release.write(tmp_path / "r.xlsx")
+    with pytest.raises(SettingError, match=r"\.parquet, \.csv or \.xlsx"):
+        release.write(tmp_path / "r.txt")
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"a,b\n1,2\n", b"PAR1 but not really PAR1", b"# tacit: {}\nperiod\n", b"\xff\xfe\x00"]
 )
 def test_a_file_that_is_no_release_is_refused(tmp_path, content):
-    path = tmp_path / "r.csv"
+    path = tmp_path / "r.parquet"
     path.write_bytes(content)
     with pytest.raises(FormatError, match="not a release"):
         Release.read(path)
@@ -239,12 +225,11 @@ def test_cells_with_a_large_relative_error_are_marked(refine):
     np.testing.assert_array_equal(release.columns()["reliable"], expected.ravel())
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
 @pytest.mark.slow
-def test_any_changed_byte_is_noticed_or_harmless(tmp_path, ending):
+def test_any_changed_byte_is_noticed_or_harmless(tmp_path):
     """Flip one bit at 300 places: the release is refused, or answers as before."""
     release = Release.of(PLAN, ESTIMATE, by="month")
-    path = tmp_path / f"r{ending}"
+    path = tmp_path / "r.parquet"
     release.write(path)
     content = path.read_bytes()
     expected = repr(release.answer(first="2018-01", places=["place 1"]))
@@ -261,26 +246,26 @@ def test_any_changed_byte_is_noticed_or_harmless(tmp_path, ending):
 
 
 def test_a_table_sorted_by_another_program_answers_the_same(tmp_path, release):
-    release.write(tmp_path / "r.csv")
-    lines = (tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()
-    comments, (heading, *rows) = [x for x in lines if x.startswith("#")], [x for x in lines if not x.startswith("#")]
-    by_place = sorted(rows, key=lambda row: row.split(",")[1])
-    (tmp_path / "s.csv").write_text("\n".join([*comments, heading, *by_place]) + "\n", encoding="utf-8")
-    again = Release.read(tmp_path / "s.csv")
+    release.write(tmp_path / "r.parquet")
+    table = pq.read_table(tmp_path / "r.parquet")
+    pq.write_table(table.sort_by("place"), tmp_path / "s.parquet")
+    again = Release.read(tmp_path / "s.parquet")
     np.testing.assert_array_equal(again.unbiased.values, release.unbiased.values)
-    (tmp_path / "t.csv").write_text("\n".join([*comments, heading, *rows[1:]]) + "\n", encoding="utf-8")
+    pq.write_table(table.slice(1), tmp_path / "t.parquet")
     with pytest.raises(FormatError, match="lacks rows"):
-        Release.read(tmp_path / "t.csv")
+        Release.read(tmp_path / "t.parquet")
 
 
 def test_a_statement_edited_by_hand_is_refused(tmp_path, release):
-    release.write(tmp_path / "r.csv")
-    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
-    edited = text.replace(f'"epsilon": {PLAN.epsilon!r}, "guarantee', '"epsilon": 0.1, "guarantee')
-    assert edited != text
-    (tmp_path / "r.csv").write_text(edited, encoding="utf-8")
-    with pytest.raises(FormatError):
-        Release.read(tmp_path / "r.csv")
+    release.write(tmp_path / "r.parquet")
+    about = document_of(tmp_path / "r.parquet")
+    about["statement"]["epsilon"] = 0.1
+    put_document(tmp_path / "r.parquet", about)
+    with pytest.raises(FormatError, match="checksum"):
+        Release.read(tmp_path / "r.parquet")
+    put_document(tmp_path / "r.parquet", about | {"checksum": _checksum(about, release.columns())})
+    with pytest.raises(FormatError, match="does not follow from its plan"):
+        Release.read(tmp_path / "r.parquet")
 
 
 def test_stated_bounds_are_rounded_up():
@@ -291,22 +276,12 @@ def test_stated_bounds_are_rounded_up():
     assert "at most 20.1 (epsilon 3)" in text
 
 
-def test_a_csv_whose_statement_another_version_worded_otherwise_is_read(tmp_path, release, monkeypatch):
+def test_a_release_whose_statement_another_version_worded_otherwise_is_read(tmp_path, release, monkeypatch):
     with monkeypatch.context() as then:
         then.setattr(PrivacyStatement, "text", lambda statement: "As it was said then.")
-        release.write(tmp_path / "r.csv")
-    assert "# As it was said then.\n" in (tmp_path / "r.csv").read_text(encoding="utf-8")
-    assert Release.read(tmp_path / "r.csv").statement.text() == release.statement.text()
-
-
-def test_words_edited_at_the_head_of_a_csv_are_noticed(tmp_path, release):
-    release.write(tmp_path / "r.csv")
-    text = (tmp_path / "r.csv").read_text(encoding="utf-8")
-    (tmp_path / "r.csv").write_text(
-        text.replace("factor of at most 9.00", "factor of at most 1.01", 1), encoding="utf-8"
-    )
-    with pytest.raises(FormatError, match="head of the release"):
-        Release.read(tmp_path / "r.csv")
+        release.write(tmp_path / "r.parquet")
+    assert document_of(tmp_path / "r.parquet")["statement"]["text"] == "As it was said then."
+    assert Release.read(tmp_path / "r.parquet").statement.text() == release.statement.text()
 
 
 FILES = Path(__file__).parent / "files"
@@ -314,14 +289,14 @@ FILES = Path(__file__).parent / "files"
 
 def test_reports_of_the_second_format_keep_their_sum():
     """Written by the version before, with epsilon 1.5 spent on the same events before."""
-    old = Release.read(FILES / "format-2-reports.csv")
+    old = Release.read(FILES / "format-2-reports.parquet")
     assert old.statement.total_epsilon == 3.5
     assert not old.statement.is_alone
 
 
 def test_counts_of_the_second_format_promise_no_more_than_their_one_sum_allows():
     """It may have held reports: then nothing hides presence, and replacement costs twice the sum."""
-    old = Release.read(FILES / "format-2-counts.csv")
+    old = Release.read(FILES / "format-2-counts.parquet")
     assert old.statement.guarantee.presence is None
     assert old.statement.guarantee.replacement.epsilon == 2 * 0.5 + 2 * 1.0
     assert "One event added or removed: not protected." in old.statement.text()

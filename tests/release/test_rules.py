@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from old_formats import as_before_the_third_format
+from old_formats import as_before_the_third_format, document_of, put_document
 from small_worlds import days_and_places, simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.noise import OracleNoise
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import TimeAxis
-from tacit.errors import NoInterval, NotShown, SettingError
+from tacit.errors import NotShown, SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 from tacit.release import Release, Rule, Rules
@@ -66,11 +64,10 @@ def test_rules_mean_what_they_say(release):
             np.testing.assert_array_equal(np.isnan(columns[name]), is_missing | suppressed)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_blank_zero_and_missing_differ_in_the_file(tmp_path, release, ending):
-    path = tmp_path / f"r{ending}"
+def test_blank_zero_and_missing_differ_in_the_file(tmp_path, release):
+    path = tmp_path / "r.parquet"
     release.write(path)
-    table = pd.read_csv(path, comment="#") if ending == ".csv" else pd.read_parquet(path)
+    table = pd.read_parquet(path)
     # a day without a report is known to be zero
     zero = table[(table["period"] == "2018-01-08")]
     assert (zero["refined"] == 0).all()
@@ -85,16 +82,15 @@ def test_blank_zero_and_missing_differ_in_the_file(tmp_path, release, ending):
     again = Release.read(path)
     assert again.rules == RULES
     assert again.checksum == release.checksum
-    again.write(tmp_path / f"again{ending}")
-    assert Release.read(tmp_path / f"again{ending}").checksum == release.checksum
+    again.write(tmp_path / "again.parquet")
+    assert Release.read(tmp_path / "again.parquet").checksum == release.checksum
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_what_is_suppressed_is_gone_from_the_file_unless_it_is_kept(tmp_path, release, kept, ending):
+def test_what_is_suppressed_is_gone_from_the_file_unless_it_is_kept(tmp_path, release, kept):
     is_suppressed = release.statuses() == "suppressed"
     for made in (release, kept):
-        made.write(tmp_path / f"r{ending}")
-        again = Release.read(tmp_path / f"r{ending}")
+        made.write(tmp_path / "r.parquet")
+        again = Release.read(tmp_path / "r.parquet")
         for values, before in ((again.unbiased.values, ESTIMATE.values), (again.refined.values, kept.refined.values)):
             expected = np.where(is_suppressed, np.nan, before) if made is release else before
             np.testing.assert_array_equal(values, expected)
@@ -186,7 +182,7 @@ def test_suppressed_counts_are_not_answered_and_public_numbers_are(release, kept
     (day, place), *_ = np.argwhere(release.statuses() == "suppressed")
     label, name = release.domain.time.label(int(day)), release.domain.place.cells[place]
     for made in (release, kept):
-        for asked in ({}, {"refined": True}):
+        for asked in ({}, {"measured": True}):
             with pytest.raises(NotShown, match="suppressed"):
                 made.answer(first=label, last=label, places=[name], **asked)
         assert made.answer().value == COUNTS.sum()
@@ -200,16 +196,18 @@ def test_suppressed_counts_are_not_answered_and_public_numbers_are(release, kept
     assert kept.answer(places=["place 1"]) == Release.of(PLAN, ESTIMATE).answer(places=["place 1"])
 
 
-def test_refined_counts_are_answered_where_they_have_an_interval():
+def test_answers_are_smoothed_where_that_has_an_interval_unless_measured_ones_are_asked_for():
     smooth = Release.of(PLAN, ESTIMATE, refine="smooth")
     asked = {"first": "2018-01-02", "last": "2018-01-09", "places": ["place 1"]}
-    found = smooth.answer(**asked, refined=True)
+    found, measured = smooth.answer(**asked), smooth.answer(**asked, measured=True)
     assert found.value == pytest.approx(smooth.refined.values[1:9, 1].sum())
-    assert found.standard_error < smooth.answer(**asked).standard_error
-    with pytest.raises(NoInterval, match="Ask the unbiased"):
-        Release.of(PLAN, ESTIMATE, refine="project").answer(**asked, refined=True)
-    raw = Release.of(PLAN, ESTIMATE, refine="raw")
-    assert raw.answer(**asked, refined=True) == raw.answer(**asked)
+    assert measured.value == pytest.approx(ESTIMATE.values[1:9, 1].sum())
+    assert found.standard_error < measured.standard_error
+    assert smooth.basis == "smoothed"
+    for refine in ("project", "raw"):
+        plain = Release.of(PLAN, ESTIMATE, refine=refine)
+        assert plain.answer(**asked) == plain.answer(**asked, measured=True) == measured
+        assert plain.basis == "measured"
 
 
 def test_a_number_of_reports_that_is_the_count_is_suppressed_with_it():
@@ -227,30 +225,18 @@ def test_a_number_of_reports_that_is_the_count_is_suppressed_with_it():
 
 
 def test_files_of_the_first_format_hold_what_they_suppress(tmp_path, kept):
-    kept.write(tmp_path / "new.csv")
-    lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
-    (number,) = (n for n, line in enumerate(lines) if line.startswith("# tacit: "))
-    about = json.loads(lines[number].removeprefix("# tacit: "))
+    kept.write(tmp_path / "r.parquet")
+    about = document_of(tmp_path / "r.parquet")
     statement = replace(kept.statement, suppressed=(), keeps_suppressed=False)
     about = as_before_the_third_format(about | {"format": 1, "statement": statement.to_dict()})
     del about["rules"]["keep_suppressed"]
     columns = {name: column for name, column in kept.columns().items() if name != "days_missing"}
     about["checksum"] = _checksum(about, columns)
-    text = ["# A Tacit release. Lines that begin with # are not data."]
-    text += [f"# {line}" for line in statement.text().splitlines()] + ["# tacit: " + json.dumps(about)]
-    rows = [line.rpartition(",")[0] for line in lines[number + 1 :]]  # days_missing stands last
-    (tmp_path / "old.csv").write_text("\n".join(text + rows) + "\n", encoding="utf-8")
-    old = Release.read(tmp_path / "old.csv")
+    put_document(tmp_path / "r.parquet", about, without=("days_missing",))
+    old = Release.read(tmp_path / "r.parquet")
     assert old.rules == KEPT
     assert isinstance(old.statement, PrivacyStatement)
     np.testing.assert_array_equal(old.unbiased.values, ESTIMATE.values)
-
-
-def test_blank_cells_are_empty_in_a_csv(tmp_path, release):
-    release.write(tmp_path / "r.csv")
-    lines = [line for line in (tmp_path / "r.csv").read_text().splitlines() if not line.startswith("#")]
-    rows = [row for row in csv.DictReader(lines) if row["status"] == "suppressed"]
-    assert {row["refined"] for row in rows} == {""}
 
 
 def test_without_rules_there_is_no_status():

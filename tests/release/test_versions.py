@@ -24,14 +24,13 @@ def released(tally, **settings):
     return Release.of(PLAN, estimate_tally(tally, PLAN), **settings)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_late_reports_make_a_second_version_that_names_the_first(tmp_path, ending):
+def test_late_reports_make_a_second_version_that_names_the_first(tmp_path):
     first = released(EARLY)
-    first.write(tmp_path / f"1{ending}")
-    former = Release.read(tmp_path / f"1{ending}")
+    first.write(tmp_path / "1.parquet")
+    former = Release.read(tmp_path / "1.parquet")
     second = released(EARLY + LATE, revises=former)
-    second.write(tmp_path / f"2{ending}")
-    again = Release.read(tmp_path / f"2{ending}")
+    second.write(tmp_path / "2.parquet")
+    again = Release.read(tmp_path / "2.parquet")
     assert again.version == second.version == Version(2, first.checksum)
     assert again.checksum == second.checksum
     text = again.statement.text()
@@ -86,26 +85,25 @@ def test_reports_that_are_gone_are_counted_at_the_resolution_of_the_former(tmp_p
     assert found.version.n_fewer == expected
     assert f"{expected} public numbers of reports are smaller" in found.statement.text()
     assert "nothing more" in found.statement.text()
-    found.write(tmp_path / "2.csv")
-    assert Release.read(tmp_path / "2.csv").version == found.version
+    found.write(tmp_path / "2.parquet")
+    assert Release.read(tmp_path / "2.parquet").version == found.version
     assert released(EARLY + LATE, revises=released(EARLY)).version.n_fewer == 0
     assert released(fewer, revises=released(EARLY + LATE, by="month")).version.n_fewer == 1
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_reports_that_were_replaced_are_noticed_and_not_said_to_cost_nothing(tmp_path, ending):
+def test_reports_that_were_replaced_are_noticed_and_not_said_to_cost_nothing(tmp_path):
     """As many reports, but randomized again."""
     _, again = simulated(COUNTS, seed=9)
     former = released(EARLY, by="month")
-    former.write(tmp_path / f"1{ending}")
-    found = released(again, revises=Release.read(tmp_path / f"1{ending}"))
+    former.write(tmp_path / "1.parquet")
+    found = released(again, revises=Release.read(tmp_path / "1.parquet"))
     assert (found.version.n_fewer, found.version.n_other) == (0, 1)
     assert "1 public number of reports is the same as in that one, but of other reports" in found.statement.text()
     assert "nothing more" not in found.statement.text()
     days = released(again, revises=released(EARLY))
     assert 5 <= days.version.n_other <= 10
-    found.write(tmp_path / f"2{ending}")
-    assert Release.read(tmp_path / f"2{ending}").version == found.version
+    found.write(tmp_path / "2.parquet")
+    assert Release.read(tmp_path / "2.parquet").version == found.version
 
 
 def test_later_versions_do_not_forget_that_reports_were_replaced(tmp_path):
@@ -119,5 +117,5 @@ def test_later_versions_do_not_forget_that_reports_were_replaced(tmp_path):
         assert "In version 2 reports were replaced" in found.statement.text()
         assert "nothing more" not in found.statement.text()
         assert not found.version.costs_nothing_more
-    fourth.write(tmp_path / "4.csv")
-    assert Release.read(tmp_path / "4.csv").version == fourth.version
+    fourth.write(tmp_path / "4.parquet")
+    assert Release.read(tmp_path / "4.parquet").version == fourth.version

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tacit._base.arrays import FloatArray
+    from tacit._base.arrays import FloatArray, IntArray
 
 _SAME: Final = 1e-9  # the last digits of a float are not worth a larger bound
 
@@ -100,6 +100,47 @@ def four_digits(values: FloatArray) -> FloatArray:
     import numpy as np
 
     return np.array([float(f"{value:.4g}") for value in values.ravel().tolist()]).reshape(values.shape)
+
+
+def round_to_error(values: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return values rounded to the second digit of their standard errors, which adds under a thousandth to a variance.
+
+    Where there is no error, values are counts and become whole.
+
+    >>> import numpy as np
+    >>> round_to_error(np.array([15287.3, 152.87, 0.1234, 7.0]), np.array([1234.0, 36.2, 0.0567, 0.0])).tolist()
+    [15300.0, 153.0, 0.123, 7.0]
+    """
+    import numpy as np
+
+    pairs = zip(values.ravel().tolist(), _digits(errors).ravel().tolist(), strict=True)
+    return np.array([round(value, digits) for value, digits in pairs]).reshape(values.shape) + 0.0
+
+
+def round_limits(lower: FloatArray, upper: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return limits rounded as :func:`round_to_error` rounds, and outwards; never finer than whole, as counts are.
+
+    >>> import numpy as np
+    >>> low, high = round_limits(np.array([12871.2, 147.975]), np.array([17702.6, 271.0]), np.array([1234.0, 36.2]))
+    >>> low.tolist(), high.tolist()
+    ([12800.0, 148.0], [17800.0, 271.0])
+    """
+    import numpy as np
+
+    unit = 10.0 ** np.maximum(-_digits(errors), 0)
+    return (
+        np.where(unit > 1, np.floor(lower / unit) * unit, whole_limits(lower)) + 0.0,
+        np.where(unit > 1, np.ceil(upper / unit) * unit, whole_limits(upper)) + 0.0,
+    )
+
+
+def _digits(errors: FloatArray) -> IntArray:
+    """Return how many decimals reach the second digit of each error; below zero they are tens and hundreds."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponents = np.floor(np.log10(errors))
+    return np.where(np.isfinite(exponents), 1 - exponents, 0).astype(np.int64)
 
 
 DIGITS: Final = Context(prec=60)  # sixty digits: far more than the 17 of the floats that are stated

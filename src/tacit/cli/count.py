@@ -19,7 +19,6 @@ from tacit.cli.options import (
     Panel,
     PlanFile,
     PlanPlaces,
-    ReleaseOut,
     RuleOptions,
     SimulationSeed,
     StatementOut,
@@ -36,7 +35,6 @@ from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_CURATOR
 from tacit.privacy.budget import Budget
 from tacit.release import Release
-from tacit.release.files import check_ending
 from tacit.release.versions import check_replaceable
 
 
@@ -45,7 +43,7 @@ def count(
     source: UserSourceOptions,
     rules: RuleOptions,
     plan: PlanFile = Path("plan.toml"),
-    out: ReleaseOut = Path("release.parquet"),
+    out: Annotated[Path, typer.Option(help="Where to write (.parquet).", metavar="FILE")] = Path("release.parquet"),
     by: Annotated[
         str | None, typer.Option(help="Add up to: week, month or year, at no further cost (default: the plan's step).")
     ] = None,
@@ -86,7 +84,11 @@ def count(
     book = opened_ledger(ledger) if seed_or_none(seed) is None else None
     read = (Path(source.file), plan, revises, None if book is None else book.path)
     console.check_outputs((out, statement), read, force=force)
-    check_ending(out)
+    if out.suffix != ".parquet":
+        raise SettingError(
+            f"what is paid for must be a file that Tacit reads again, .parquet; got --out {out}. Write others from it: "
+            "tacit release FILE.parquet --out FILE.csv"
+        )
     check_share(level=level)
     if refine is not None:
         check_one_of(OF_A_CURATOR, refine=refine)

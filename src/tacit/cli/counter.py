@@ -50,7 +50,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.release import Release
-from tacit.release.files import check_ending
+from tacit.release.exports import check_ending
 
 app = new_group("counter", no_args_is_help=True)
 

@@ -31,7 +31,8 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
-from tacit.release.files import check_ending, is_release
+from tacit.release.exports import check_ending
+from tacit.release.files import is_release
 from tacit.release.restating import restated
 
 app = new_group("ledger")
@@ -207,7 +208,7 @@ def statement(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write the statement (.html), or the release with it (.parquet, .csv); default: beside FILE.",
+            help="Where to write the statement (.html), or the release with it (.parquet); default: beside FILE.",
             metavar="FILE",
         ),
     ] = None,

@@ -39,7 +39,12 @@ PlanPlaces = Annotated[
     str | None, typer.Option(help="The table of places, for a plan that does not carry its own.", metavar="TABLE")
 ]
 ReleaseFile = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, made by: tacit release")]
-ReleaseOut = Annotated[Path, typer.Option(help="Where to write: .parquet or .csv.", metavar="FILE")]
+ReleaseOut = Annotated[
+    Path,
+    typer.Option(
+        help="Where to write: .parquet, which Tacit reads again; .csv or .xlsx, for other programs.", metavar="FILE"
+    ),
+]
 StatementOut = Annotated[
     Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
 ]

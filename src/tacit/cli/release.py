@@ -22,7 +22,8 @@ from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
-from tacit.release.files import check_ending, is_release
+from tacit.release.exports import check_ending
+from tacit.release.files import EXPORTED, is_release
 from tacit.release.release import BY_CHANCE, CHANCE, LEVEL, contradictions
 from tacit.release.restating import stated_now
 from tacit.release.rules import SUPPRESSED
@@ -35,7 +36,8 @@ def release(
         Path,
         typer.Argument(
             metavar="TALLY",
-            help="A tally, made by: tacit tally; or a release, to refine or show its counts otherwise, at no cost.",
+            help="A tally, made by: tacit tally; or a release, to refine or show its counts otherwise, or to write "
+            "it in another form, at no cost.",
         ),
     ],
     plan: PlanFile = Path("plan.toml"),
@@ -47,6 +49,16 @@ def release(
     ] = None,
     kind: KindLevel = None,
     out: ReleaseOut = Path("release.parquet"),
+    wide: Annotated[
+        bool, typer.Option("--wide", help="A row for every period and a column for every place (.csv, .xlsx).")
+    ] = False,
+    calendar: Annotated[
+        bool, typer.Option("--calendar", help="With --wide: columns of the weekday, month and year too.")
+    ] = False,
+    country: Annotated[
+        str | None,
+        typer.Option(help="With --calendar: a column of this country's public holidays: FR, DE, CH.", metavar="CODE"),
+    ] = None,
     refine: Annotated[
         str | None,
         typer.Option(
@@ -76,7 +88,9 @@ def release(
     Example: [bold]tacit release events.tally --plan plan.toml --by month --out release.parquet[/bold]
     """
     console.check_outputs((out, statement), (tally, plan, revises, *(reports or ())), force=force)
-    check_ending(out)
+    check_ending(out, is_wide=wide)
+    if (calendar and not wide) or (country is not None and not calendar):
+        raise SettingError("--calendar goes with --wide, and --country with --calendar. Add what is missing.")
     agreed_rules = rules.rules()
     if refine is not None:
         refinement_named(refine)  # a slip of the pen is told before the reports are read
@@ -89,8 +103,13 @@ def release(
         if is_release(tally):
             given = Release.read(tally)
             estimate = given.unbiased
+            is_changed = any(one is not None for one in (by, place, kind, level, refine)) or not agreed_rules.are_none
             agreed_rules = replace(agreed_rules, missing=(*given.rules.missing, *agreed_rules.missing))
-            made = given.again(by=by, place=place, kind=kind, level=level, refine=refine, rules=agreed_rules)
+            made = (
+                given.again(by=by, place=place, kind=kind, level=level, refine=refine, rules=agreed_rules)
+                if is_changed
+                else given
+            )
         else:
             agreed = agreed_plan(plan)
             estimate = estimate_tally(Tally.read(tally), agreed)
@@ -106,7 +125,7 @@ def release(
                 revises=former,
             )
         made = stated_now(made, ledger)
-        made.write(out)
+        made.write(out, wide=wide, calendar=calendar, holidays=_holidays(made, country))
     console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
     if former is not None:
         _say_version(made, revises)
@@ -117,6 +136,14 @@ def release(
     if statement is not None:
         make_statement_page(made, statement)
     say_next(made, out, statement)
+
+
+def _holidays(made: Release, country: str | None) -> dict[str, str] | None:
+    if country is None:
+        return None
+    from tacit.forecast.holidays import public_holidays  # loads what few tables need
+
+    return public_holidays(made.domain.time, country=country)
 
 
 def say_protection(made: Release) -> None:
@@ -131,6 +158,9 @@ def say_next(made: Release, out: Path, statement: Path | None) -> None:
     """Say where the statement is, and what to do with a release."""
     if statement is not None:
         console.say(f"Wrote {statement}: the privacy statement.")
+    if out.suffix in EXPORTED:
+        console.say("That file is for spreadsheets and other programs. Tacit itself reads the release as .parquet.")
+        return
     kind = "" if made.domain.kind is None else " --kind NAME"
     console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME{kind}, or: tacit page {out}")
 
@@ -160,9 +190,9 @@ def warn_of_contradictions(release: Release) -> None:
     n_apart = int(is_apart.sum())
     if n_apart > BY_CHANCE * is_apart.size:
         console.warn(
-            f"In {n_apart:,} of {console.counted(is_apart.size, 'count')} the {percent(LEVEL)} intervals of unbiased "
-            f"and refined do not overlap: they contradict the model. {CHANCE} Refine otherwise, or look at "
-            "unbiased."
+            f"In {n_apart:,} of {console.counted(is_apart.size, 'count')} the {percent(LEVEL)} intervals of measured "
+            f"and smoothed numbers do not overlap: they contradict the model. {CHANCE} Refine otherwise, or use the "
+            "measured ones."
         )
 
 

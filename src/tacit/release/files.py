@@ -1,13 +1,12 @@
-"""Releases as files: Parquet or CSV, each complete in itself.
+"""Releases as Parquet files, which Tacit reads again; tables for other programs are in ``exports``.
 
 The table is what any program reads. All that makes it a release (plan, statement, noise, provenance) is one JSON
-document beside it in the same file: under the key ``tacit`` of the Parquet metadata, and behind ``# tacit:`` in the
-comment lines at the head of a CSV. The statement stands there in plain words too.
+document beside it in the same file, under the key ``tacit`` of the Parquet metadata. The statement stands there in
+plain words too.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from tacit._base.extras import require
 from tacit._base.fields import number, numbers, pack_array, text, texts, whole
-from tacit._base.files import as_it_was, harmless, write_whole
 from tacit._base.reading import MOST_CELLS, MOST_REPORTS, check_regular, claim, parse_json, reading
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Estimate
@@ -38,7 +36,7 @@ from tacit.counts.noise import (
 )
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
-from tacit.errors import FormatError, Remedy, SettingError
+from tacit.errors import FormatError, Remedy
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
@@ -53,8 +51,9 @@ so; 1 and 2 are still read."""
 FORMAT_OF_KINDS: Final = 4
 """The format where the plan has kinds of events: readers of 3 do not know them. All other releases stay 3."""
 _KEY: Final = b"tacit"
-_CSV_MARK: Final = "# tacit: "
-_GREETING: Final = "A Tacit release."
+_MAGIC: Final = b"PAR1"
+EXPORTED: Final = (".csv", ".xlsx")
+"""Endings of tables for other programs, which Tacit does not read again."""
 _VALUES: Final = ("unbiased", "refined")
 _LABELS: Final = ("period", "place", "kind")
 _NUMBERS: Final = (
@@ -75,35 +74,25 @@ _FIRST_REFINEMENT: Final = "clip"
 """The refinement of releases whose files do not name it yet."""
 
 
-def check_ending(path: Path) -> None:
-    """Refuse a path whose ending names no form of a release."""
-    if path.suffix not in (".parquet", ".csv"):
-        raise SettingError(f"a release is written as .parquet or .csv; got path={path}.")
-
-
-def write(release: Release, path: Path) -> None:
-    """Write by ending; the file appears whole or not at all."""
-    check_ending(path)
-    write_whole(path, _parquet_bytes(release) if path.suffix == ".parquet" else _csv_bytes(release))
-
-
 def is_release(path: Path) -> bool:
     """Return whether a file begins as releases do; what else it holds is not looked at."""
     try:
         with path.open("rb") as file:
-            head = file.read(64)
+            return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
-    return head.startswith(b"PAR1") or head.removeprefix(b"\xef\xbb\xbf").startswith(f"# {_GREETING}".encode())
 
 
 def read(path: Path) -> Release:
     """Read by content: a renamed file is still read."""
     with reading(path, "a release", "Ask for it again.", missing=Remedy.MAKE_RELEASE):
         check_regular(path)
-        with path.open("rb") as file:
-            head = file.read(4)
-        columns, about = _from_parquet(path) if head == b"PAR1" else _from_csv(path)
+        if path.suffix in EXPORTED and not is_release(path):
+            raise FormatError(
+                f"{path.name} is for spreadsheets and other programs; it lacks what answers need. Give the .parquet "
+                "file of the release."
+            )
+        columns, about = _from_parquet(path)
         return _release(columns, about)
 
 
@@ -273,7 +262,8 @@ def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, 
     return {name: column[order] for name, column in columns.items()}
 
 
-def _parquet_bytes(release: Release) -> bytes:
+def parquet_bytes(release: Release) -> bytes:
+    """Return a release as a file that is complete in itself."""
     pa = require("pyarrow", extra="events")
     pq = require("pyarrow.parquet", extra="events")
     columns = release.columns()
@@ -333,62 +323,6 @@ def _bits(content: Any) -> NDArray[np.bool_]:
 
 def _is_number(pa: Any, kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
-def _csv_bytes(release: Release) -> bytes:
-    columns = release.columns()
-    out = io.StringIO()
-    out.writelines(f"{line}\n" for line in _preamble(release.statement.text()))
-    out.write(_CSV_MARK + json.dumps(_about(release, columns), ensure_ascii=False) + "\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    # tolist gives Python numbers, whose shortest form reads back to the same bits
-    rows = zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True)
-    if release.rules.are_none:
-        writer.writerows(rows)
-    else:
-        writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)  # NaN
-    return out.getvalue().encode()
-
-
-def _preamble(statement: str) -> list[str]:
-    """Return the words at the head of a CSV."""
-    lines = (f"{_GREETING} Lines that begin with # are not data.", *statement.splitlines())
-    return [f"# {line}" for line in lines]
-
-
-def _from_csv(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    about: dict[str, Any] = {}
-    line, words = "", []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for line in file:
-            if not line.startswith("#"):
-                break
-            if line.startswith(_CSV_MARK):
-                about = parse_json(line[len(_CSV_MARK) :])
-                _check_format(about)
-            else:
-                words.append(line.rstrip("\r\n"))
-        # the words as they were when the file was written: another version of Tacit may say the same otherwise
-        if words != _preamble(about["statement"]["text"]):
-            raise FormatError(
-                "the statement at the head of the release was changed. Do not trust it; ask for it again."
-            )
-        names = next(csv.reader([line]))
-        rows = list(csv.reader(file))
-    columns: dict[str, NDArray[Any]] = {}
-    for name in _COLUMNS:
-        if name in names:
-            texts = [row[names.index(name)] for row in rows]
-            is_text = name in (*_LABELS, _STATUS)
-            columns[name] = (
-                np.array(list(map(as_it_was, texts)), object) if is_text else np.array([_number(t) for t in texts])
-            )
-    return columns, about
-
-
-def _number(text: str) -> float:
-    return {"True": 1.0, "False": 0.0, "": float("nan")}[text] if text in ("True", "False", "") else float(text)
 
 
 def noise_from_dict(content: Mapping[str, Any], domain: Domain | None = None) -> Noise:

@@ -122,21 +122,31 @@ class Release:
         places: list[str] | None = None,
         kinds: list[str] | None = None,
         level: float | None = None,
-        refined: bool = False,
+        measured: bool = False,
     ) -> Answer:
         """Answer how many events of these ``kinds`` there were from ``first`` to ``last`` (inclusive) in ``places``.
 
-        From the unbiased counts, or from the ``refined`` ones where they carry an interval. The release's rules hold
-        for answers as for cells: what they suppress, and periods without data, are not answered.
+        From the :attr:`recommended` counts, or from the ``measured`` ones, which no model has touched. The release's
+        rules hold for answers as for cells: what they suppress, and periods without data, are not answered.
         """
-        box = self.domain.box(first=first, last=last, places=places, kinds=kinds)
+        return self.answer_box(
+            self.domain.box(first=first, last=last, places=places, kinds=kinds), level=level, measured=measured
+        )
+
+    def answer_box(self, box: Box, *, level: float | None = None, measured: bool = False) -> Answer:
+        """Answer how many events there were in a box of cells, as :meth:`answer` does."""
         self.check_shown(box)
-        return answer(self.refined if refined else self.unbiased, box, level=self.level if level is None else level)
+        asked = self.unbiased if measured else self.recommended
+        return answer(asked, box, level=self.level if level is None else level)
+
+    def check_data(self, box: Box) -> None:
+        """Refuse a question about periods of which none has data."""
+        if self.rules.missing_bins(self.domain.time)[box.time].all():
+            raise NotShown("there are no data for the time asked for, which is not zero. Ask for another time.")
 
     def check_shown(self, box: Box) -> None:
         """Refuse a question whose answer the release does not show."""
-        if self.rules.missing_bins(self.domain.time)[box.time].all():
-            raise NotShown("there are no data for the time asked for, which is not zero. Ask for another time.")
+        self.check_data(box)
         is_public = self.unbiased.known_total(box) is not None and not self.totals_are_counts
         if is_public or not self.rules.suppress:
             return
@@ -285,6 +295,11 @@ class Release:
         return self.refined if self.has_refined_intervals else self.unbiased
 
     @property
+    def basis(self) -> str:
+        """What the recommended counts are: "smoothed" by a model, or "measured" in each cell alone."""
+        return "smoothed" if self.has_refined_intervals else "measured"
+
+    @property
     def totals_are_counts(self) -> bool:
         """Whether every cell has a public number of reports of its own, which is its count."""
         return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.grid
@@ -330,15 +345,33 @@ class Release:
         value, error = np.array(found.value), np.array(found.standard_error)
         return bool(self.rules.reliable(value, error, self.rules.judged(value, error)))
 
-    def write(self, path: str | Path) -> None:
-        """Write the release as Parquet or CSV, by the path's ending."""
-        from tacit.release import files
+    def write(
+        self,
+        path: str | Path,
+        *,
+        wide: bool = False,
+        calendar: bool = False,
+        holidays: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the release, by the path's ending: .parquet is read back by Tacit; .csv and .xlsx are for others.
 
-        files.write(self, Path(path))
+        These have a row for every period and place, or with ``wide`` a column for every place. A wide table may have
+        columns of the ``calendar`` and the names of ``holidays`` by ISO date
+        (:func:`tacit.forecast.holidays.public_holidays`).
+        """
+        from tacit.release import exports
+
+        exports.write(self, Path(path), wide=wide, calendar=calendar, holidays=holidays)
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of the CSV file: the :attr:`recommended` counts with their intervals, for people."""
+        from tacit.release import exports
+
+        return exports.tidy_table(self)
 
     @classmethod
     def read(cls, path: str | Path) -> Release:
-        """Read a release written by :meth:`write`."""
+        """Read a release that :meth:`write` wrote as Parquet."""
         from tacit.release import files
 
         return files.read(Path(path))

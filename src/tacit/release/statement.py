@@ -48,15 +48,16 @@ _LEFT_OVER: Final = (
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
 _MODELS: Final = {
-    "smoothing over time": "Later data revise earlier refined counts.",
-    "filtering over time": "No later data are in a refined count, and none revise it.",
+    "smoothing over time": "Later data revise earlier smoothed counts.",
+    "filtering over time": "No later data are in a smoothed count, and none revise it.",
 }
 """The beginnings of steps after which refined counts are a model's, and what later data do to such counts."""
 _OF_A_MODEL: Final = (
-    "Column 'refined' comes from a model, and so does its interval, refined_lower to refined_upper: it holds on "
-    "average over places and periods if the model fits, and least for days that were unusual. {later} In "
-    "the release's table standard_error, lower, upper and reliable belong to "
-    "'unbiased'."
+    "The counts to use first are smoothed: they come from a model, and so do their intervals, which hold on average "
+    "over places and periods if the model fits, and least for days that were unusual. For those days use the measured "
+    "counts, which no model has touched. {later} In the release's Parquet table 'refined', refined_lower and "
+    "refined_upper are the smoothed counts, and reliable is said of them; 'unbiased', standard_error, lower and upper "
+    "are the measured ones."
 )
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 

@@ -46,7 +46,7 @@ def test_a_count_that_is_drawn_is_marked_by_its_own_error(release, step):
 def test_the_whole_time_is_the_release_s_own_answer(release):
     counts = counts_in_all(release)
     for number, place in enumerate(release.domain.place.cells):
-        answer = release.answer(places=[place], refined=True)
+        answer = release.answer(places=[place])
         assert release.is_reliable(answer) == counts.reliable[0, number]
         assert counts.values[0, number] == pytest.approx(answer.value)
         limits = (counts.lower[0, number], counts.upper[0, number])

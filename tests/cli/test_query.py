@@ -1,0 +1,172 @@
+"""tacit query for programs, for ranks and for many boxes; tables of a release for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from small_worlds import days_places_and_kinds, reported, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.mechanisms.registry import plan_for
+from tacit.release import Release, Rules
+
+COUNTS = np.random.default_rng(3).poisson([2, 60, 20, 25], (70, 4))
+PLAN, ESTIMATE = simulated_estimate(COUNTS)
+
+
+@pytest.fixture
+def smooth(tmp_path):
+    made = Release.of(PLAN, ESTIMATE, refine="smooth")
+    made.write(tmp_path / "r.parquet")
+    return made
+
+
+@pytest.fixture
+def plain(tmp_path):
+    made = Release.of(PLAN, ESTIMATE, refine="project", rules=Rules.parse(missing=("2018-01-05",)))
+    made.write(tmp_path / "r.parquet")
+    return made
+
+
+FIELDS = [
+    "from", "to", "estimate", "standard_error", "low", "high", "level", "usable", "status", "basis", "days_missing",
+    "places", "kinds",
+]  # fmt: skip
+
+
+def test_an_answer_as_json_is_that_of_python(tacit, smooth):
+    asked = ("--from", "2018-01", "--to", "2018-02", "--place", "place 1", "--place", "place 2")
+    ran = tacit("query", "r.parquet", *asked, "--json")
+    assert ran.code == 0, ran.err
+    content = json.loads(ran.out)
+    assert list(content) == ["unit", "epsilon", "simulation", "release", "answers"]
+    (found,) = content["answers"]
+    assert list(found) == FIELDS
+    alone = smooth.answer(first="2018-01", last="2018-02", places=["place 1", "place 2"])
+    assert (found["estimate"], found["standard_error"]) == (alone.value, alone.standard_error)
+    assert (found["low"], found["high"], found["level"]) == (alone.lower, alone.upper, 0.95)
+    assert (found["from"], found["to"]) == ("2018-01-01", "2018-02-28")
+    assert (found["basis"], found["places"], found["kinds"]) == ("smoothed", ["place 1", "place 2"], None)
+    assert content["release"] == smooth.checksum
+    assert content["simulation"] is True
+    measured = json.loads(tacit("query", "r.parquet", *asked, "--json", "--measured", "--level", "0.5").out)["answers"]
+    assert measured[0]["basis"] == "measured"
+    expected = smooth.answer(first="2018-01", last="2018-02", places=["place 1", "place 2"], measured=True, level=0.5)
+    assert (measured[0]["estimate"], measured[0]["low"]) == (expected.value, expected.lower)
+
+
+def test_what_is_not_shown_is_an_error_in_json_too(tacit, plain):
+    ran = tacit("query", "r.parquet", "--from", "2018-01-05", "--to", "2018-01-05", "--json")
+    assert (ran.code, ran.out) == (1, "")
+    assert "no data" in ran.err
+
+
+def test_places_are_ranked_with_an_honest_word(tacit, plain):
+    ran = tacit("query", "r.parquet", "--top", "1", "--from", "2018-01", "--to", "2018-02")
+    assert "place 1" in ran.out
+    assert "place 0" not in ran.out
+    assert "No interval of another place reaches into this list." in ran.out
+    assert "1 of 59 periods have no data" in ran.err
+    day = ("--from", "2018-01-03", "--to", "2018-01-03")
+    ran = tacit("query", "r.parquet", "--top", "2", *day)
+    assert "Ranks are uncertain" in ran.out
+    content = json.loads(tacit("query", "r.parquet", "--top", "2", *day, "--json").out)
+    assert [one["rank"] for one in content["answers"]] == [1, 2]
+    unsure = [one["place"] for one in content["answers"] if one["may_not_belong"]]
+    assert ("may not belong here" in ran.out) == bool(content["may_belong"]) == bool(unsure)
+    for name in (*unsure, *content["may_belong"]):
+        assert name in ran.out
+    assert tacit("query", "r.parquet", "--top", "9").out.count("│ place ") == 4
+
+
+def test_boxes_are_answered_as_csv_and_as_json(tacit, plain, tmp_path):
+    (tmp_path / "boxes.csv").write_text("from,to,place\n2018-01,2018-01,place 1\n2018-01-05,2018-01-05,\n")
+    ran = tacit("query", "r.parquet", "--boxes", "boxes.csv")
+    assert ran.code == 0, ran.err
+    first, second = csv.DictReader(io.StringIO(ran.out))
+    assert (first["place"], first["status"], second["status"], second["estimate"]) == (
+        "place 1",
+        "shown",
+        "no data",
+        "",
+    )
+    table = pd.read_csv(io.StringIO(ran.out))
+    assert table["usable"].dtype == bool
+    answers = json.loads(tacit("query", "r.parquet", "--boxes", "boxes.csv", "--json").out)["answers"]
+    assert answers[1]["estimate"] is None
+    assert float(first["estimate"]) == pytest.approx(answers[0]["estimate"], abs=answers[0]["standard_error"] / 20)
+    (tmp_path / "boxes.csv").write_text("from,to,place\n2018-01,2018-01,Atlantis\n")
+    refused = tacit("query", "r.parquet", "--boxes", "boxes.csv")
+    assert (refused.code, refused.out) == (3, "")
+    assert "boxes.csv, row 2, column place: " in refused.err
+
+
+def test_names_that_can_be_asked_for_are_listed(tacit, plain, tmp_path):
+    assert tacit("query", "r.parquet", "--list-places").out.split("\n")[:2] == ["Places", "place 0"]
+    plan = plan_for(days_places_and_kinds(5, 2), epsilon=1.0, mechanism="unary")
+    made = Release.of(plan, estimate_tally(reported(plan, np.full((5, 6), 50), 1), plan))
+    made.write(tmp_path / "kinds.parquet")
+    assert "Kinds\nfire\n" in tacit("query", "kinds.parquet", "--list-places").out
+    listed = json.loads(tacit("query", "kinds.parquet", "--list-places", "--json").out)
+    assert listed["places"] == list(made.domain.place.cells)
+    assert listed["kinds"] == list(made.domain.kind.cells)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--top", "3", "--place", "place 1"), "--top does not go with --place"),
+        (("--boxes", "b.csv", "--from", "2018"), "--boxes does not go with --from"),
+        (("--boxes", "b.csv", "--top", "3"), "--boxes does not go with --top"),
+        (("--list-places", "--to", "2018"), "--list-places does not go with --to"),
+        (("--top", "0"), "top must be a whole number of at least 1"),
+        (("--boxes", "b.csv"), "b.csv is not there"),
+    ],
+)
+def test_ways_of_asking_that_do_not_go_together_are_refused(tacit, plain, words, said):
+    ran = tacit("query", "r.parquet", *words)
+    assert ran.code in (2, 3)
+    assert said in ran.err
+    assert ran.out == ""
+
+
+def test_a_release_is_written_for_other_programs_and_not_changed_by_it(tacit, smooth, tmp_path):
+    ran = tacit("release", "r.parquet", "--out", "r.csv")
+    assert ran.code == 0, ran.err
+    assert "Tacit itself reads the release as .parquet" in ran.out
+    smooth.write(tmp_path / "here.csv")
+    assert (tmp_path / "r.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    ran = tacit("release", "r.parquet", "--out", "w.csv", "--wide", "--calendar", "--country", "FR")
+    assert ran.code == 0, ran.err
+    assert list(pd.read_csv(tmp_path / "w.csv"))[:6] == ["period", "weekday", "month", "year", "holiday", "place 0"]
+    refused = tacit("query", "r.csv")
+    assert refused.code == 4
+    assert "Give the .parquet file of the release" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--wide",), "a wide table is written as .csv or .xlsx"),
+        (("--out", "w.csv", "--calendar"), "--calendar goes with --wide"),
+        (("--out", "w.csv", "--wide", "--country", "FR"), "--country with --calendar"),
+        (("--out", "w.csv", "--wide", "--calendar", "--country", "XX"), "XX"),
+        (
+            (
+                "--out",
+                "w.txt",
+            ),
+            ".parquet, .csv or .xlsx",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_are_refused(tacit, smooth, tmp_path, words, said):
+    ran = tacit("release", "r.parquet", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not list(tmp_path.glob("w.*"))
