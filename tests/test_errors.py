@@ -76,3 +76,16 @@ def test_an_error_keeps_its_remedy_under_another_name_and_through_a_pickle() -> 
 @pytest.mark.parametrize("kind", [TacitError, MissingExtra])
 def test_an_error_without_a_remedy_is_its_problem(kind: type[TacitError]) -> None:
     assert str(kind("no. Do that.")) == in_shell(kind("no. Do that.")) == "no. Do that."
+
+
+def test_the_shell_names_options_and_leaves_plain_words_alone() -> None:
+    options = {"level": "--confidence", "date_format": "--date-format", "first": "--from"}
+    said = {
+        "level must be below 1; got level=2. Lower the level.": "--confidence must be below 1; got --confidence 2. "
+        "Lower the level.",
+        "visits.csv: nothing says it. Give date_format: day-first.": "visits.csv: nothing says it. "
+        "Give --date-format: day-first.",
+        "the first must be a level; my_date_format stays.": "the first must be a level; my_date_format stays.",
+    }
+    for problem, words in said.items():
+        assert in_shell(SettingError(problem), options) == words

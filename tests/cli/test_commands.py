@@ -265,7 +265,7 @@ def test_questions_outside_the_release_are_refused(tacit, events):
         ("--from", "2019"),
         ("--from", "2018-01-20", "--to", "2018-01-10"),
         ("--place", "Atlantis"),
-        ("--level", "2"),
+        ("--confidence", "2"),
     ):
         assert tacit("query", "r.parquet", *asked).code == 2
     ran = tacit("query", "r.parquet", "--place", "CC Loue-Lison", "--place", "CC Altitude 800")

@@ -176,8 +176,8 @@ def test_a_corrected_release_names_the_one_it_replaces_and_is_paid_for_again(tac
     "words",
     [
         ("--out", "release.txt"),
-        ("--level", "1.5"),
-        ("--level", "nan"),
+        ("--confidence", "1.5"),
+        ("--confidence", "nan"),
         ("--out", "events.csv", "--force"),
         ("--out", "plan.toml", "--force"),
         ("--out", "ledger.sqlite", "--force"),

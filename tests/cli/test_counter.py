@@ -247,7 +247,7 @@ def test_a_bad_count_in_a_table_is_set_aside_by_itself(tacit, branches, tmp_path
         ("--from", "2024-12-31"),
         ("--to", "2025-02-01"),
         ("--place", "Nowhere"),
-        ("--level", "1.5"),
+        ("--confidence", "1.5"),
     ],
 )
 def test_questions_without_an_answer_are_refused(tacit, branches, words):

@@ -61,7 +61,7 @@ def test_a_forecast_by_kind_speaks_of_places_and_kinds(tacit, tmp_path):
 
 
 def test_files_and_a_page_are_written(tacit, release, tmp_path):
-    words = ["--model", "weekday-mean", "--per-crew", 4, "--quantile", 0.95, "--level", 50, "--level", 90]
+    words = ["--model", "weekday-mean", "--per-crew", 4, "--quantile", 0.95, "--confidence", 50, "--confidence", 0.9]
     ran = tacit("forecast", "release.parquet", *words, "--out", "f.parquet", "--page", "f.html", "--horizon", 2)
     assert ran.code == 0, ran.err
     table = pq.read_table(tmp_path / "f.parquet")
@@ -240,8 +240,8 @@ def test_a_model_of_another_plan_or_a_damaged_one_is_refused(tacit, release, tmp
     [
         (["--horizon", "soon"], "horizon must be"),
         (["--model", "oracle"], "model must be one of"),
-        (["--level", "0.8"], "Give 80"),
-        (["--level", "80", "--page", "p.html"], "two intervals"),
+        (["--confidence", "1.8"], "--confidence must be a share"),
+        (["--confidence", "80", "--page", "p.html"], "two intervals"),
         (["--quantile", "2"], "quantile must be"),
         (["--per-crew", "0"], "per_crew must be"),
         (["--out", "f.xlsx"], ".parquet or .csv"),
@@ -269,7 +269,7 @@ def test_a_file_that_exists_is_kept_unless_asked_to_overwrite_it(tacit, release,
 
 
 def test_levels_are_refused_before_a_release_is_read(tacit):
-    assert "Give 80" in tacit("forecast", "none.parquet", "--level", "0.8").err
+    assert "--confidence must be a share" in tacit("forecast", "none.parquet", "--confidence", "1.8").err
 
 
 def test_a_backtest_ranks_models_and_writes_them(tacit, release, tmp_path):

@@ -92,3 +92,13 @@ def test_check_says_how_an_export_is_written_and_counts_blank_places_by_coordina
     assert "5 rows read, 3 events counted." in ran.out
     assert "Numbers may have a decimal point or comma." in ran.out
     assert "no place" not in ran.err
+
+
+def test_a_summary_of_nothing_is_refused(tacit, tmp_path):
+    (tmp_path / "events.csv").write_text("day,town\n2018-01-01,Atlantis\n")
+    ran = tacit(
+        "summary", "events.csv", "--time", "day", "--place", "town", "--places", "doubs", "--zone", "Europe/Paris"
+    )
+    assert ran.code == 3
+    assert "a place that is not known (row 2)" in ran.err
+    assert "nothing in events.csv can be counted" in ran.err

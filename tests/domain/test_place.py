@@ -190,6 +190,7 @@ def test_a_question_may_name_a_cell_or_a_coarser_place(towns, name, cells):
         ("Besançon", "which lies in Ouest. Ask for 'Ouest'"),
         ("St Denis", "which does not lie in one of them"),
         ("Ouestt", "Did you mean 'Ouest'"),
+        ("ou", "This begins alike: 'Ouest'"),
         ("Bonnal", "Did you mean|The first of 2"),
         ("xyz", "The first of 2 is 'Ouest'"),
     ],

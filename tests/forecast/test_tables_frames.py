@@ -133,8 +133,8 @@ def test_what_goes_out_can_come_back_in():
     assert series_of_frame(frame.select("unique_id", "ds", "y")).values.shape == (3, 3)
 
 
-def test_levels_are_percentages():
-    assert levels_of([95, 80]) == (0.8, 0.95)
-    for levels in ([0.8], [100], [], [80, 80], [-5]):
+def test_levels_are_shares_or_percentages():
+    assert levels_of([95, 80]) == levels_of([0.8, 95]) == (0.8, 0.95)
+    for levels in ([1.5], [0.8, 80], [100], [], [80, 80], [-5]):
         with pytest.raises(SettingError, match="level must be"):
             levels_of(levels)

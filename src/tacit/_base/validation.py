@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from tacit.errors import SettingError
 
@@ -35,6 +36,26 @@ def check_share(*, open_ends: bool = True, **settings: float) -> None:
         if not inside:
             rule = "strictly between 0 and 1" if open_ends else "between 0 and 1"
             raise SettingError(f"{name} must be {rule}; got {name}={value}.")
+
+
+def confidence_of(level: float) -> float:
+    """Return the level of an interval as a share of one, be it given so or in percent.
+
+    >>> confidence_of(95), confidence_of(0.95)
+    (0.95, 0.95)
+    """
+    if _is_number(level) and _LEAST_PERCENT <= level < 100:
+        return level / 100
+    if not (_is_number(level) and 0 < level < 1):
+        raise SettingError(
+            f"level must be a share between 0 and 1, or a percentage from {_LEAST_PERCENT} to below 100; "
+            f"got level={level}. Give 0.95 or 95, say."
+        )
+    return level
+
+
+_LEAST_PERCENT: Final = 10
+"""A choice: 1.5 or 2 is a slip rather than a percentage. At 50, forecasts could not be asked for narrow intervals."""
 
 
 def check_one_of(choices: Sequence[str], **settings: str) -> None:

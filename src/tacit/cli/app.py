@@ -105,6 +105,18 @@ def _stop(*_: object) -> None:
     raise Stopped
 
 
+def called_options() -> dict[str, str]:
+    """Return the options of the command that was called, by the names of their parameters in Python."""
+    command = None
+    for word in sys.argv[1:3]:
+        if command is None and word in COMMANDS:
+            command = load_command(word)
+        elif command is not None:
+            command = getattr(command, "commands", {}).get(word, command)
+    long = {one.name: [name for name in one.opts if name.startswith("--")] for one in getattr(command, "params", ())}
+    return {name: names[0] for name, names in long.items() if name is not None and names}
+
+
 def run() -> None:
     """Run the command line and leave with an exit code: 0 done, 1 to 5 refused (see tacit.errors), 70 our fault."""
     code = 0
@@ -112,7 +124,7 @@ def run() -> None:
     try:
         app()  # leaves by SystemExit, also for a mistake in the words of the command
     except TacitError as problem:
-        console.fail(problem, console.in_shell(problem))
+        console.fail(problem, console.in_shell(problem, called_options()))
         code = problem.exit_code
     except Stopped as problem:
         console.fail(problem, "stopped. Files that were not finished were not left behind.")

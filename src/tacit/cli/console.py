@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Final
 
 from rich.console import Console
@@ -253,8 +255,21 @@ REMEDIES: Final = {
 }
 
 
-def in_shell(problem: TacitError) -> str:
-    """Return the message of an error, with what to do in the words of the shell."""
-    return problem.said(
+def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the message of an error in the words of the shell.
+
+    ``options`` are those of the command that was called, by the names that Python has for them. A message that begins
+    with a setting, as ours do (``<setting> must be <rule>; got <setting>=<value>``), then begins with its option.
+
+    >>> in_shell(SettingError("most_per_cell must be 1; got most_per_cell=0."), {"most_per_cell": "--most-per-cell"})
+    '--most-per-cell must be 1; got --most-per-cell 0.'
+    """
+    words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
     )
+    named = dict(options)
+    for name in options:
+        # a word with an underscore is of Python wherever it stands; others may be plain English
+        where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else rf"^{name}(?= must )|(?<=[;,] got ){name}="
+        words = re.sub(where, lambda found: named[found[0].rstrip("=")] + " " * found[0].count("="), words)
+    return words

@@ -11,7 +11,7 @@ import typer
 
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
-from tacit.cli.options import ModelSeed, PlacesColumns, Synthetic, Title
+from tacit.cli.options import ModelSeed, PlacesColumns, Synthetic, Title, confidence
 from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
@@ -104,7 +104,7 @@ class ShowOptions:
     out: Annotated[Path | None, typer.Option(help="Write all numbers: .parquet or .csv.", metavar="FILE")] = None
     page: Annotated[Path | None, typer.Option(help="Make a page to look at (.html).", metavar="FILE")] = None
     level: Annotated[
-        list[float] | None, typer.Option(help="Levels of the intervals in percent (default: 80 and 95).")
+        list[float] | None, confidence("How sure the intervals are; may be repeated (default: 80 and 95).")
     ] = None
     quantile: Annotated[float, typer.Option(help="How sure crews must be to be enough: 0.9 is 9 times in 10.")] = (
         DEFAULT_QUANTILE
@@ -127,7 +127,9 @@ class ShowOptions:
         """Refuse what cannot be shown before anything is computed."""
         levels = self.levels
         if self.page is not None and len(levels) != 2:
-            raise SettingError("a page draws two intervals. Give two levels, such as --level 80 --level 95, or none.")
+            raise SettingError(
+                "a page draws two intervals. Give two, such as --confidence 80 --confidence 95, or none."
+            )
         if self.out is not None:
             check_ending(self.out)
         check_share(quantile=self.quantile)

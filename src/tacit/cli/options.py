@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, S
 
 import typer
 
-from tacit._base.validation import check_at_least
+from tacit._base.validation import check_at_least, confidence_of
 from tacit.errors import SettingError
 
 if TYPE_CHECKING:
@@ -71,7 +71,22 @@ KindLevel = Annotated[
         help="Add kinds of events up to: a level of their table, or all (default: the level that is counted)."
     ),
 ]
-Level = Annotated[float, typer.Option(help="The level of the intervals.")]
+
+
+def _as_shares(levels: Any) -> Any:
+    """Levels of intervals as shares of one, as they are given or in percent."""
+    if levels is None:
+        return None
+    return list(map(confidence_of, levels)) if isinstance(levels, (list, tuple)) else confidence_of(levels)
+
+
+def confidence(help: str) -> Any:
+    """Return the option for how sure intervals are: one name and one way to give it, for all commands."""
+    return typer.Option("--confidence", callback=_as_shares, help=help, metavar="LEVEL")
+
+
+Level = Annotated[float, confidence("How sure the intervals are: 95 or 0.95.")]
+OwnLevel = Annotated[float | None, confidence("How sure the intervals are: 95 or 0.95 (default: as the release's).")]
 Title = Annotated[str | None, typer.Option(help="The page's title.")]
 Synthetic = Annotated[
     str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")

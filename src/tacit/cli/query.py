@@ -13,7 +13,7 @@ from tacit._base.rounding import percent, whole
 from tacit._base.sentences import listed
 from tacit._base.validation import check_at_least
 from tacit.cli import console
-from tacit.cli.options import FirstPeriod, KindNames, LastPeriod, PlaceNames, ReleaseFile
+from tacit.cli.options import FirstPeriod, KindNames, LastPeriod, OwnLevel, PlaceNames, ReleaseFile
 from tacit.counts.estimate import Answer
 from tacit.domain import Box
 from tacit.errors import SettingError
@@ -34,7 +34,7 @@ def query(
     last: LastPeriod = None,
     place: PlaceNames = None,
     kind: KindNames = None,
-    level: Annotated[float | None, typer.Option(help="The level of the interval (default: the release's).")] = None,
+    level: OwnLevel = None,
     measured: Annotated[
         bool, typer.Option("--measured", help="Ask the measured counts, where others are smoothed by a model.")
     ] = False,

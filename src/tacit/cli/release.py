@@ -12,7 +12,7 @@ import typer
 from tacit._base.rounding import percent
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile
-from tacit.cli.options import Force, KindLevel, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
+from tacit.cli.options import Force, KindLevel, OwnLevel, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
@@ -66,9 +66,7 @@ def release(
             "periods have a public number of reports, else project)."
         ),
     ] = None,
-    level: Annotated[
-        float | None, typer.Option(help="The level of the intervals (default: 0.95, or the given release's).")
-    ] = None,
+    level: OwnLevel = None,
     statement: StatementOut = None,
     revises: Annotated[
         Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")

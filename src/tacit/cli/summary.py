@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, takes
 from tacit.cli.sources import check_kinds_are_counted, domain_of, looked_at, say_bad_rows
+from tacit.errors import DataError
 from tacit.events import summarize
 
 
@@ -23,6 +24,11 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
     events = settings.open(counted_over)
     with console.progress("Reading events") as report:
         counts = events.count(progress=report)
+    if not counts.n_events:
+        say_bad_rows(counts.bad_rows)
+        raise DataError(
+            f"nothing in {source.shown} can be counted. Check --time, --place, the table of places, the dates."
+        )
     found = summarize(counts)
     console.table(
         ["Year", "Total", "Average", "Std. dev.", "Max.", "Min."],

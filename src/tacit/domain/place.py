@@ -329,10 +329,19 @@ class NamedAxis:
             if len(around) == len(inside) == 1:
                 return SettingError(f"{rule}, which lies in {inside[0]}. Ask for {inside[0]!r}.")
             return SettingError(f"{rule}, which does not lie in one of them. Ask for one of the cells.")
+        alike = [cell for cell in self.cells if fold_name(name) and fold_name(cell).startswith(fold_name(name))]
+        if alike:
+            shown = ", ".join(map(repr, alike[:_SHOWN])) + (
+                f" and {len(alike) - _SHOWN} more" if alike[_SHOWN:] else ""
+            )
+            return SettingError(f"{rule}. {'These begin' if alike[1:] else 'This begins'} alike: {shown}.")
         close = difflib.get_close_matches(fold_name(name), list(map(fold_name, self.cells)), n=1, cutoff=0.5)
         cell = next((cell for cell in self.cells if [fold_name(cell)] == close), None)
         hint = f"The first of {self.n_cells} is {self.cells[0]!r}." if cell is None else f"Did you mean {cell!r}?"
         return SettingError(f"{rule}. {hint}")
+
+
+_SHOWN: Final = 40  # names in one sentence: half of them are soon too few, twice as many are not read
 
 
 class PlaceAxis(NamedAxis):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
 from tacit._base.files import harmless, write_whole
-from tacit._base.validation import check_one_of
+from tacit._base.validation import check_one_of, confidence_of
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.observations import Observations
 from tacit.counts.series import Series
@@ -185,19 +185,15 @@ def forecast_columns(
 
 
 def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
-    """Levels in percent, as shares of one.
+    """Levels as shares of one, the smallest first; each may be given so or in percent.
 
-    >>> levels_of([80, 95])
+    >>> levels_of([95, 0.8])
     (0.8, 0.95)
     """
-    for level in levels:
-        if not 0 < level < 100:
-            raise SettingError(f"level must be in percent, between 0 and 100; got level={level}. Give for example 80.")
-        if level <= 1:
-            raise SettingError(f"level must be in percent; got level={level}. Give {100 * level:g} in its place.")
-    if not levels or len(set(levels)) < len(levels):
-        raise SettingError("level must be one or more different percentages. Give for example 80 and 95.")
-    return tuple(float(level) / 100 for level in sorted(levels))
+    shares = sorted({float(confidence_of(level)) for level in levels})
+    if not levels or len(shares) < len(levels):
+        raise SettingError("level must be one or more different levels. Give for example 80 and 95.")
+    return tuple(shares)
 
 
 def _with_sums(forecast: Forecast) -> list[tuple[list[tuple[str, ...]], CountDistribution]]:

@@ -71,10 +71,19 @@ def check_admitted(
     release: str,
 ) -> None:
     """Refuse what exceeds the budget of some name its events go by, on some day or in some window of a person."""
+    dearest: dict[str, Bill] = {}
     for bill in past.bills(pasts):
-        for name in sorted(bill.past.names & binding.keys()):
+        for name in bill.past.names & binding.keys():
             if not binding[name][0].admits(bill.prices):
-                raise _exhausted(connection, name, binding[name], past, bill, data_set, release)
+                dearest[name] = max(dearest.get(name, bill), bill, key=lambda one: _sums(one.prices))
+    if dearest:
+        name, *others = sorted(dearest)
+        also = "".join(
+            f" The budget of {other} is {binding[other][0]}, and {binding[other][0].spent(dearest[other].prices)} would be "
+            "needed there."
+            for other in others
+        )
+        raise _exhausted(connection, name, binding[name], past, dearest[name], data_set, release, also)
 
 
 def room_in(past: Past, pasts: Iterable[Touched], binding: Budgets) -> Room | None:
@@ -99,6 +108,7 @@ def _exhausted(
     bill: Bill,
     data_set: str,
     release: str,
+    also: str,
 ) -> BudgetExhausted:
     before, room = past.before(bill), room_in(past, [bill.past.without(NEW)], {name: binding})
     unfinished = connection.execute(
@@ -115,7 +125,7 @@ def _exhausted(
     )
     return BudgetExhausted(
         f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
-        f"Nothing was spent now. What would fit: {room}."
+        f"Nothing was spent now. What would fit: {room}. A budget of {budget.spent(bill.prices)} would be needed.{also}"
         + (
             " This very release was paid before and never finished: resume it, at no cost."
             if unfinished and past.has_new
@@ -128,10 +138,12 @@ def _exhausted(
 
 def _difference(after: Iterable[Cost], before: Iterable[Cost]) -> Cost:
     """Return what an entry adds to a budget; reports make the releases before them count twice."""
-    exact = {part: sum((Fraction(getattr(cost, part)) for cost in after), Fraction()) for part in ("epsilon", "rho")}
-    return Cost(
-        *(
-            float_above(total - sum((Fraction(getattr(cost, part)) for cost in before), Fraction()))
-            for part, total in exact.items()
-        )
+    return Cost(*(float_above(one - other) for one, other in zip(_sums(after), _sums(before), strict=True)))
+
+
+def _sums(costs: Iterable[Cost]) -> tuple[Fraction, Fraction]:
+    """The exact sums of epsilon and of rho."""
+    costs = tuple(costs)
+    return sum((Fraction(cost.epsilon) for cost in costs), Fraction()), sum(
+        (Fraction(cost.rho) for cost in costs), Fraction()
     )
