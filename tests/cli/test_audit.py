@@ -192,7 +192,7 @@ def test_the_same_seed_gives_the_same_audit(tacit):
         (("--function", "{}:breaks", "--epsilon", "1", "--values", "3"), "failed"),
         (("--function", "{}:thesis", "--epsilon", "-1", "--values", "3"), "epsilon must be"),
         (("--function", "{}:thesis", "--epsilon", "1", "--values", "1"), "values must be"),
-        (("--function", "{}:thesis", "--epsilon", "1", "--values", "3", "--runs", "5"), "n_runs must be"),
+        (("--function", "{}:thesis", "--epsilon", "1", "--values", "3", "--runs", "5"), "--runs must be"),
         (("--function", "{}:thesis", "--epsilon", "1", "--values", "3", "--confidence", "2"), "confidence must be"),
         (("--function", "{}:thesis", "--epsilon", "1", "--counts", "3", "--each"), "Leave it out"),
         (("--function", "{}:thesis", "--epsilon", "1", "--values", "3", "--unit", "2"), "values have none"),

@@ -243,7 +243,7 @@ def test_a_model_of_another_plan_or_a_damaged_one_is_refused(tacit, release, tmp
         (["--confidence", "1.8"], "--confidence must be a share"),
         (["--confidence", "80", "--page", "p.html"], "two intervals"),
         (["--quantile", "2"], "quantile must be"),
-        (["--per-crew", "0"], "per_crew must be"),
+        (["--per-crew", "0"], "per-crew must be"),
         (["--out", "f.xlsx"], ".parquet or .csv"),
         (["--country", "Narnia"], "country"),
         (["--academy", "Narnia"], "academy must be"),

@@ -25,7 +25,7 @@ from tacit.audit.suites import (
     audit_reports_function,
 )
 from tacit.cli import console
-from tacit.cli.options import seed_or_none, takes
+from tacit.cli.options import confidence, seed_or_none, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import check_plan
@@ -96,7 +96,7 @@ def audit(
     subject: SubjectOptions,
     claim: ClaimOptions,
     runs: Annotated[int | None, typer.Option(help="How often to run it in all (reports, or releases).")] = None,
-    confidence: Annotated[float, typer.Option(help="How sure all bounds together must be.")] = 0.99,
+    level: Annotated[float, confidence("How sure all bounds together must be: 99 or 0.99.")] = 0.99,
     seed: Annotated[int | None, typer.Option(help="The same audit again: secret coins from a known seed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name the audits and leave.")] = False,
@@ -112,12 +112,12 @@ def audit(
         return
     source: Randomness = SecureRandomness() if seed is None else SeededRandomness(seed_or_none(seed) or 0)
     with console.progress("Auditing") as report:
-        found = _audited(subject, claim, runs, confidence, source, report)
+        found = _audited(subject, claim, runs, level, source, report)
     if as_json:
-        content = {"confidence": confidence, "refuted": any(one.is_refuted for one in found)}
+        content = {"confidence": level, "refuted": any(one.is_refuted for one in found)}
         console.say(json.dumps(content | {"audits": [one.to_dict() for one in found]}, indent=1))
     else:
-        _say(found, confidence)
+        _say(found, level)
     if any(one.is_refuted for one in found):
         raise typer.Exit(1)
 

@@ -267,8 +267,8 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
     )
-    named = dict(options)
-    for name in options:
+    named = {f"n_{name}": option for name, option in options.items()} | dict(options)
+    for name in named:
         # a word with an underscore is of Python wherever it stands; others may be plain English
         where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else rf"^{name}(?= must )|(?<=[;,] got ){name}="
         words = re.sub(where, lambda found: named[found[0].rstrip("=")] + " " * found[0].count("="), words)

@@ -219,6 +219,8 @@ def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) 
         is_file = Path(named).is_file()
     if is_file or named in BUILTIN[KINDS]:
         table = Gazetteer.read(named, of=KINDS) if is_file else Gazetteer.builtin(named, KINDS)
+        if level is not None and level not in table.levels:
+            raise SettingError(f"--kind-level must be one of {', '.join(table.levels)}; got {level}. Name one of them.")
         axis = KindAxis.from_gazetteer(table, level or table.levels[0])
     elif "," in named:
         if level is not None:

@@ -79,9 +79,9 @@ def check_admitted(
     if dearest:
         name, *others = sorted(dearest)
         also = "".join(
-            f" The budget of {other} is {binding[other][0]}, and {binding[other][0].spent(dearest[other].prices)} would be "
-            "needed there."
+            f" The budget of {other} is {budget}, and {budget.spent(dearest[other].prices)} would be needed there."
             for other in others
+            for budget, _ in [binding[other]]
         )
         raise _exhausted(connection, name, binding[name], past, dearest[name], data_set, release, also)
 
