@@ -9,6 +9,8 @@ import pytest
 from tacit._base.rounding import epsilon_at_most
 from tacit.cli.plan import QuestionOptions
 from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.local.unary import UnaryEncoding
+from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 
@@ -167,6 +169,15 @@ def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
     assert not (tmp_path / "c.toml").exists()
 
 
+def test_devices_may_have_a_tree_of_ones_own(tacit, tmp_path):
+    words = ("--private", "time", "--epsilon", "1", "--mechanism", "hierarchical", "--fan-outs", "10,11,10")
+    ran = tacit("plan", *YEARS, *words, "--oracle", "OUE")
+    assert ran.code == 0, ran.err
+    made = mechanism_of(Plan.read(tmp_path / "plan.toml"))
+    assert made.hierarchy.level_sizes == (1, 10, 110, 1096)
+    assert {type(oracle) for oracle in made.oracles} == {UnaryEncoding}
+
+
 def test_devices_get_a_tree_where_ranges_are_asked(tacit, tmp_path):
     ran = tacit("plan", *YEARS, "--private", "time", "--epsilon", "1", "--ask", "ranges")
     assert ran.code == 0, ran.err
@@ -196,7 +207,10 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most", "3", "--most-per-cell", "4"), "most-per-cell must"),
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most-per-cell", "0"), "most-per-cell must"),
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--window", "hour"), "window must be one of"),
-        (("--epsilon", "1", "--fan-outs", "4,4"), "leave out --fan-outs"),
+        (("--epsilon", "1", "--fan-outs", "4,4"), "the product of fan_outs must be at least the number of values, 17"),
+        (("--epsilon", "1", "--fan-outs", "5,4", "--oracle", "response"), "oracle must be one of"),
+        (("--epsilon", "1", "--fan-outs", "5,4", "--unit", "device"), "leave out --fan-outs"),
+        ((*CURATOR, "--epsilon", "1", "--oracle", "subset"), "leave out --oracle"),
         (("--epsilon", "1", "--target", "5%"), "leave out --epsilon"),
         (("--target", "5%"), "Add how many events to expect"),
         (("--target", "40"), "Add how many events to expect"),

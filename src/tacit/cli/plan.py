@@ -35,7 +35,7 @@ from tacit.mechanisms.planner import (
     least_events,
 )
 from tacit.mechanisms.planner.words import error_text, reached, verdict
-from tacit.mechanisms.registry import MECHANISMS, mechanism_of
+from tacit.mechanisms.registry import MECHANISMS, level_oracles, mechanism_of
 from tacit.plan import Plan
 from tacit.release import PrivacyStatement
 
@@ -131,7 +131,16 @@ def plan(
     ] = None,
     fan_outs: Annotated[
         str | None,
-        typer.Option(help="The fan-outs of the tree, root first, such as 16,16,16.", rich_help_panel=_CURATOR),
+        typer.Option(
+            help="The fan-outs of a tree of your own, root first, such as 16,16,16: of a curator's, or of hierarchical."
+        ),
+    ] = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What the levels of hierarchical randomize by: {', '.join(level_oracles())} (default: the one that "
+            "errs least in a short report)."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="A name for people.")] = "counts",
     out: Annotated[Path, typer.Option(help="Where to write the plan.", metavar="FILE")] = Path("plan.toml"),
@@ -153,7 +162,7 @@ def plan(
     what = domain_of(domain)
     whom = Wanted(what, trust, _hidden(private, trust, what), delta, rho, whose.protected())
     if asked.compare:
-        refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, why="a comparison tries all of them")
+        refuse(f=f, mechanism=mechanism, fan_outs=fan_outs, oracle=oracle, why="a comparison tries all of them")
         _say_comparison(whom, asked, epsilon)
         return
     if asked.target is not None:
@@ -164,8 +173,8 @@ def plan(
         refuse(**devices.given, why="it belongs to devices that report for years; add --unit device")
     if trust == CURATOR:
         refuse(f=f, why="it belongs to RAPPOR, by which devices randomize; give --epsilon")
+        refuse(oracle=oracle, why="it belongs to devices, which randomize by it; a curator adds noise")
     else:
-        refuse(fan_outs=fan_outs, why="they belong to a curator's tree; add --trust curator")
         refuse(
             delta=delta,
             rho=rho,
@@ -174,7 +183,14 @@ def plan(
         )
     reason: str | None
     if is_device:
-        refuse(f=f, mechanism=mechanism, ask=asked.ask, why="of all that remember the one that errs least is taken")
+        refuse(
+            f=f,
+            mechanism=mechanism,
+            fan_outs=fan_outs,
+            oracle=oracle,
+            ask=asked.ask,
+            why="of all that remember the one that errs least is taken",
+        )
         made, reason = device_plan(what, whom.private, epsilon, devices, name)
     else:
         made, reason = whom.plan(
@@ -183,6 +199,7 @@ def plan(
             f=f,
             mechanism=mechanism,
             fan_outs=_numbers(fan_outs),
+            oracle=oracle,
             name=name,
         )
     made.domain.check_size()  # a larger one would not be read again

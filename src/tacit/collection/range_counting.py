@@ -32,7 +32,6 @@ from tacit.errors import DataError, SettingError
 from tacit.events import selection
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
 from tacit.mechanisms.central.tree import LARGEST_TOTAL
-from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
@@ -123,9 +122,7 @@ def local_hierarchical(
 ) -> RangeCounts:
     """Every visit reports, once, the node above its day at one level of a tree of this degree."""
     series = _Series.of(dates, counts).to_be_reported()
-    histogram = HierarchicalHistogram.from_epsilon(epsilon=epsilon, n_cells=len(series.counts), fan_out=degree)
-    thresholds = tuple(sorted(histogram.thresholds().items()))
-    plan = Plan(series.domain, "hierarchical", float(epsilon), thresholds, private=("time",))
+    plan = plan_for(series.domain, epsilon=epsilon, fan_outs=_fan_outs(len(series.counts), degree), private=("time",))
     return _local(plan, series, ledger, data_set, seed)
 
 

@@ -370,3 +370,22 @@ def _read_only(level: Sequence[int] | NDArray[np.integer]) -> IntArray:
 def _holds_all(edges: IntArray, asked: IntArray) -> bool:
     found = np.searchsorted(edges, asked)
     return bool((found < edges.size).all() and (edges[found] == asked).all())
+
+
+def check_fan_outs(fan_outs: Sequence[int], n_leaves: int, what: str) -> None:
+    """Refuse fan-outs that someone chose and that make no tree of so many leaves, or one with a level to spare.
+
+    ``what`` says what the leaves are.
+    """
+    check_at_least(2, **{f"fan_outs[{level}]": fan_out for level, fan_out in enumerate(fan_outs)})
+    product, given = prod(fan_outs), list(fan_outs)
+    if product < n_leaves:
+        raise SettingError(
+            f"the product of fan_outs must be at least the number of {what}, {n_leaves}; got fan_outs={given} with "
+            f"product {product}. Add a level or widen one."
+        )
+    if len(given) > 1 and prod(given[1:]) >= n_leaves:
+        raise SettingError(
+            f"fan_outs must have no level to spare; got fan_outs={given}, of which {given[1:]} alone reach all "
+            f"{n_leaves} {what}. Leave out the first."
+        )

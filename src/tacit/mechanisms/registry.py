@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
 from tacit.counts.oracle_distributions import mean_variance
-from tacit.domain import Domain
+from tacit.domain import Domain, Hierarchy
+from tacit.domain.hierarchy import check_fan_outs
 from tacit.domain.marginals import Axes, subsets
 from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.local.hadamard import HadamardResponse
@@ -19,6 +20,7 @@ from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import FrequencyOracle, LocalRandomizer
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.local.tables import SampledTables
+from tacit.mechanisms.local.tree_design import LEVEL_ORACLES, LevelOracle, short_oracle
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon
@@ -263,14 +265,18 @@ def plan_for(
     f: float | None = None,
     mechanism: str | None = None,
     private: tuple[str, ...] = ("place",),
+    fan_outs: Sequence[int] | None = None,
+    oracle: str | None = None,
     asked: Mapping[str, float] | None = None,
     name: str = "counts",
 ) -> Plan:
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
     Left out, the mechanism is the one that errs least (:func:`oracles_by_error`); with f it is
-    RAPPOR, ``unary``. ``asked`` weighs the tables that ``sampled tables`` will be asked about: "joint", or the names
-    of private coordinates, as "place" or "time place".
+    RAPPOR, ``unary``. ``fan_outs`` makes the tree of ``hierarchical`` by hand, root first, and ``oracle`` names the
+    mechanism that all of its levels randomize by; either makes the mechanism ``hierarchical``. ``asked`` weighs the
+    tables that ``sampled tables`` will be asked about: "joint", or the names of private coordinates, as "place" or
+    "time place".
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
     >>> domain = Domain(TimeAxis.between("2018-01-01", "2018-12-31"), PlaceAxis.of(["north", "south", "west"]))
@@ -283,6 +289,10 @@ def plan_for(
     if (epsilon is None) == (f is None):
         raise SettingError("give either epsilon or f, not both and not neither. epsilon=2.2 is f=0.5.")
     named = None if mechanism is None else mechanism_named(mechanism)
+    if fan_outs is not None or oracle is not None:
+        named = named or MECHANISMS["hierarchical"]
+        if named.name != "hierarchical":
+            raise SettingError(f"fan_outs and oracle belong to the mechanism hierarchical; got mechanism={mechanism}.")
     n_cells = n_values(domain, private)
     if epsilon is not None:
         check_epsilon(epsilon)
@@ -300,6 +310,14 @@ def plan_for(
         if entry.over_axes is not None:
             sizes = Plan(domain, "any", 1.0, (), private=private).private_sizes
             randomizer = entry.over_axes(epsilon, sizes, None if asked is None else axes_asked(asked, private))
+        elif fan_outs is not None:
+            check_fan_outs(fan_outs, n_cells, "values")
+            tree = Hierarchy.of_fan_outs(fan_outs, n_cells)
+            randomizer = HierarchicalHistogram.over(tree, epsilon=epsilon, level_oracle=_level_oracle(oracle))
+        elif oracle is not None:
+            randomizer = HierarchicalHistogram.from_epsilon(
+                epsilon=epsilon, n_cells=n_cells, level_oracle=_level_oracle(oracle)
+            )
         else:
             randomizer = entry.from_epsilon(epsilon, n_cells)
     stated = randomizer.epsilon if epsilon is None else float(epsilon)
@@ -313,6 +331,23 @@ def plan_for(
             "Choose one between 0.001 and 20, or another mechanism."
         ) from None
     return plan
+
+
+def level_oracles() -> list[str]:
+    """The names of the mechanisms that may randomize the levels of a tree."""
+    return [
+        entry.name for entry in MECHANISMS.values() if issubclass(entry.kind, LEVEL_ORACLES) and not entry.is_repeated
+    ]
+
+
+def _level_oracle(name: str | None) -> LevelOracle:
+    """The oracle of the levels that is named; left out, the one that errs least in a short report."""
+    if name is None:
+        return short_oracle
+    entry = mechanism_named(name)
+    if entry.name not in level_oracles():
+        raise SettingError(f"oracle must be one of {', '.join(level_oracles())}; got oracle={name}.")
+    return lambda epsilon, n_nodes: cast(FrequencyOracle, entry.from_epsilon(epsilon, n_nodes))
 
 
 def axes_asked(asked: Mapping[str, float], private: tuple[str, ...]) -> dict[Axes, float]:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from small_worlds import days_and_places
 from tacit.audit.testing import assert_frequencies, check_channel, check_one_at_a_time, check_reports, check_words
 from tacit.domain import TimeAxis
 from tacit.domain.hierarchy import Hierarchy
@@ -22,6 +23,7 @@ from tacit.mechanisms.local.hierarchical import HierarchicalHistogram, level_cha
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.tree_design import NodeEstimate
 from tacit.mechanisms.local.unary import UnaryEncoding
+from tacit.mechanisms.registry import level_oracles, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 from tacit.randomness.bernoulli import COIN
 
@@ -357,3 +359,36 @@ def test_reports_that_nobody_could_have_sent_are_refused():
 def test_cells_outside_the_domain_are_refused_without_naming_them(cells):
     with pytest.raises(SettingError, match="cells must"):
         HISTOGRAMS[0].randomize(cells, randomness=SeededRandomness(1))
+
+
+@pytest.mark.parametrize("oracle", level_oracles())
+def test_a_plan_may_name_the_fan_outs_and_the_oracle_of_all_levels(oracle):
+    plan = plan_for(days_and_places(6, 1), epsilon=1.0, fan_outs=[3, 2], oracle=oracle, private=("time",))
+    made = mechanism_of(plan)
+    assert made.hierarchy.level_sizes == (1, 3, 6)
+    assert made.oracles == tuple(
+        mechanism_of(plan_for(days_and_places(1, size), epsilon=1.0, mechanism=oracle)) for size in (3, 6)
+    )
+    check_channel(made)
+    designed = mechanism_of(plan_for(days_and_places(6, 1), epsilon=1.0, oracle=oracle, private=("time",)))
+    assert {type(one) for one in designed.oracles} == {type(made.oracles[0])}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"fan_outs": [2, 2]}, r"number of values, 6; got fan_outs=\[2, 2\] with product 4"),
+        ({"fan_outs": [2, 3, 2]}, "no level to spare"),
+        ({"fan_outs": [1, 6]}, r"fan_outs\[0\] must be"),
+        ({"fan_outs": [3, 2], "mechanism": "subset"}, "belong to the mechanism hierarchical"),
+        ({"oracle": "subset", "mechanism": "subset"}, "belong to the mechanism hierarchical"),
+        ({"oracle": "response"}, "oracle must be one of unary, "),
+        ({"oracle": "longitudinal"}, "oracle must be one of unary, "),
+        ({"oracle": "hierarchical"}, "oracle must be one of unary, "),
+    ],
+)
+def test_fan_outs_and_oracles_that_make_no_tree_are_refused_with_the_reason(settings, words):
+    with pytest.raises(SettingError, match=words):
+        plan_for(days_and_places(6, 1), epsilon=1.0, private=("time",), **settings)
+    with pytest.raises(SettingError):
+        plan_for(days_and_places(6, 1), f=0.5, private=("time",), **settings)

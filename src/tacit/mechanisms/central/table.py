@@ -5,15 +5,14 @@ Everything that could be refused after the payment is refused before it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from tacit._base.validation import check_at_least
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Hierarchy
+from tacit.domain.hierarchy import check_fan_outs
 from tacit.errors import DataError, PlanError, Remedy, SettingError
 from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares
 from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
@@ -240,7 +239,7 @@ def central_plan_for(
     elif fan_outs is None:
         integers = entry.integers(domain, cost, protected)
     else:
-        _check_fan_outs(fan_outs, domain.shape[0])
+        check_fan_outs(fan_outs, domain.shape[0], "periods")
         integers = {f"fan-out {level}": fan_out for level, fan_out in enumerate(fan_outs, 1)}
         integers |= {f"share {level}": 1 for level in range(1, len(fan_outs) + 1)}
     plan = Plan(
@@ -257,21 +256,6 @@ def central_plan_for(
     )
     central_mechanism_of(plan)
     return plan
-
-
-def _check_fan_outs(fan_outs: Sequence[int], n_bins: int) -> None:
-    check_at_least(2, **{f"fan_outs[{level}]": fan_out for level, fan_out in enumerate(fan_outs)})
-    product, given = math.prod(fan_outs), list(fan_outs)
-    if product < n_bins:
-        raise SettingError(
-            f"the product of fan_outs must be at least the number of periods, {n_bins}; got fan_outs={given} with "
-            f"product {product}. Add a level or widen one."
-        )
-    if len(given) > 1 and math.prod(given[1:]) >= n_bins:
-        raise SettingError(
-            f"fan_outs must have no level to spare; got fan_outs={given}, of which {given[1:]} alone reach all "
-            f"{n_bins} periods. Leave out the first."
-        )
 
 
 def pay(

@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,15 +89,18 @@ def oracle_from_thresholds(thresholds: Mapping[str, int], n_cells: int) -> Frequ
     make = _KINDS.get(frozenset(thresholds))
     if make is None:
         raise SettingError("the thresholds of a level must be those of a known oracle. Install a newer Tacit.")
-    return make(n_cells=n_cells, **thresholds)
+    made: FrequencyOracle = make(n_cells=n_cells, **thresholds)
+    return made
 
 
-_KINDS: Final[Mapping[frozenset[str], Callable[..., FrequencyOracle]]] = {
+_KINDS: Final[Mapping[frozenset[str], type[Any]]] = {
     frozenset(("include", "size")): SubsetSelection,
     frozenset(("ones", "zeros")): UnaryEncoding,
     frozenset(("bits", "keep")): LocalHashing,
     frozenset(("keep",)): HadamardResponse,
 }
+LEVEL_ORACLES: Final = tuple(_KINDS.values())
+"""What may randomize a level: a plan tells them apart by the names of their thresholds."""
 
 
 DEGREES: Final = (2, 3, 4, 8, 16)

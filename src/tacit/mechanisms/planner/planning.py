@@ -64,6 +64,7 @@ class Wanted:
         f: float | None = None,
         mechanism: str | None = None,
         fan_outs: Sequence[int] | None = None,
+        oracle: str | None = None,
         name: str = "counts",
     ) -> tuple[Plan, str | None]:
         """Return a plan, and why it has its mechanism if that was left to us.
@@ -71,8 +72,9 @@ class Wanted:
         ``questions`` are what will be asked; left out, devices take what errs least at single counts and a curator what
         errs least at single counts, ranges and running totals together.
         """
-        make = self._of_a_curator if self.trust == CURATOR else self._of_devices
-        return make(epsilon, questions, f, mechanism, fan_outs, name)
+        if self.trust == CURATOR:
+            return self._of_a_curator(epsilon, questions, mechanism, fan_outs, name)
+        return self._of_devices(epsilon, questions, f, mechanism, fan_outs, oracle, name)
 
     def _of_devices(
         self,
@@ -81,10 +83,12 @@ class Wanted:
         f: float | None,
         mechanism: str | None,
         fan_outs: Sequence[int] | None,
+        oracle: str | None,
         name: str,
     ) -> tuple[Plan, str | None]:
         reason = None
-        if mechanism is None and epsilon is not None and f is None:
+        is_chosen = mechanism is None and fan_outs is None and oracle is None
+        if is_chosen and epsilon is not None and f is None:
             if questions is not None:
                 compared = compare(self.situation(epsilon), questions)
                 mechanism, reason = compared.best_for_plan.contender.mechanism, choice_words(compared)
@@ -95,7 +99,15 @@ class Wanted:
         if epsilon is not None and questions is not None and mechanism and mechanism_named(mechanism).over_axes:
             tables = self.situation(epsilon).asked(questions)
         made = plan_for(
-            self.domain, epsilon=epsilon, f=f, mechanism=mechanism, private=self.private, asked=tables, name=name
+            self.domain,
+            epsilon=epsilon,
+            f=f,
+            mechanism=mechanism,
+            private=self.private,
+            fan_outs=fan_outs,
+            oracle=oracle,
+            asked=tables,
+            name=name,
         )
         return made, reason
 
@@ -103,7 +115,6 @@ class Wanted:
         self,
         epsilon: float | None,
         questions: Sequence[Question] | None,
-        f: float | None,
         mechanism: str | None,
         fan_outs: Sequence[int] | None,
         name: str,
