@@ -54,7 +54,9 @@ def test_an_answer_as_json_is_that_of_python(tacit, smooth):
     assert (found["basis"], found["places"], found["kinds"]) == ("smoothed", ["place 1", "place 2"], None)
     assert content["release"] == smooth.checksum
     assert content["simulation"] is True
-    measured = json.loads(tacit("query", "r.parquet", *asked, "--json", "--measured", "--level", "0.5").out)["answers"]
+    measured = json.loads(tacit("query", "r.parquet", *asked, "--json", "--measured", "--confidence", "50").out)[
+        "answers"
+    ]
     assert measured[0]["basis"] == "measured"
     expected = smooth.answer(first="2018-01", last="2018-02", places=["place 1", "place 2"], measured=True, level=0.5)
     assert (measured[0]["estimate"], measured[0]["low"]) == (expected.value, expected.lower)

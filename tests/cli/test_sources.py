@@ -102,3 +102,18 @@ def test_a_summary_of_nothing_is_refused(tacit, tmp_path):
     assert ran.code == 3
     assert "a place that is not known (row 2)" in ran.err
     assert "nothing in events.csv can be counted" in ran.err
+
+
+def test_all_bad_rows_are_listed_in_a_private_file(tacit, tmp_path):
+    bad = [f'2018-01-01,"Ornans{"x" * number}' for number in range(30)]
+    (tmp_path / "events.csv").write_text("day,town\n2018-01-01,Ornans\n" + "\n".join([*bad, ",Ornans", ""]))
+    words = ("check", "events.csv", "--time", "day", "--place", "town", "--places", "doubs", "--zone", "Europe/Paris")
+    for _ in range(2):  # a list is replaced by the next
+        assert tacit(*words, "--bad-rows", "bad.csv").code == 0
+    quotes = [f'{row},"a quote that is not closed, or text after a closing quote"' for row in range(3, 33)]
+    assert (tmp_path / "bad.csv").read_text().splitlines() == ["row,reason", *quotes, "33,no date"]
+    assert (tmp_path / "bad.csv").stat().st_mode & 0o077 == 0
+    ran = tacit(*words, "--bad-rows", "events.csv")
+    assert ran.code == 2
+    assert "events.csv exists already, and is no list of bad rows" in ran.err
+    assert (tmp_path / "events.csv").read_text().startswith("day,town")

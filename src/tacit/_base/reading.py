@@ -20,6 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from tacit._base.file_kinds import another_kind
 from tacit.errors import FormatError, MissingExtra, PlanError, Remedy, TacitError
 
 _left: ContextVar[int] = ContextVar("bytes that compressed parts of the file being read may still grow to")
@@ -49,9 +50,14 @@ def reading(
     except MissingExtra:
         raise
     except TacitError as problem:
+        if (other := another_kind(path, kind)) is not None:
+            raise refusal(other, remedy=missing or remedy) from None
         words = problem.problem if str(path) in problem.problem else f"{path}: {problem.problem}"
         raise problem.about(words, None if isinstance(problem, keeps) else refusal) from None
     except Exception:  # damage fails in many ways, and none of them is a fault of the program
+        other = another_kind(path, kind)
+        if other is not None:
+            raise refusal(other, remedy=missing or remedy) from None
         raise refusal(f"{path} is not {kind}, or is damaged.", remedy=remedy) from None
     finally:
         _left.reset(token)

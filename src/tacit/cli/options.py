@@ -246,6 +246,10 @@ class ReadingOptions:
         str | None, typer.Option(help="The polygons' system, where the file does not say: EPSG:4326 or EPSG:2154.")
     ] = None
     crs: Annotated[str, typer.Option(help="The coordinates' system: EPSG:4326 or EPSG:2154.")] = "EPSG:4326"
+    bad_rows: Annotated[
+        Path | None,
+        typer.Option(help="Write the number and reason of every row set aside, for your eyes only.", metavar="FILE"),
+    ] = None
     strict: Annotated[bool, typer.Option("--strict", help="Refuse the file if any row is bad.")] = False
 
 

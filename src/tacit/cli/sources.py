@@ -150,6 +150,7 @@ def options_of(source: ReadingOptions) -> ReadOptions:
         encoding=source.encoding,
         decimal=source.decimal,
         sheet=source.sheet,
+        bad_rows=source.bad_rows,
         strict=source.strict,
         polygons=source.polygons,
         polygons_name=source.polygons_name,

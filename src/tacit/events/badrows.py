@@ -7,16 +7,19 @@ have no line of column names but are numbered alike, so that one table has one n
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadRows, Remedy
+from tacit.errors import BadRows, Remedy, SettingError
 
 FIRST_ROWS_KEPT: Final = 20  # a choice: enough to find what is wrong, whatever the number of bad rows
 
@@ -124,6 +127,36 @@ class BadRowLog:
         """Return the rows noted so far, by reason."""
         rows = {reason: tuple(kept) for reason, kept in self._first_rows.items()}
         return BadRowSummary(MappingProxyType(dict(self._counts)), MappingProxyType(rows))
+
+
+class BadRowFile:
+    """A private file with every row that is set aside, by number and reason, never by what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        check_list(path)
+        self._file = os.fdopen(os.open(path, _REPLACED, 0o600), "w", encoding="utf-8", newline="")
+        self._file.write(_HEAD)
+
+    def add(self, bad: Mapping[Reason, NDArray[np.int64]], first_row: int) -> None:
+        """Write the rows of a batch down in order; they are numbered within it."""
+        rows = [(int(row), reason.value) for reason, some in bad.items() for row in some + first_row]
+        csv.writer(self._file, lineterminator="\n").writerows(sorted(rows))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def check_list(path: Path) -> None:
+    """Refuse a path at which something else lies than a list of bad rows."""
+    if path.exists():
+        with path.open("rb") as file:
+            is_list = file.read(len(_HEAD)) == _HEAD.encode()
+        if not is_list:
+            raise SettingError(f"{path} exists already, and is no list of bad rows. Choose another name.")
+
+
+_HEAD: Final = "row,reason\n"
+_REPLACED: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 def refuse_bad_rows(name: str, summary: BadRowSummary) -> None:

@@ -116,6 +116,7 @@ class ReadOptions:
 
     ``crs`` is that of the events' coordinates; ``polygons`` a GeoJSON file, with ``polygons_crs`` where it declares
     none and ``polygons_name`` the property that names its features. ``strict`` refuses the file if any row is bad.
+    ``bad_rows`` is a private file to write, with the number and reason of every row that is set aside.
     ``batch_rows`` sets how many rows, about, are in memory at a time.
     """
 
@@ -136,6 +137,7 @@ class ReadOptions:
     names: tuple[str, ...] | None = None
     zone: str | None = None
     sheet: str | None = None
+    bad_rows: str | Path | None = None
 
     def __post_init__(self) -> None:
         from tacit.events.dates import parse_date_format

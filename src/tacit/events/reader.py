@@ -6,8 +6,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
 from tacit.events import selection
-from tacit.events.badrows import BadRowLog, BadRowSummary, refuse_bad_rows
+from tacit.events.badrows import BadRowFile, BadRowLog, BadRowSummary, check_list, refuse_bad_rows
 from tacit.events.columns import is_text
 from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
@@ -77,6 +78,8 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
             f"zone must be that of the source's clocks, {options.zone}; got zone={domain.time.zone}. "
             "Count in the zone of the source, or correct its description."
         )
+    if options.bad_rows is not None:
+        check_list(Path(options.bad_rows))
     opened = open_source(source, options=options)
     wanted = wanted_columns(columns, with_coordinates=True)
     positions = find_columns(opened, wanted, are_public=opened.has_public_names)
@@ -309,13 +312,17 @@ class Events:
             tuple(self._positions.values()),
             lambda table: self._interpreter.interpret(table, self._form, bound),
         )
-        for first_row, made in reading.run(progress):
-            for reason, records in made.bad.items():
-                self._bad.add(reason, records + first_row)
-            batch = made.batch(first_row)
-            self._n_left_out += made.n_left_out
-            self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
-            yield batch, made.incomplete
+        path = self.options.bad_rows
+        with nullcontext() if path is None else closing(BadRowFile(Path(path))) as listed:
+            for first_row, made in reading.run(progress):
+                for reason, records in made.bad.items():
+                    self._bad.add(reason, records + first_row)
+                if listed is not None:
+                    listed.add(made.bad, first_row)
+                batch = made.batch(first_row)
+                self._n_left_out += made.n_left_out
+                self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
+                yield batch, made.incomplete
 
 
 def _within(batch: EventBatch, bins: slice) -> EventBatch:

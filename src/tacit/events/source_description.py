@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.extras import require
+from tacit._base.file_kinds import another_kind
 from tacit._base.files import write_whole
 from tacit._base.validation import check_one_of
 from tacit.domain.zone import zone_info
@@ -212,7 +213,7 @@ class SourceDescription:
     def read(cls, path: str | Path) -> SourceDescription:
         """Read a description from TOML."""
         path = Path(path)
-        describe = Remedy.DESCRIBE_SOURCE
+        kind, describe = "a description of a source", Remedy.DESCRIBE_SOURCE
         refused: TacitError
         try:
             with path.open("rb") as file:
@@ -221,11 +222,13 @@ class SourceDescription:
                 raise FormatError(f"{path} is longer than a description of a source can be. Name another file.")
             return cls.from_dict(tomllib.loads(data.decode("utf-8")))
         except TacitError as wrong:
-            refused = wrong.about(f"{path}: {wrong.problem}", FormatError)
+            refused = wrong.about(another_kind(path, kind) or f"{path}: {wrong.problem}", FormatError)
         except FileNotFoundError:
             refused = FormatError(f"there is no description of a source at {path}.", remedy=describe)
         except (OSError, TypeError, LookupError, ValueError, RecursionError):  # not UTF-8, no TOML, or other fields
-            refused = FormatError(f"{path} is not a description of a source, or it is damaged.", remedy=describe)
+            refused = FormatError(
+                another_kind(path, kind) or f"{path} is not {kind}, or it is damaged.", remedy=describe
+            )
         raise refused  # outside the block: its context would hold what the file holds
 
 

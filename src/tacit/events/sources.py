@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.file_kinds import kind_of_file
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import Reason
 from tacit.events.mapping import ReadOptions
@@ -180,6 +181,8 @@ _KINDS: Final = (
 
 
 def _refuse_other_kinds(path: Path, start: bytes) -> None:
+    if (ours := kind_of_file(path)) is not None and not start.startswith(b"SQLite f"):
+        raise UnreadableFile(f"{path.name} is {ours}, not a file of events. Name the file of the events.")
     for mark, kind, remedy in _KINDS:
         if start.startswith(mark):
             raise UnreadableFile(f"{path.name} is {kind}, not a CSV, XLSX or Parquet file. {remedy}.")
