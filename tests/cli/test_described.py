@@ -100,10 +100,10 @@ def test_no_order_of_dates_is_preselected(tacit, tmp_path):
 
 
 def test_a_curator_at_a_terminal_is_asked_for_the_order_and_to_confirm(tacit, tmp_path, monkeypatch):
-    from tacit.cli import check
+    from tacit.cli import check, console
 
     answers = iter(["maybe", "day-first"])
-    monkeypatch.setattr(check, "_is_attended", lambda: True)
+    monkeypatch.setattr(console, "is_attended", lambda: True)
     monkeypatch.setattr(check.typer, "prompt", lambda _: next(answers))
     monkeypatch.setattr(check.typer, "confirm", lambda _: False)
     assert "Nothing was written" in tacit(*CHECK, "--date-format", "day-first").out

@@ -19,6 +19,7 @@ _HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 COMMANDS: Final = {
     "demo": "Show the whole way on synthetic interventions: events, randomized reports, counts, a release, a page, "
     "a forecast.",
+    "publish": "Publish the counts of events: plan, release, page, statement and forecast, in one folder.",
     "simulate": "Make synthetic events: nobody's data, with the shape of the real ones.",
     "check": "Read events, report what can be counted, and describe how they are written.",
     "summary": "Show events per day in each year, and how many week and month cells hold a single event.",
@@ -85,8 +86,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings=_HELP_OPTIONS,
-    epilog="A first look: [bold]tacit demo[/bold]. "
-    "Your own events: check, plan, randomize, tally, release, page, forecast.",
+    epilog="A first look: [bold]tacit demo[/bold]. Your own events: [bold]tacit publish EVENTS[/bold].",
 )
 
 

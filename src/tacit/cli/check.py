@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -66,7 +65,7 @@ def check(
     zone = domain.zone if agreed is None else agreed.domain.time.zone
     if known is None:
         with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
-        described = _described(source, zone, with_kinds=with_kinds)
+        described = describe(source, zone, with_kinds=with_kinds)
         settings = Settings(named_source(source), columns_of(source, described), described.options(options_of(source)))
     else:
         described, settings = known, settings_of(source, with_user=True)
@@ -87,18 +86,18 @@ def check(
     for sentence in described.sentences():
         console.say(f"  {sentence}")
     if known is None:
-        _confirm(source, described, confirm=confirm)
+        confirm_description(source, described, confirm=confirm)
     else:
         console.say(f"So says {description_path(source)}, which was confirmed before.")
 
 
-def _described(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:
+def describe(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:
     """The proposed description; the order of dates is asked for, never proposed."""
     proposal = proposed(source, zone=zone, with_kinds=with_kinds)
     if proposal.description.date_format is not None or proposal.dates is None:
         return proposal.description
     _say_dates(proposal.dates)
-    if not proposal.dates.needs_order or not _is_attended():
+    if not proposal.dates.needs_order or not console.is_attended():
         refuse_dates(source)
     order = ""
     while order not in ("day-first", "month-first"):
@@ -106,10 +105,10 @@ def _described(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> Sou
     return replace(proposal.description, date_format=order)
 
 
-def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm: bool) -> None:
+def confirm_description(source: UserSourceOptions, described: SourceDescription, *, confirm: bool) -> None:
     """Write the description if it is confirmed, by option or by answer."""
     console.say("This must be true whatever rows the source holds: rows that do not fit are set aside. It is public.")
-    if not confirm and _is_attended():
+    if not confirm and console.is_attended():
         confirm = typer.confirm("Is it true, and may everyone know it?")
     if not confirm:
         console.say("Nothing was written. If it is true, confirm it by giving the same command with: --confirm")
@@ -122,11 +121,6 @@ def _confirm(source: UserSourceOptions, described: SourceDescription, *, confirm
     console.check_outputs([path], [Path(source.file)], force=True)
     described.write(path)
     console.say(f"Wrote {path}: randomize, count, bound and counter read the source as it says.")
-
-
-def _is_attended() -> bool:
-    """Return whether somebody is there to answer."""
-    return sys.stdin.isatty() and console.out.is_terminal
 
 
 def _say_dates(dates: DateFinding) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 import traceback
@@ -45,6 +46,11 @@ def strong(text: str) -> None:
 def warn(text: str) -> None:
     """Print what the user must not overlook, to standard error."""
     err.print(f"[bold yellow]{escape(text)}[/bold yellow]")
+
+
+def is_attended() -> bool:
+    """Return whether somebody is there to answer."""
+    return sys.stdin.isatty() and out.is_terminal
 
 
 def say_promises(promises: Iterable[str], *, is_alone: bool) -> None:

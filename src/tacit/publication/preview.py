@@ -9,9 +9,9 @@ from typing import Final
 
 from tacit._base.sentences import listed
 from tacit.counts.provenance import Provenance
+from tacit.domain import Domain
 from tacit.events.badrows import BadRowSummary, share_lost
 from tacit.mechanisms.planner import CURATOR, NOBODY, choose
-from tacit.mechanisms.registry import n_values
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 from tacit.randomness.laplace import laplace_variance
@@ -76,26 +76,24 @@ class Preview:
     def errors(self) -> tuple[ExpectedError, ...]:
         """How large errors to expect at the plan's epsilon if nobody, or a curator, is trusted."""
         bins = self.plan.domain.time.range(self.first, self.last)
-        return expected_errors(self.plan, self.plan.epsilon, len(range(bins.stop)[bins]), self.n_events)
+        domain = self.plan.domain.with_end(len(range(bins.stop)[bins]))
+        return expected_errors(domain, self.plan.protected_unit, self.plan.epsilon, self.n_events)
 
 
-def expected_errors(plan: Plan, epsilon: float, n_bins: int, n_events: int) -> tuple[ExpectedError, ...]:
-    """Return the standard errors of single counts for devices, for a curator, and for persons where a plan has them.
+def expected_errors(domain: Domain, unit: Unit, epsilon: float, n_events: int) -> tuple[ExpectedError, ...]:
+    """Return the standard errors of single counts for devices, for a curator, and for persons where the unit is one.
 
     Devices hide place and kind on a public period; a curator's counts are flat. Trees and smoothing err less over
     longer periods.
     """
-    domain = plan.domain.with_end(n_bins)
     found = []
-    n_hidden = n_values(domain, domain.axes[1:])
+    n_bins, n_hidden = domain.shape
     if n_hidden > 1:
-        variance = replace(
-            choose(n_hidden, epsilon).candidate, n_reports=max(1, round(n_events / n_bins))
-        ).mean_variance
-        found.append((NOBODY, Unit(), variance))
-    units = [Unit(), *([plan.protected_unit] if plan.protected_unit.is_of_a_person else [])]
-    found += [(CURATOR, unit, laplace_variance(epsilon / unit.sensitivity)) for unit in units]
+        best, n_reports = choose(n_hidden, epsilon).candidate, max(1, round(n_events / n_bins))
+        found.append((NOBODY, Unit(), replace(best, n_reports=n_reports).mean_variance))
+    units = [Unit(), *([unit] if unit.is_of_a_person else [])]
+    found += [(CURATOR, one, laplace_variance(epsilon / one.sensitivity)) for one in units]
     return tuple(
-        ExpectedError(trust, str(unit), math.sqrt(variance), math.sqrt(30 * variance))
-        for trust, unit, variance in found
+        ExpectedError(trust, str(whom), math.sqrt(variance), math.sqrt(30 * variance))
+        for trust, whom, variance in found
     )

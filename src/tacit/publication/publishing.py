@@ -139,7 +139,7 @@ def publish(
     may refuse by raising. A ``seed`` makes a simulation, which protects nobody.
     """
     work = _Publishing(
-        root=Path(folder if folder is not None else _slug(data_set)),
+        root=Path(folder if folder is not None else folder_name(data_set)),
         events=Path(events) if isinstance(events, str) else events,
         polygons=polygons,
         book=None if seed is not None else Ledger(ledger or default_ledger()),
@@ -460,8 +460,8 @@ class _Publishing:
         make_forecast_page(ahead, made.release, path, title=f"{title}: the next {days} days")
 
 
-def _slug(name: str) -> str:
-    """A name of a folder, from the name of a data set."""
+def folder_name(name: str) -> str:
+    """Return the name of the folder of a publication, from that of its data set."""
     return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
 
 

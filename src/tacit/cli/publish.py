@@ -1,0 +1,320 @@
+"""tacit publish: from events to a folder with everything that may be published, in one command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tacit._base.rounding import percent_at_most, whole
+from tacit.cli import console
+from tacit.cli.check import confirm_description, describe
+from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
+from tacit.cli.options import (
+    DataSetName,
+    MostEpsilon,
+    Panel,
+    SimulationSeed,
+    Title,
+    UnitOptions,
+    UserSourceOptions,
+    takes,
+)
+from tacit.cli.release import say_protection
+from tacit.cli.sources import (
+    Settings,
+    columns_of,
+    description_of,
+    gazetteer_of,
+    kinds_of,
+    named_source,
+    options_of,
+    say_bad_rows,
+)
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.errors import SettingError
+from tacit.events import SourceDescription, names_in, scan_span
+from tacit.events.source_description import ROLES
+from tacit.mechanisms.planner import CURATOR, NOBODY
+from tacit.pages.figures import largest_belief
+from tacit.privacy.ledger import Ledger, default_ledger
+from tacit.publication import Preview, publishing
+from tacit.publication.preview import USUAL_EPSILONS, expected_errors
+from tacit.publication.publishing import Agreement
+
+_NAMES_SHOWN: Final = 12  # of places on the screen: two lines of them
+_WHOM: Final = {NOBODY: "nobody: every event is randomized", CURATOR: "you, the curator: noise is added to counts"}
+
+
+@takes(source=UserSourceOptions, whose=Panel("Whom a curator protects", UnitOptions))
+def publish(
+    source: UserSourceOptions,
+    whose: UnitOptions,
+    places: Annotated[
+        str | None,
+        typer.Option(help="The table of places to count, a CSV, or 'doubs'; everybody may see it.", metavar="TABLE"),
+    ] = None,
+    places_from_events: Annotated[
+        bool,
+        typer.Option("--places-from-events", help="Take the names in the events for the places, and make them public."),
+    ] = False,
+    level: Annotated[
+        str | None, typer.Option(help="The places to count, as the table has them (default: region, or its first).")
+    ] = None,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="Count events in none of these places as one more place.")
+    ] = False,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="Also count by kind: a CSV, 'doubs', or names such as fire,flood.", metavar="TABLE"),
+    ] = None,
+    first: Annotated[str | None, typer.Option("--from", help="The first day that is counted.", metavar="DATE")] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", help="The last one, included; a later one continues.", metavar="DATE")
+    ] = None,
+    step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day",
+    zone: Annotated[str | None, typer.Option(help="The time zone of the events' clocks, such as Europe/Paris.")] = None,
+    trust: Annotated[
+        str | None, typer.Option(help="nobody (every event is randomized) or curator (you count and add noise).")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="How much may be given away; smaller is safer.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The error that a count may have, instead of epsilon: 40 (events), or 5% of it.", metavar="ERROR"
+        ),
+    ] = None,
+    events: Annotated[
+        float | None, typer.Option(help="How many events to expect, for --target: a public guess.", metavar="N")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="For a curator: allows Gaussian noise, such as 1e-6.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where everything goes (default: a folder with the data set's name).")
+    ] = None,
+    data_set: DataSetName = None,
+    budget: MostEpsilon = None,
+    ledger: LedgerFile = None,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Publish although more than 1 % of the rows fall out.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
+    ] = False,
+    title: Title = None,
+    ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
+    seed: SimulationSeed = None,
+) -> None:
+    """Publish the counts of events: plan, release, page, statement and forecast, in one folder.
+
+    What it would cost and give away is shown first, and how far off counts will be; then it asks. Stopped anywhere, the
+    same command goes on at no further cost. Run again with a later --to on events that have grown, it publishes the new
+    days and continues.
+
+    Example: [bold]tacit publish trips.csv --time started_at --place station --zone America/New_York[/bold]
+    """
+    name = data_set or data_set_name(source)
+    root = folder or Path(publishing.folder_name(name))
+    is_asking = not yes and console.is_attended()
+    agreed = Agreement.read(root)
+    settings: dict[str, Any] = {"data_set": name, "last": last, "epsilon": epsilon, "trust": trust, "zone": zone}
+    if agreed is not None:
+        console.say(f"{root} holds a publication up to {agreed.stretches[-1][1]}, which goes on.")
+        if last is None and is_asking:
+            settings["last"] = typer.prompt("Up to which day, which becomes public?", default=agreed.stretches[-1][1])
+    else:
+        begun = _Beginning(source, whose, is_asking)
+        settings["description"] = described = begun.described(zone)
+        settings["zone"] = described.zone
+        settings["places"] = place = begun.places(
+            described, places, places_from_events, level, with_elsewhere=elsewhere
+        )
+        settings["kinds"] = kind = None if kinds is None else kinds_of(kinds)
+        settings["first"], settings["last"] = begun.span(described, first, last)
+        settings |= {"step": step, "target": target, "expected_events": events, "delta": delta}
+        settings["unit"] = whose.protected()
+        if trust is None or (epsilon is None and target is None):
+            domain = Domain(
+                TimeAxis.between(settings["first"], settings["last"], step=step, zone=str(described.zone)), place, kind
+            )
+            settings["trust"], settings["epsilon"] = begun.price(described, domain, trust, epsilon, target)
+    with console.progress("Reading events") as report:
+        made = publishing.publish(
+            named_source(source),
+            folder=root,
+            where=tuple(source.where or ()),
+            polygons=source.polygons,
+            ledger=ledger,
+            budget=budget,
+            accept_loss=accept_loss,
+            days_ahead=ahead,
+            title=title,
+            seed=seed,
+            look=lambda preview: _show(preview, root, is_asking=is_asking),
+            progress=report,
+            **settings,
+        )
+    say_protection(made.release)
+    if seed is None:
+        say_ledger(Ledger(ledger or default_ledger()))
+    console.strong(f"Open {(root / 'page.html').resolve()} in a browser.")
+    console.say(f"Next: tacit query {root / 'release.parquet'} --from DATE --to DATE --place NAME")
+
+
+class _Beginning:
+    """What a new publication needs to know: taken from options, else proposed and asked for."""
+
+    def __init__(self, source: UserSourceOptions, whose: UnitOptions, is_asking: bool) -> None:
+        self._source, self._whose, self._is_asking = source, whose, is_asking
+
+    def described(self, zone: str | None) -> SourceDescription:
+        """How the source is written: as confirmed before, or as proposed and confirmed now."""
+        known = description_of(self._source)
+        if known is not None:
+            named = columns_of(self._source, known)
+            known = replace(known, **{role: getattr(named, role) for role in ROLES})
+            if zone is not None and known.zone not in (None, zone):
+                raise SettingError(f"--zone must be that of the source's description, {known.zone}; got {zone}.")
+        zone = zone or (known and known.zone) or self._ask("Which time zone do the events' clocks show?", "--zone ZONE")
+        if known is not None:
+            return replace(known, zone=zone)
+        proposal = describe(self._source, zone, with_kinds=self._source.kind is not None)
+        if proposal.is_csv and not self._is_asking:
+            raise SettingError(
+                "how the source is written must be confirmed once by someone who knows it. Run: tacit check … --confirm"
+            )
+        if proposal.is_csv:
+            console.say(f"How {self._source.file} is written:")
+            for sentence in proposal.sentences():
+                console.say(f"  {sentence}")
+            confirm_description(self._source, proposal, confirm=False)
+            if description_of(self._source) is None:
+                raise SettingError("the description was not confirmed. Nothing was published.")
+        return proposal
+
+    def places(
+        self,
+        described: SourceDescription,
+        table: str | None,
+        from_events: bool,
+        level: str | None,
+        *,
+        with_elsewhere: bool,
+    ) -> PlaceAxis:
+        """The places that are counted: of a table, of the events where their names are public, or none."""
+        if table is not None:
+            known = gazetteer_of(table)
+            usual = "region" if "region" in known.levels else known.levels[0]
+            axis = PlaceAxis.from_gazetteer(known, level or usual)
+        elif described.place is None:
+            return PlaceAxis.everything()
+        else:
+            names = names_in(
+                named_source(self._source), column=described.place, options=described.options(options_of(self._source))
+            )
+            if not from_events:
+                self._say_names(names)
+                question = "Are these names public, whatever rows there are, and are they all the places to count?"
+                if not (self._is_asking and typer.confirm(question)):
+                    raise SettingError(
+                        "the list of places is published, so somebody must say that it may be. Give a table: --places "
+                        "TABLE, or say that all names in the events are public: --places-from-events"
+                    )
+            axis = PlaceAxis.of(sorted(names), described.place)
+        return axis.with_elsewhere() if with_elsewhere else axis
+
+    def span(self, described: SourceDescription, first: str | None, last: str | None) -> tuple[str, str]:
+        """The first and the last day: as named, else proposed from the events and confirmed."""
+        if first is None or last is None:
+            if not self._is_asking:
+                raise SettingError(
+                    "the first and the last day become public, so they must be named. Add: --from DATE --to DATE"
+                )
+            found = scan_span(
+                named_source(self._source),
+                columns=described.columns,
+                options=described.options(options_of(self._source)),
+                zone=str(described.zone),
+            )
+            first = first or typer.prompt("The first day to count, which becomes public", default=str(found.first)[:10])
+            last = last or typer.prompt("The last day to count, which becomes public", default=str(found.last)[:10])
+        return str(first), str(last)
+
+    def price(
+        self, described: SourceDescription, domain: Domain, trust: str | None, epsilon: float | None, target: str | None
+    ) -> tuple[str, float | None]:
+        """Whom to trust and how much to give away, chosen from a table of what counts would err by."""
+        if not self._is_asking:
+            raise SettingError(
+                "it must be said whom to trust and how much to give away. Add: --trust curator --epsilon 1"
+            )
+        settings = Settings(
+            named_source(self._source),
+            columns_of(self._source, described),
+            described.options(options_of(self._source)),
+        )
+        with console.progress("Counting events") as report:
+            n_events = settings.open(domain).count(progress=report).n_events
+        unit = self._whose.protected()
+        rows = []
+        for one in USUAL_EPSILONS if epsilon is None else (epsilon,):
+            errors = expected_errors(domain, unit, one, n_events)
+            rows += [
+                [
+                    f"{one:g}",
+                    _WHOM[error.trust],
+                    error.unit,
+                    percent_at_most(largest_belief(one, 2)),
+                    f"± {whole(error.one)}",
+                    f"± {whole(error.thirty)}",
+                ]
+                for error in errors
+                if trust in (None, error.trust)
+            ]
+        console.strong("What a count of one place will be off by, and how sure somebody can become of an event")
+        step = domain.time.step
+        console.table(
+            ["epsilon", "whom you trust", "protected", "sure at most", f"one {step}", f"30 {step}s"], rows, left=3
+        )
+        trust = trust or typer.prompt("Whom do you trust with exact counts: curator (you) or nobody?")
+        if epsilon is None and target is None:
+            epsilon = float(typer.prompt("Which epsilon?", type=float))
+        return trust, epsilon
+
+    def _say_names(self, names: dict[str, int]) -> None:
+        console.strong("For your eyes only: the names of places in the events, with their rows")
+        shown = [f"{name} ({n:,})" for name, n in names.items()]
+        few = shown if len(shown) <= 2 * _NAMES_SHOWN else [*shown[:_NAMES_SHOWN], "…", *shown[-_NAMES_SHOWN:]]
+        console.say(f"{console.counted(len(names), 'name')}: {', '.join(few)}")
+
+    def _ask(self, question: str, option: str) -> str:
+        if not self._is_asking:
+            raise SettingError(f"it must be said: {question} Add: {option}")
+        return str(typer.prompt(question))
+
+
+def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
+    """Show what is about to be published and at what price, and ask."""
+    console.strong("Exact figures, for your eyes only")
+    console.say(
+        f"{console.counted(preview.n_rows, 'row')} read, {console.counted(preview.n_events, 'event')} counted from "
+        f"{preview.first} to {preview.last}."
+    )
+    say_bad_rows(preview.bad_rows)
+    if preview.unknown:
+        shown = ", ".join(f"{name} ({console.counted(n, 'row')})" for name, n in preview.unknown[:_NAMES_SHOWN])
+        more = "" if len(preview.unknown) <= _NAMES_SHOWN else f" and {len(preview.unknown) - _NAMES_SHOWN:,} more"
+        console.warn(f"Names that are none of the places: {shown}{more}.")
+    console.strong("What it costs")
+    for sentence in (*preview.promises, preview.public):
+        console.say(sentence)
+    step = preview.plan.domain.time.step
+    console.strong("What a count of one place will be off by")
+    rows = [[_WHOM[one.trust], one.unit, f"± {whole(one.one)}", f"± {whole(one.thirty)}"] for one in preview.errors()]
+    console.table(["whom you trust", "protected", f"one {step}", f"30 {step}s"], rows, left=2)
+    if preview.ledger is not None:
+        new = ", which is new: earlier spending is unknown" if preview.is_new_ledger else ""
+        console.say(f"It is paid from the ledger {preview.ledger}{new}, and goes to {root}.")
+    if is_asking and not typer.confirm("Publish it?"):
+        raise SettingError("it was not published. Nothing was spent.")

@@ -1,0 +1,147 @@
+"""tacit publish: four journeys of people with files of their own."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from tacit.cli import console
+from tacit.privacy.ledger import Ledger
+from tacit.release import Release
+
+NAMES = ("2nd at Townsend", "Market at 4th", "Townsend at 7th", "Embarcadero")
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Somebody at the screen, who types these lines."""
+
+    def typed(*lines):
+        monkeypatch.setattr(console, "is_attended", lambda: True)
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    return typed
+
+
+def write(path, header, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def trips(path, n_days):
+    days = np.datetime64("2026-01-01") + np.arange(n_days)
+    rows = [(f"{day} 0{hour}:15", name) for day in days for hour, name in enumerate(NAMES) for _ in range(3)]
+    write(path, ("started_at", "station"), rows)
+
+
+def test_bike_stations_are_published_by_answering_questions_and_next_month_goes_on(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 59)
+    words = ("publish", "trips.csv", "--time", "started_at", "--place", "station", "--ahead", "0")
+    # zone, description, names, first and last day, trust, epsilon, go
+    answers("America/Los_Angeles", "y", "y", "", "", "curator", "1", "y")
+    ran = tacit(*words)
+    assert ran.code == 0, ran.err
+    assert "4 names: 2nd at Townsend (177)" in ran.out
+    assert "whom you trust" in ran.out
+    assert "708 rows read, 708 events counted from 2026-01-01 to 2026-02-28." in ran.out
+    assert "One event added or removed: epsilon 1." in ran.out
+    assert "page.html" in ran.out
+    folder = tmp_path / "trips"
+    assert Release.read(folder / "release.parquet").domain.time.days == ("2026-01-01", "2026-02-28")
+    trips(tmp_path / "trips.csv", 90)
+    ran = tacit("publish", "trips.csv", "--to", "2026-03-31", "--yes", "--ahead", "0")
+    assert ran.code == 0, ran.err
+    assert "holds a publication up to 2026-02-28, which goes on" in ran.out
+    assert Release.read(folder / "release.parquet").domain.time.days == ("2026-01-01", "2026-03-31")
+    assert len(Ledger(tmp_path / "ledger.sqlite").history()) == 2
+
+
+def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
+    trips(tmp_path / "trips.csv", 40)
+    words = ("trips.csv", "--time", "started_at", "--place", "station")
+    once = tacit("publish", *words, "--zone", "UTC", "--yes")
+    assert once.code == 2
+    assert "tacit check" in once.err
+    known = (
+        "--from",
+        "2026-01-01",
+        "--to",
+        "2026-02-09",
+        "--trust",
+        "nobody",
+        "--epsilon",
+        "2",
+        "--ahead",
+        "0",
+        "--yes",
+    )
+    places = tmp_path / "stations.csv"
+    places.write_text("station\n" + "\n".join(NAMES) + "\n")
+    assert tacit("check", *words, "--places", "stations.csv", "--zone", "America/Los_Angeles", "--confirm").code == 0
+    ran = tacit("publish", *words, *known)
+    assert ran.code == 2
+    assert "--places-from-events" in ran.err
+    ran = tacit("publish", *words, *known, "--places", "stations.csv", "--zone", "UTC")
+    assert ran.code == 2
+    assert "--zone must be that of the source's description" in ran.err
+    ran = tacit("publish", *words, *known, "--places", "stations.csv")
+    assert ran.code == 0, ran.err
+    assert "exactly how many events there were per day" in ran.out
+    for missing in ("--from", "--trust"):
+        fewer = list(known)
+        del fewer[fewer.index(missing) : fewer.index(missing) + 2]
+        ran = tacit("publish", *words, *fewer, "--places-from-events", "--folder", "other")
+        assert ran.code == 2, missing
+        assert missing in ran.err
+    assert not (tmp_path / "other").exists()
+
+
+def test_police_stops_with_broken_rows_stop_until_the_loss_is_accepted(tacit, tmp_path):
+    rows = [(f"{1 + n % 28:02d}/02/2026 10:00", f"Beat {n % 5}") for n in range(1000)]
+    rows[7], rows[8] = ("soon", "Beat 1"), ("", "Beat 1")
+    rows[9:40] = [(when, "Beat 9") for when, _ in rows[9:40]]
+    write(tmp_path / "stops.csv", ("when", "beat"), rows)
+    (tmp_path / "beats.csv").write_text("beat\n" + "\n".join(f"Beat {n}" for n in range(5)) + "\n")
+    words = ("stops.csv", "--time", "when", "--place", "beat")
+    assert (
+        tacit("check", *words, "--date-format", "day-first", "--places", "beats.csv", "--zone", "UTC", "--confirm").code
+        == 0
+    )
+    words += ("--places", "beats.csv", "--from", "2026-02-01", "--to", "2026-02-28", "--trust", "curator")
+    words += ("--epsilon", "1", "--ahead", "0", "--yes")
+    ran = tacit("publish", *words)
+    assert ran.code == 3
+    assert "3.3% of the rows would fall out" in ran.err
+    assert "--accept-loss" in ran.err
+    assert "Beat 9 (31 rows)" in ran.err
+    assert not (tmp_path / "stops").exists()
+    ran = tacit("publish", *words, "--accept-loss")
+    assert ran.code == 0, ran.err
+
+
+def test_visits_without_places_are_counted_in_all(tacit, tmp_path, answers):
+    days = np.datetime64("2026-01-01") + np.arange(31)
+    write(tmp_path / "visits.csv", ("day", "visits"), [(day, 120) for day in days])
+    answers("Europe/Copenhagen", "y", "y")
+    ran = tacit(
+        *("publish", "visits.csv", "--time", "day", "--count", "visits", "--trust", "curator", "--epsilon", "1"),
+        *("--from", "2026-01-01", "--to", "2026-01-31", "--ahead", "0"),
+    )
+    assert ran.code == 0, ran.err
+    january = Release.read(tmp_path / "visits" / "release.parquet").answer(first="2026-01", last="2026-01")
+    assert january.value == pytest.approx(31 * 120, abs=80)
+
+
+def test_whoever_says_no_spends_nothing(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 20)
+    answers("UTC", "y", "y", "", "", "curator", "1", "n")
+    ran = tacit("publish", "trips.csv", "--time", "started_at", "--place", "station")
+    assert ran.code == 2
+    assert "was not published. Nothing was spent" in ran.err
+    assert not (tmp_path / "trips").exists()
+    assert not Ledger(tmp_path / "ledger.sqlite").history()
