@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
     LEDGER,
+    AcceptLoss,
     DataSetName,
     Force,
     Level,
@@ -30,6 +32,7 @@ from tacit.cli.release import say_next, say_protection, say_rules, warn_of_contr
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_beyond, say_table_notes
 from tacit.collection.curating import CountedEvents, Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
+from tacit.events.badrows import check_loss
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_CURATOR
@@ -69,6 +72,7 @@ def count(
             metavar="RELEASE",
         ),
     ] = None,
+    accept_loss: AcceptLoss = False,
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,
     force: Force = False,
@@ -109,7 +113,7 @@ def count(
         agreed.domain.time.coarsen(by)  # refused before anything is spent
     events = open_source(source, agreed.domain, with_user=agreed.protected_unit.is_of_a_person)
     name = data_set or data_set_name(source)
-    look = _refuse_oddities if source.strict else _show
+    look = partial(_show, is_strict=source.strict, accept_loss=accept_loss)
     allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
     with console.progress("Counting events") as report:
         if dry_run:
@@ -147,8 +151,8 @@ def _say(made: Release, done: Curated, out: Path) -> None:
         console.say(f"What remains of the budget of {done.spend.data_set}: {done.spend.what_remains}.")
 
 
-def _show(counted: CountedEvents) -> None:
-    """Say what is exact about the events: for this screen, never for the release; before anything is paid."""
+def _show(counted: CountedEvents, *, is_strict: bool, accept_loss: bool) -> None:
+    """Say what is exact about the events, for this screen alone, and refuse what is odd; before anything is paid."""
     if not counted.n_events:
         console.warn("For your eyes only: no event was counted. What is published is noise on zeros.")
     if counted.n_full_cells:
@@ -159,10 +163,6 @@ def _show(counted: CountedEvents) -> None:
     say_beyond(counted.n_beyond, counted.n_rows_beyond)
     say_table_notes(counted.table)
     say_bad_rows(counted.bad_rows)
-
-
-def _refuse_oddities(counted: CountedEvents) -> None:
-    """Refuse a table with repeated rows or missing periods, under strict reading and before anything is paid."""
-    _show(counted)
-    if counted.table is not None and counted.table.lines():
+    if is_strict and counted.table is not None and counted.table.lines():
         raise BadRows("the table has what the notes above say. Nothing was spent. Correct it, or leave out --strict.")
+    check_loss(counted, is_accepted=accept_loss)

@@ -58,6 +58,9 @@ MostEpsilon = Annotated[
         rich_help_panel=LEDGER,
     ),
 ]
+AcceptLoss = Annotated[
+    bool, typer.Option("--accept-loss", help="Go on although more than 1 % of the rows meant fall out.")
+]
 FirstPeriod = Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")]
 LastPeriod = Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")]
 PlaceNames = Annotated[list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")]

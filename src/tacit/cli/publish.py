@@ -13,6 +13,7 @@ from tacit.cli import console
 from tacit.cli.check import confirm_description, describe
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
+    AcceptLoss,
     DataSetName,
     MostEpsilon,
     Panel,
@@ -96,9 +97,7 @@ def publish(
     data_set: DataSetName = None,
     budget: MostEpsilon = None,
     ledger: LedgerFile = None,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Publish although more than 1 % of the rows fall out.")
-    ] = False,
+    accept_loss: AcceptLoss = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
     ] = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
     LEDGER,
+    AcceptLoss,
     DataSetName,
     Force,
     PlanFile,
@@ -23,6 +25,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows
 from tacit.collection.randomizing import randomize_events
+from tacit.events.badrows import check_loss
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 
@@ -49,6 +52,7 @@ def randomize(
             "--again", help="Randomize known events again, and state the summed epsilon.", rich_help_panel=LEDGER
         ),
     ] = False,
+    accept_loss: AcceptLoss = False,
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,
     force: Force = False,
@@ -77,6 +81,7 @@ def randomize(
             only=_bins(agreed, first, last),
             overwrite=force,
             progress=report,
+            look=partial(check_loss, is_accepted=accept_loss),
         )
     if done.is_resumed:
         console.say("A run that was interrupted was taken up: the same reports, at no further cost.")
