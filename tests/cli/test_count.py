@@ -65,6 +65,21 @@ def test_from_events_to_a_page_by_a_curator(tacit, events, tmp_path, domain):
     assert "one event added or removed" in (tmp_path / "statement.html").read_text(encoding="utf-8")
 
 
+def test_a_stop_for_lost_rows_spends_nothing(tacit, events, tmp_path, domain):
+    write_plan(tmp_path, domain)
+    with events.open("a", encoding="utf-8") as file:
+        file.write("person-1,2018/01/05 08:08,Nowhere\n" * 40)
+    stopped = tacit("count", events, *COLUMNS)
+    assert stopped.code == 3
+    assert "1.3% of the rows would fall out: 40 rows with a place that is not known" in stopped.err
+    assert "Nowhere" not in stopped.err
+    assert not Ledger(tmp_path / "ledger.sqlite").history()
+    assert not (tmp_path / "release.parquet").exists()
+    dry = tacit("count", events, *COLUMNS, "--dry-run")
+    assert dry.code == 3
+    assert tacit("count", events, *COLUMNS, "--accept-loss").code == 0
+
+
 def test_a_second_count_is_refused_and_writes_nothing(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     assert tacit("count", events, *COLUMNS).code == 0

@@ -163,7 +163,7 @@ def same(first: Seen, second: Seen) -> None:
 
 
 COLUMNS = ("--time", "day", "--place", "place")
-COUNT = ("count", "events.csv", *COLUMNS, *READ, "--statement", "statement.html")
+COUNT = ("count", "events.csv", *COLUMNS, *READ, "--statement", "statement.html", "--accept-loss")
 DOMAIN = days_and_places(10, 2)
 PLANS = {
     "event": central_plan_for(DOMAIN, epsilon=1.0),
@@ -275,7 +275,7 @@ def test_strict_reading_refuses_before_anything_is_spent_and_only_if_asked_to(wo
 
 
 RANDOMIZE = (
-    ("randomize", "events.csv", *COLUMNS, *READ, "--count", "n"),
+    ("randomize", "events.csv", *COLUMNS, *READ, "--count", "n", "--accept-loss"),
     ("tally", "events.reports"),
     ("release", "events.tally", "--statement", "statement.html"),
 )
