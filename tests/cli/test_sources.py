@@ -117,3 +117,22 @@ def test_all_bad_rows_are_listed_in_a_private_file(tacit, tmp_path):
     assert ran.code == 2
     assert "events.csv exists already, and is no list of bad rows" in ran.err
     assert (tmp_path / "events.csv").read_text().startswith("day,town")
+
+
+def test_a_file_alone_is_answered_with_its_columns_and_what_they_seem_to_hold(tacit, tmp_path):
+    (tmp_path / "trips.csv").write_text("id;Start date;end;Station;Type\n1;03/04/2025 08:08;03/04/2025;A;x\n")
+    ran = tacit("check", "trips.csv")
+    assert ran.code == 0
+    assert "trips.csv has 5 columns: id, Start date, end, Station, Type." in ran.out
+    assert "time seems to be Start date, place seems to be Station, kind seems to be Type" in ran.out
+    assert "Next: tacit check trips.csv --time 'Start date' --place Station" in ran.out
+    assert list(tmp_path.iterdir()) == [tmp_path / "trips.csv"]
+
+
+def test_a_file_without_column_names_is_not_repeated(tacit, tmp_path):
+    for text in ("Mary;03/04/2025;Ornans\nAnn;04/04/2025;Ornans\n", "Mary;Ornans\nAnn;Ornans\n"):
+        (tmp_path / "visits.csv").write_text(text)
+        ran = tacit("check", "visits.csv")
+        assert ran.code == 3
+        assert "--names" in ran.err
+        assert "Mary" not in ran.out + ran.err

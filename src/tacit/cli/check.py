@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +29,7 @@ from tacit.cli.sources import (
 )
 from tacit.collection.curating import bound_of
 from tacit.errors import DataError, SettingError
-from tacit.events import DateFinding, EventCounts, Reason, SourceDescription
+from tacit.events import DateFinding, EventCounts, Reason, SourceDescription, propose_columns
 
 
 @takes(source=UserSourceOptions, domain=DomainOptions)
@@ -55,6 +56,8 @@ def check(
     the source holds, now or later. Rows are read as it says, each by itself, and those that do not fit are set aside.
     It is written beside the file, where randomize, count, bound and counter find it.
 
+    With FILE alone it lists the columns, and proposes which hold the time, the place and the kind.
+
     Rows are named by number and reason, never by what they hold. What is shown here is exact: for your screen only.
 
     Example: [bold]tacit check interventions.csv --time SDate --place Town[/bold]
@@ -62,6 +65,9 @@ def check(
     agreed = None if plan is None else agreed_plan(plan)
     path = description_path(source)
     known = None if force or path is None or not path.is_file() else description_of(source)
+    if known is None and source.time is None:
+        _say_columns(source)
+        return
     zone = domain.zone if agreed is None else agreed.domain.time.zone
     if known is None:
         with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
@@ -89,6 +95,17 @@ def check(
         confirm_description(source, described, confirm=confirm)
     else:
         console.say(f"So says {description_path(source)}, which was confirmed before.")
+
+
+def _say_columns(source: UserSourceOptions) -> None:
+    """List the columns and what they seem to hold, with the command that comes next."""
+    names, found = propose_columns(named_source(source), options=options_of(source))
+    console.say(f"{source.shown} has {console.counted(len(names), 'column')}: {', '.join(names)}.")
+    roles = [f"{role} seems to be {name}" for role, name in found.items()]
+    console.say(f"By their names and first rows, {', '.join(roles)}. Only you know.")
+    words = [word for role in ("time", "place") for word in (f"--{role}", found.get(role, "COLUMN"))]
+    query = [] if source.query is None else ["--query", source.query]
+    console.say(f"Next: {shlex.join(['tacit', 'check', source.shown, *query, *words])}")
 
 
 def describe(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:

@@ -22,7 +22,7 @@ from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.places import Polygons
-from tacit.events.proposal import DateFinding, Proposal, Span, names_in, propose_source, scan_span
+from tacit.events.proposal import DateFinding, Proposal, Span, names_in, propose_columns, propose_source, scan_span
 from tacit.events.reader import Events, open_events
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import SqlQuery
@@ -50,6 +50,7 @@ __all__ = [
     "YearSummary",
     "names_in",
     "open_events",
+    "propose_columns",
     "propose_source",
     "scan_span",
     "summarize",

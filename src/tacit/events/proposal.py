@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from tacit.domain import TimeAxis
 from tacit.domain.names import fold_name
 from tacit.domain.zone import zone_info
-from tacit.errors import DataError, UnreadableFile
+from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
 from tacit.events.columns import codes_of, is_text
 from tacit.events.csv_blocks import ByteStream, read_fully
 from tacit.events.csv_source import Plain, Unzipped, fields_of
-from tacit.events.dates import GOOD, UNDECIDED, DateForm, ReadDates, holds_dates, read_dates
+from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, ReadDates, holds_dates, read_dates
 from tacit.events.interpret import wall_clock
-from tacit.events.mapping import SEPARATORS, EventColumns, ReadOptions, fold_column, wanted_columns
+from tacit.events.mapping import SEPARATORS, EventColumns, ReadOptions, fold_column, looks_like_data, wanted_columns
 from tacit.events.reader import Progress, Reading, find_columns, form_of_dates
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import RawTable, Source, SqlQuery, format_of, open_source, path_of
@@ -124,6 +124,62 @@ def propose_source(
     elif kind is None or holds_dates(kind):
         form_of_dates(opened, position, options)
     return Proposal(SourceDescription.of(_format(source, options), columns, options, zone=zone), finding)
+
+
+def propose_columns(source: object, *, options: ReadOptions | None = None) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the names of the columns of a source, and those that look like time, place and kind.
+
+    This is for the owner's screen. Names and the first rows are looked at. Names are returned only where a column of
+    dates shows that they are names: the first line of a file without names is an event.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"id": [1], "begun": ["2025-04-03 08:08"], "Town": ["Ornans"], "Type": ["fire"]})
+    >>> propose_columns(table)
+    (('id', 'begun', 'Town', 'Type'), {'time': 'begun', 'place': 'Town', 'kind': 'Type'})
+    """
+    given = options or ReadOptions()
+    opened = open_source(source, options=recognized(source, wanted=(), options=given))
+    dated = _columns_of_dates(opened)
+    if not dated or (given.names is None and looks_like_data(opened.names)):
+        raise MissingColumn(
+            f"{opened.name}: no column with a name of its own looks like dates.", remedy=Remedy.GIVE_NAMES
+        )
+    found = {"time": next((name for name in dated if _is_named(name, _TIME_WORDS)), dated[0])}
+    others = [name for name in opened.names if name not in dated]
+    if (place := next((name for name in others if _is_named(name, _PLACE_WORDS)), None)) is not None:
+        found["place"] = place
+    if (kind := _column_of_kinds(opened.names, tuple(found.values()))) is not None:
+        found["kind"] = kind
+    return tuple(opened.names), found
+
+
+def _columns_of_dates(source: Source) -> list[str]:
+    """The columns whose first rows hold dates, most of them."""
+    piece = next(iter(source.pieces(range(len(source.names)))), None)
+    table = None if piece is None else piece.load()
+    found = []
+    for name, column in zip(source.names, () if table is None else table.columns, strict=False):
+        if is_text(column.type) or holds_dates(column.type):
+            states = read_dates(column, DateForm()).state
+            n_dates = np.count_nonzero((states == GOOD) | (states == UNDECIDED))
+            if n_dates and 2 * n_dates >= np.count_nonzero(states != BLANK):
+                found.append(name)
+    return found
+
+
+def _is_named(name: str, words: set[str]) -> bool:
+    return not words.isdisjoint(fold_name(name).split())
+
+
+_TIME_WORDS: Final = {
+    *("date", "day", "time", "datetime", "timestamp", "sdate", "start", "started", "begin", "begun"),
+    *("jour", "heure", "debut"),
+}
+_PLACE_WORDS: Final = {
+    *("place", "town", "city", "municipality", "region", "district", "area", "neighbourhood", "neighborhood"),
+    *("station", "branch", "library", "site", "location", "commune", "ville", "quartier"),
+}
+"""Folded words of names of columns that hold times, and places, as far as a name tells."""
 
 
 def _column_of_kinds(names: Sequence[str], taken: Sequence[str]) -> str | None:
