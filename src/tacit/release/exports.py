@@ -180,16 +180,16 @@ def _xlsx_bytes(release: Release, columns: Mapping[str, NDArray[Any]]) -> bytes:
         counts.column_dimensions[openpyxl.utils.get_column_letter(number)].width = _NARROW
     counts.append([cell(counts, name, font=bold) for name in columns])
     is_day = release.domain.time.step == "day"
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-        cells = []
-        for name, value in zip(columns, row, strict=True):
-            if name == "period" and is_day:
-                cells.append(cell(counts, date.fromisoformat(value), number_format="yyyy-mm-dd"))
-            elif isinstance(value, float) and not math.isfinite(value):
-                cells.append(None if math.isnan(value) else "unlimited")
-            else:
-                cells.append(cell(counts, value) if isinstance(value, str) else value)
-        counts.append(cells)
+    values: list[list[Any]] = []
+    for name, column in columns.items():
+        if name == "period" and is_day:
+            values.append([date.fromisoformat(day) for day in column])
+        elif column.dtype.kind == "f":
+            values.append([None if one != one else "unlimited" if math.isinf(one) else one for one in column.tolist()])
+        else:  # text that would be taken for a formula or an error has a cell of its own; the others are written faster
+            values.append([cell(counts, one) if str(one)[:1] in ("=", "#") else one for one in column.tolist()])
+    for row in zip(*values, strict=True):
+        counts.append(row)
     about = book.create_sheet("Privacy")
     about.column_dimensions["A"].width, about.column_dimensions["B"].width = 2 * _NARROW, _WIDE
     wrapped = openpyxl.styles.Alignment(wrap_text=True, vertical="top")
