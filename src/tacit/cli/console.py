@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -129,16 +129,39 @@ def progress(doing: str) -> Iterator[Report]:
 
 
 @contextmanager
-def waiting(doing: str) -> Iterator[None]:
-    """The same for something that cannot tell how far it is."""
+def waiting(doing: str) -> Iterator[Report]:
+    """The same for something that may not tell how far it is."""
     with progress(doing) as report:
         begun = threading.Timer(_QUIET_SECONDS + 0.1, report, (0, None))
         begun.start()
         try:
-            yield
+            yield report
         finally:
             begun.cancel()
             begun.join()
+
+
+class Stages:
+    """One thing done after another, each with its bar; :meth:`end` takes the bar away, to ask or to print."""
+
+    def __init__(self) -> None:
+        self._shown = ExitStack()
+        self._report: Report | None = None
+
+    def begin(self, doing: str) -> None:
+        """Show what is done from now on."""
+        self.end()
+        self._report = self._shown.enter_context(waiting(doing))
+
+    def report(self, done: int, total: int | None) -> None:
+        """Show how far it is."""
+        if self._report is not None:
+            self._report(done, total)
+
+    def end(self) -> None:
+        """Say how long the last thing took."""
+        self._report = None
+        self._shown.close()
 
 
 def fail(problem: BaseException, words: str) -> None:

@@ -138,7 +138,13 @@ def publish(
                 TimeAxis.between(settings["first"], settings["last"], step=step, zone=str(described.zone)), place, kind
             )
             settings["trust"], settings["epsilon"] = begun.price(described, domain, trust, epsilon, target)
-    with console.progress("Reading events") as report:
+    stages = console.Stages()
+
+    def look(preview: Preview) -> None:
+        stages.end()
+        _show(preview, root, is_asking=is_asking)
+
+    try:
         made = publishing.publish(
             named_source(source),
             folder=root,
@@ -150,10 +156,13 @@ def publish(
             days_ahead=ahead,
             title=title,
             seed=seed,
-            look=lambda preview: _show(preview, root, is_asking=is_asking),
-            progress=report,
+            look=look,
+            progress=stages.report,
+            begin=stages.begin,
             **settings,
         )
+    finally:
+        stages.end()
     say_protection(made.release)
     if seed is None:
         say_ledger(Ledger(ledger or default_ledger()))

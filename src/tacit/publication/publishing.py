@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from tacit._base.extras import require
 from tacit._base.fields import text, texts
-from tacit._base.files import make_folders, write_whole
+from tacit._base.files import write_whole
 from tacit._base.reading import read_document, reading
 from tacit._base.validation import check_one_of
 from tacit.collection.curating import CountedEvents, curate_events
@@ -122,6 +122,7 @@ def publish(
     seed: int | None = None,
     look: Look | None = None,
     progress: Progress | None = None,
+    begin: Callable[[str], None] | None = None,
 ) -> Publication:
     """Publish the counts of events, and everything around them, into a folder; return the publication.
 
@@ -136,7 +137,8 @@ def publish(
 
     The same call after an interruption goes on at no further cost; with a later ``last`` on events that have grown it
     publishes the new days, and the release goes on. ``look`` is shown a :class:`Preview` before anything is paid, and
-    may refuse by raising. A ``seed`` makes a simulation, which protects nobody.
+    may refuse by raising; ``begin`` is told every step as it begins, ``progress`` how much of the events is read. A
+    ``seed`` makes a simulation, which protects nobody.
     """
     work = _Publishing(
         root=Path(folder if folder is not None else folder_name(data_set)),
@@ -148,6 +150,7 @@ def publish(
         accept_loss=accept_loss,
         look=look,
         progress=progress,
+        begin=begin or (lambda _: None),
     )
     agreed = Agreement.read(work.root)
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
@@ -253,6 +256,7 @@ class _Publishing:
     accept_loss: bool
     look: Look | None
     progress: Progress | None
+    begin: Callable[[str], None]
 
     def new_stretch(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> Agreement:
         """Publish one more stretch of time under a plan; nothing is written before it is agreed on."""
@@ -260,7 +264,7 @@ class _Publishing:
         longer = replace(agreed, stretches=(*agreed.stretches, stretch))
 
         def agree() -> None:
-            make_folders(self.root)
+            self.root.mkdir(parents=True, exist_ok=True)
             plan.write(self._plan_file(plan, stretch[0]))
             longer.write(self.root)
 
@@ -323,6 +327,7 @@ class _Publishing:
         path, name = self._file(plan, stretch[0]), agreed.data_set
         if path.exists() and not (stretch == agreed.stretches[-1] and self._is_unfinished(plan, name)):
             return
+        self.begin(f"Counting the events of {stretch[0]} to {stretch[1]}")
         events = self._opened(agreed, plan)
         if plan.is_central:
             self._count(agreed, plan, stretch, events, path, agree)
@@ -333,7 +338,7 @@ class _Publishing:
             self._show(agreed, plan, stretch, read, events)
             agree()
 
-        make_folders(self.root)
+        self.root.mkdir(parents=True, exist_ok=True)
         randomize_events(
             events,
             plan,
@@ -432,6 +437,7 @@ class _Publishing:
         plan = self.plan_of(agreed, agreed.stretches[-1])
         paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
         ledger = None if self.book is None else self.book.path
+        self.begin("Estimating counts")
         if plan.is_central:
             release = join([stated_now(Release.read(path), ledger) for path in paths])
         else:
@@ -441,6 +447,7 @@ class _Publishing:
         release.write(self.root / RELEASE)
         release.write(self.root / "counts.csv")
         heading = title or agreed.data_set
+        self.begin("Making the page")
         make_page(release, self.root / "page.html", title=heading, polygons=self.polygons)
         make_statement_page(release, self.root / "statement.html", title=heading)
         made = Publication(release, self.root)
@@ -451,6 +458,7 @@ class _Publishing:
     def _forecast(self, made: Publication, days: int, title: str) -> None:
         """Write the page of a forecast, where the past is long enough for one."""
         path = self.root / "forecast.html"
+        self.begin(f"Forecasting {days} days")
         try:
             horizon_of(f"{days} days", made.release.domain.time)
             ahead = made.forecast(days)
