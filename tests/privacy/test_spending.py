@@ -141,6 +141,20 @@ class TestWhichEvents:
         with pytest.raises(BudgetExhausted):
             spend(ledger, data_set="copy", release="second", budget=Budget.pure(9.0))
 
+    def test_a_refusal_says_what_would_be_needed_of_every_budget_concerned(self, ledger):
+        spend(ledger)
+        ledger.declare_same("copy", "fires")
+        ledger.set_budget("copy", epsilon=1.5)
+        needed = (
+            r"the budget of copy is epsilon 1\.5; .* A budget of epsilon 2 would be needed\. "
+            r"The budget of fires is epsilon 1, and epsilon 2 would be needed there\."
+        )
+        with pytest.raises(BudgetExhausted, match=needed):
+            spend(ledger, data_set="copy", release="second")
+        ledger.set_budget("fires", epsilon=2)
+        ledger.set_budget("copy", epsilon=2)
+        spend(ledger, data_set="copy", release="second")
+
     def test_changed_content_under_the_same_name_does_not_get_a_fresh_budget(self, ledger):
         spend(ledger)
         with pytest.raises(BudgetExhausted):
