@@ -146,9 +146,10 @@ def test_a_release_is_written_for_other_programs_and_not_changed_by_it(tacit, sm
     ran = tacit("release", "r.parquet", "--out", "w.csv", "--wide", "--calendar", "--country", "FR")
     assert ran.code == 0, ran.err
     assert list(pd.read_csv(tmp_path / "w.csv"))[:6] == ["period", "weekday", "month", "year", "holiday", "place 0"]
-    refused = tacit("query", "r.csv")
-    assert refused.code == 4
-    assert "Give the .parquet file of the release" in refused.err
+    for words in (("query", "r.csv"), ("release", "r.csv", "--out", "again.csv")):
+        refused = tacit(*words)
+        assert refused.code == 4
+        assert "Give the .parquet file of the release" in refused.err
 
 
 @pytest.mark.parametrize(

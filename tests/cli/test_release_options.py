@@ -233,7 +233,7 @@ def test_no_file_of_a_release_is_written_over_another(tacit, files):
     assert tacit("page", "r.parquet").code == 0
     assert (files / "r.html").exists()
     assert "needed for something else" in tacit("page", "r.parquet", "--out", "r.parquet", "--force").err
-    assert "first must lie on the time axis" in tacit("query", "r.parquet", "--from", "2030").err
+    assert "--from must lie on the time axis" in tacit("query", "r.parquet", "--from", "2030").err
 
 
 def test_later_versions_still_tell_that_reports_were_replaced(tacit, files):

@@ -143,9 +143,9 @@ def test_the_calendar_is_that_of_the_period(smooth):
     assert "weekday" not in months
     years = wide_table(smooth.coarsen(time="year"), calendar=True)
     assert list(years)[:2] == ["period", "year"]
-    with pytest.raises(SettingError, match="a week has no weekday"):
+    with pytest.raises(SettingError, match="a week may lie in two months"):
         wide_table(smooth.coarsen(time="week"), calendar=True)
-    with pytest.raises(SettingError, match="a month has no weekday, month or holiday"):
+    with pytest.raises(SettingError, match="a month is no holiday"):
         wide_table(smooth.coarsen(time="month"), holidays={})
 
 

@@ -98,7 +98,7 @@ def release(
     if is_release(tally) and (reports or former is not None):
         raise SettingError("--reports and --revises are for a tally. Leave them out, or give the tally.")
     with console.progress("Estimating counts"):
-        if is_release(tally):
+        if is_release(tally) or tally.suffix in EXPORTED:  # a table is refused in words for it
             given = Release.read(tally)
             estimate = given.unbiased
             is_changed = any(one is not None for one in (by, place, kind, level, refine)) or not agreed_rules.are_none

@@ -224,10 +224,10 @@ def _calendar(time: TimeAxis, holidays: Mapping[str, str] | None) -> dict[str, N
     """Return columns of the calendar that the periods of an axis have."""
     starts = time.starts()
     has_day = time.step == "day" or time.step.endswith(("hour", "hours"))
-    if time.step == "week" or (holidays is not None and not has_day):
-        raise SettingError(
-            f"a {time.step} has no weekday, month or holiday of its own. Write the days, or leave the calendar out."
-        )
+    if time.step == "week":
+        raise SettingError("a week may lie in two months and years. Write days or months, or leave the calendar out.")
+    if holidays is not None and not has_day:
+        raise SettingError(f"a {time.step} is no holiday. Write the days, or leave the holidays out.")
     days, months = starts.astype("datetime64[D]"), starts.astype("datetime64[M]").astype(np.int64)
     columns: dict[str, NDArray[Any]] = {}
     if has_day:

@@ -89,8 +89,8 @@ def read(path: Path) -> Release:
         check_regular(path)
         if path.suffix in EXPORTED and not is_release(path):
             raise FormatError(
-                f"{path.name} is for spreadsheets and other programs; it lacks what answers need. Give the .parquet "
-                "file of the release."
+                "a table for spreadsheets and other programs lacks what answers need. Give the .parquet file of the "
+                "release."
             )
         columns, about = _from_parquet(path)
         return _release(columns, about)
