@@ -177,9 +177,9 @@ def _truth_remembered(right: Any) -> Any:
 
 
 def _drawn_again(right: Any) -> Any:
-    def remembered(self, cell, randomness):
-        self._rows.pop(cell, None)
-        return right(self, cell, randomness)
+    def remembered(self, slot, randomness):
+        self._rows.pop(slot, None)
+        return right(self, slot, randomness)
 
     return remembered
 
@@ -187,19 +187,18 @@ def _drawn_again(right: Any) -> Any:
 def _hashed_anew(right: Any) -> Any:
     """A device that draws its hash function, and so its permanent values, for every report."""
 
-    def remembered(self, cell, randomness):
-        self._function, self._rows = None, {}
-        return right(self, cell, randomness)
+    def reports_of(memos, cells, *, randomness):
+        return memos[0].mechanism.randomize(np.array(cells), randomness=randomness)
 
-    return remembered
+    return reports_of
 
 
 def _last_one_remembered(right: Any) -> Any:
     """A memo of one row, which is forgotten when another is drawn."""
 
-    def remembered(self, cell, randomness):
-        row = right(self, cell, randomness)
-        self._rows = {slot: kept for slot, kept in self._rows.items() if kept is row}
+    def remembered(self, slot, randomness):
+        row = right(self, slot, randomness)
+        self._rows = {slot: row}
         return row
 
     return remembered
@@ -602,7 +601,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a device hashes by another function in every report",
-        "tacit.mechanisms.local.memo.DeviceMemo._remembered",
+        "tacit.mechanisms.local.memo.DeviceMemo.reports_of",
         _hashed_anew,
         by.memo_of_hashing,
         "tests/mechanisms/local/test_repeated.py",

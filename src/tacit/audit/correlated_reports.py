@@ -36,7 +36,7 @@ from tacit.audit.views import (
     telling_counts,
     views_of,
 )
-from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo, reports_of
+from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.local.repeated import RepeatedRandomizer
@@ -133,7 +133,7 @@ def audit_memo(
 
     def remembering(count: int) -> Fleet:
         memos = [DeviceMemo(mechanism) for _ in range(count)]
-        return lambda cells: reports_of(memos, cells.tolist(), randomness=source)
+        return lambda cells: DeviceMemo.reports_of(memos, cells.tolist(), randomness=source)
 
     make = remembering if devices is None else devices
     first, second = pairs_of(mechanism.n_cells)[0]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -116,10 +116,20 @@ class DeviceMemo:
 
     def report(self, cell: int, *, randomness: Randomness) -> NDArray[np.uint8]:
         """Make one report about a value: fresh coins around a permanent row that is drawn only the first time."""
-        (report,) = reports_of([self], [cell], randomness=randomness)
+        (report,) = DeviceMemo.reports_of([self], [cell], randomness=randomness)
         return np.asarray(report, np.uint8)
 
-    def _remembered(self, cell: int, randomness: Randomness) -> NDArray[np.uint8]:
+    @staticmethod
+    def reports_of(memos: Sequence[DeviceMemo], cells: Sequence[int], *, randomness: Randomness) -> NDArray[np.uint8]:
+        """Make one report of each device, of one mechanism, about the cell it holds now."""
+        mechanism = memos[0].mechanism
+        functions = np.array([memo._own_function(randomness) for memo in memos])
+        slots = mechanism.slots(functions, np.array(cells)).tolist()
+        permanent = [memo._remembered(slot, randomness) for memo, slot in zip(memos, slots, strict=True)]
+        return mechanism.instantaneous(np.array(permanent, np.uint8), randomness=randomness)
+
+    def _own_function(self, randomness: Randomness) -> int:
+        """Return the device's function, drawn the first time; it is saved with the first permanent row."""
         if self._is_simulation is None:
             self._is_simulation = randomness.is_simulation
         if self._is_simulation != randomness.is_simulation:
@@ -127,19 +137,20 @@ class DeviceMemo:
                 "a memo must be used with the kind of randomness it was made with: simulated permanent rows protect "
                 "nobody, and secure ones are not for simulations. Make a memo of its own for a simulation."
             )
-        is_new = self._function is None
         if self._function is None:
             self._function = int(self.mechanism.functions(1, randomness=randomness)[0])
-        functions = np.array([self._function])
-        (slot,) = self.mechanism.slots(functions, np.array([cell])).tolist()
+        return self._function
+
+    def _remembered(self, slot: int, randomness: Randomness) -> NDArray[np.uint8]:
+        """Return the permanent row of a slot, drawn and saved the first time."""
         if slot not in self._rows:
-            rows = self.mechanism.permanent_rows(functions, np.array([slot]), randomness=randomness)
-            self._rows[slot] = rows[0]
+            functions = np.array([self._function])
+            self._rows[slot] = self.mechanism.permanent_rows(functions, np.array([slot]), randomness=randomness)[0]
             try:
                 self._save()
             except BaseException:
                 del self._rows[slot]  # nothing may be sent of a row that would be forgotten
-                if is_new:
+                if not self._rows:
                     self._function = None
                 raise
         return self._rows[slot]
@@ -194,12 +205,6 @@ class DeviceMemo:
             **({"function": self._function} if self._has_function else {}),
         }
         write_whole(self._path, json.dumps(content, indent=1).encode(), is_private=True)
-
-
-def reports_of(memos: Sequence[DeviceMemo], cells: Iterable[int], *, randomness: Randomness) -> NDArray[np.uint8]:
-    """Make one report of each device, of one mechanism, about the cell it holds now."""
-    permanent = [memo._remembered(cell, randomness) for memo, cell in zip(memos, cells, strict=True)]
-    return memos[0].mechanism.instantaneous(np.array(permanent, np.uint8), randomness=randomness)
 
 
 class FleetMemo:
