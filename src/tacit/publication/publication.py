@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit._base.extras import require
 from tacit._base.rounding import epsilon_at_most
+from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Answer
 from tacit.domain import ALL
 from tacit.errors import SettingError
@@ -52,12 +53,37 @@ class Publication:
         *,
         places: str | Sequence[str] | None = None,
         kinds: str | Sequence[str] | None = None,
-        **settings: Any,
+        level: float | None = None,
+        measured: bool = False,
     ) -> Answer:
-        """Answer how many events there were from ``first`` to ``last`` (by default one period) in some places."""
+        """Answer how many events there were from ``first`` to ``last`` (left out: in ``first`` alone) in some places.
+
+        It is the number to believe; ``measured`` asks for the unbiased one instead.
+        """
         return self.release.answer(
-            first=first, last=first if last is None else last, places=_listed(places), kinds=_listed(kinds), **settings
+            first=first,
+            last=first if last is None else last,
+            places=_listed(places),
+            kinds=_listed(kinds),
+            level=level,
+            measured=measured,
         )
+
+    def top(
+        self,
+        n: int = 10,
+        first: str | None = None,
+        last: str | None = None,
+        *,
+        kinds: str | Sequence[str] | None = None,
+        measured: bool = False,
+    ) -> list[tuple[str, Answer]]:
+        """Return the ``n`` places with most events in a time, each with its answer; ranks are as unsure as these."""
+        from tacit.release.questions import ranked_places
+
+        check_at_least(1, n=n)
+        last = first if last is None else last
+        return ranked_places(self.release, first=first, last=last, kinds=_listed(kinds), measured=measured)[:n]
 
     def forecast(self, days: int = 7, *, model: str = "share", country: str | None = None) -> Forecast:
         """Return what to expect in the coming days; ``country`` (``"FR"``) lets public holidays count."""
@@ -103,25 +129,22 @@ class Publication:
         return make_page(self.release, path, **settings)
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return the table of the release: a row for every period and place."""
+        """Return the table of the CSV file: a row for every period and place, with the number to believe."""
         pa = require("pyarrow", extra="events")
-        table: pyarrow.Table = pa.table(self._columns())
+        table: pyarrow.Table = pa.table(self.release.table())
         return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the table of the release as a pandas frame."""
+        """Return the same as a pandas frame."""
         pd = require("pandas", extra="frames")
-        frame: pandas.DataFrame = pd.DataFrame(self._columns())
+        frame: pandas.DataFrame = pd.DataFrame(self.release.table())
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the table of the release as a polars frame."""
+        """Return the same as a polars frame."""
         pl = require("polars", extra="frames")
         frame: polars.DataFrame = pl.from_arrow(self.to_arrow())
         return frame
-
-    def _columns(self) -> Mapping[str, Any]:
-        return self.release.columns()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """Show all places through time in a notebook."""
