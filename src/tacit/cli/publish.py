@@ -42,8 +42,8 @@ from tacit.mechanisms.planner import CURATOR, NOBODY
 from tacit.pages.figures import largest_belief
 from tacit.privacy.ledger import Ledger, default_ledger
 from tacit.publication import Preview, publishing
+from tacit.publication.agreement import Agreement
 from tacit.publication.preview import USUAL_EPSILONS, expected_errors
-from tacit.publication.publishing import Agreement
 
 _NAMES_SHOWN: Final = 12  # of places on the screen: two lines of them
 _WHOM: Final = {NOBODY: "nobody: every event is randomized", CURATOR: "you, the curator: noise is added to counts"}

@@ -9,82 +9,38 @@ by the same call: the ledger knows what is paid, and files that are there are no
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tacit._base.extras import require
-from tacit._base.fields import text, texts
-from tacit._base.files import write_whole
-from tacit._base.reading import read_document, reading
-from tacit._base.validation import check_one_of
 from tacit.collection.curating import CountedEvents, curate_events
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
-from tacit.errors import DataError, FormatError, Remedy, SettingError
+from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import Events, Reason, SourceDescription, names_in, open_events
 from tacit.events.badrows import check_loss
 from tacit.events.reader import Progress
-from tacit.events.sources import SqlQuery
 from tacit.forecast.forecast import horizon_of
 from tacit.mechanisms.central.table import is_unfinished
-from tacit.mechanisms.planner import CURATOR, NOBODY, Question, Target, Wanted, least_epsilon
+from tacit.mechanisms.planner import CURATOR, NOBODY, Wanted
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, default_ledger
 from tacit.privacy.unit import Unit
+from tacit.publication.agreement import AGREED, Agreement
+from tacit.publication.beginning import FRAME, Beginning, day_of, described_as
 from tacit.publication.preview import Preview
 from tacit.publication.publication import RELEASE, Publication
 from tacit.release import Release, join
 from tacit.release.restating import stated_now
 
-FORMAT: Final = 1
-AGREED: Final = "publication.toml"
 _SLUG: Final = re.compile(r"[^\w.-]+")
-_FRAME: Final = "frame"
 Look = Callable[[Preview], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """What a publication goes on with: the events by name, how they are written, and the stretches of time so far."""
-
-    data_set: str
-    source: SourceDescription
-    where: tuple[str, ...] = ()
-    stretches: tuple[tuple[str, str], ...] = ()
-
-    def write(self, folder: Path) -> None:
-        """Write it into the folder of the publication."""
-        content = {
-            "tacit_publication": FORMAT,
-            "data_set": self.data_set,
-            "where": list(self.where),
-            "stretches": [list(stretch) for stretch in self.stretches],
-            "source": self.source.to_dict(),
-        }
-        head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
-        write_whole(folder / AGREED, (head + require("tomli_w", extra="cli").dumps(content)).encode())
-
-    @classmethod
-    def read(cls, folder: Path) -> Agreement | None:
-        """Read the agreement of a folder; None where nothing was published into it yet."""
-        path = folder / AGREED
-        if not path.exists():
-            return None
-        with reading(path, "the settings of a publication", Remedy.PUBLISH_ELSEWHERE):
-            content = tomllib.loads(read_document(path).decode())
-            if content["tacit_publication"] != FORMAT:
-                raise FormatError(f"{path} was written by a newer Tacit. Install a newer Tacit.")
-            stretches = tuple((str(first), str(last)) for first, last in content["stretches"])
-            source = SourceDescription.from_dict(content["source"])
-            return cls(text(content, "data_set"), source, texts(content, "where"), stretches)
 
 
 def publish(
@@ -155,12 +111,12 @@ def publish(
     agreed = Agreement.read(work.root)
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
     if agreed is None:
-        source = _described(events, named, date_format, description, zone)
+        source = described_as(events, named, date_format, description, zone)
         agreed = Agreement(data_set, source, tuple(where))
-        begun = _Begun(
+        begun = Beginning(
             places=places,
             kinds=kinds,
-            first=_day(first, "first"),
+            first=day_of(first, "first"),
             step=step,
             zone=source.zone or zone,
             trust=trust,
@@ -171,76 +127,15 @@ def publish(
             unit=Unit(unit) if isinstance(unit, str) else unit,
             private=private,
         )
-        stretch = (begun.first, _day(last, "last"))
+        stretch = (begun.first, day_of(last, "last"))
         agreed = work.new_stretch(agreed, begun.plan(source, stretch[1], data_set), stretch)
     else:
         given = named | {"epsilon": epsilon, "trust": trust, "zone": zone, "where": tuple(where) or None}
         _check_same(agreed, given | {"data_set": data_set}, work.plan_of(agreed, agreed.stretches[-1]))
         agreed = work.finished(agreed)
-        if last is not None and _day(last, "last") > agreed.stretches[-1][1]:
-            agreed = work.next_stretch(agreed, _day(last, "last"))
+        if last is not None and day_of(last, "last") > agreed.stretches[-1][1]:
+            agreed = work.next_stretch(agreed, day_of(last, "last"))
     return work.written(agreed, days_ahead=days_ahead, title=title)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
-    """What is said when a publication begins, and follows from its plan ever after."""
-
-    places: Any
-    kinds: Any
-    first: str
-    step: str
-    zone: str | None
-    trust: str | None
-    epsilon: float | None
-    target: str | None
-    expected_events: float | None
-    delta: float | None
-    unit: Unit
-    private: Sequence[str] | None
-
-    def plan(self, source: SourceDescription, last: str, name: str) -> Plan:
-        """Return the plan of the first stretch; one for devices has no end, so that later stretches share it."""
-        if self.zone is None:
-            raise SettingError("zone must be the time zone of the events' clocks, such as Europe/Paris. Name it.")
-        if self.trust is None:
-            raise SettingError(
-                "trust must be curator (who runs this may know the exact counts, and adds noise) or nobody (every "
-                "event is randomized before it is counted). Choose one."
-            )
-        check_one_of((CURATOR, NOBODY), trust=self.trust)
-        time = TimeAxis.between(self.first, last, step=self.step, zone=self.zone)
-        domain = Domain(time, _places(self.places, source), _kinds(self.kinds, source))
-        if self.trust == CURATOR:
-            wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
-            return wanted.plan(self._epsilon(wanted), name=name)[0]
-        if self.unit != Unit():
-            raise SettingError("devices hide single events; only a curator can protect a person. Leave unit out.")
-        hidden = tuple(self.private) if self.private is not None else domain.axes[1:]
-        if domain.n_columns == 1 and self.private is None:
-            hidden = ("time",)  # there is nothing else to hide
-        wanted = Wanted(domain, NOBODY, hidden)
-        epsilon = self._epsilon(wanted)
-        endless = domain if "time" in hidden else replace(domain, time=time.without_end())
-        return replace(wanted, domain=endless).plan(epsilon, name=name)[0]
-
-    def _epsilon(self, wanted: Wanted) -> float:
-        if (self.epsilon is None) == (self.target is None):
-            raise SettingError("epsilon must be given, or the error that counts may have (target), and not both.")
-        if self.target is None:
-            assert self.epsilon is not None
-            return self.epsilon
-        target = Target.parse(self.target)
-        if self.expected_events is None and (target.is_relative or wanted.trust == NOBODY):
-            raise SettingError(
-                "how much an error matters depends on what is counted: say how many events to expect. The number is "
-                "public: do not count them for it.",
-                remedy=Remedy.EXPECT_EVENTS,
-            )
-        found = least_epsilon(wanted.situation(1.0, self.expected_events or 1.0), [Question("points")], target)
-        if found is None:
-            raise SettingError(f"no epsilon gives counts that err by at most {target}. Ask for a larger error.")
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,7 +323,7 @@ class _Publishing:
         if not plan.protected_unit.is_of_a_person:
             columns = replace(columns, user=None)
         options = replace(agreed.source.options(), polygons=self.polygons)
-        if agreed.source.format == _FRAME:
+        if agreed.source.format == FRAME:
             options = replace(options, format=None)
         return open_events(self.events, columns=columns, domain=plan.domain, options=options)
 
@@ -473,18 +368,6 @@ def folder_name(name: str) -> str:
     return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
 
 
-def _day(when: str | date | None, setting: str) -> str:
-    if when is None:
-        raise SettingError(
-            f"{setting} must be the {setting} day that is counted, which becomes public. The events must not tell it: "
-            "name it, such as 2018-12-31."
-        )
-    try:
-        return date.fromisoformat(str(when)[:10]).isoformat()
-    except ValueError:
-        raise SettingError(f"{setting} must be a day such as 2018-12-31; got {setting}={when!r}.") from None
-
-
 def _check_whole(time: TimeAxis, stretch: tuple[str, str]) -> None:
     """Refuse a stretch that cuts a period: the next one could not go on with it."""
     axis = TimeAxis.between(*stretch, step=time.step, zone=time.zone)
@@ -497,59 +380,6 @@ def _check_whole(time: TimeAxis, stretch: tuple[str, str]) -> None:
 
 def _after(day: str) -> str:
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
-
-
-def _described(
-    events: object,
-    named: Mapping[str, str | None],
-    date_format: str | None,
-    description: SourceDescription | None,
-    zone: str | None,
-) -> SourceDescription:
-    """How the events are written: as described, or as the arguments say of a frame, a Parquet file or a query."""
-    if description is not None:
-        return description
-    if named["time"] is None:
-        raise SettingError("time must be the name of the column with the date or time of an event. Name it.")
-    path = Path(events) if isinstance(events, str | Path) else None
-    if path is not None and path.suffix != ".parquet":
-        raise SettingError(
-            f"{path}: text needs a description of how it is written, which somebody who knows the source confirmed.",
-            remedy=Remedy.DESCRIBE_SOURCE,
-        )
-    format = "sql" if isinstance(events, SqlQuery) else "parquet" if path is not None else _FRAME
-    roles: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
-    return SourceDescription(format, **roles, date_format=date_format, zone=zone)
-
-
-def _places(given: Any, source: SourceDescription) -> PlaceAxis:
-    located = source.place is not None or source.columns.has_coordinates
-    if given is None:
-        if located:
-            raise SettingError(
-                "places must be listed where a column of places is named: the list is published, and the events must "
-                "not decide it. Give names, or a table.",
-                remedy=Remedy.LIST_PLACES,
-            )
-        return PlaceAxis.everything()
-    if isinstance(given, PlaceAxis):
-        return given
-    if isinstance(given, str | Path):
-        given = Gazetteer.read(given) if Path(given).is_file() else Gazetteer.builtin(str(given))
-    if isinstance(given, Gazetteer):
-        return PlaceAxis.from_gazetteer(given, "region" if "region" in given.levels else given.levels[0])
-    return PlaceAxis.of(map(str, given))
-
-
-def _kinds(given: Any, source: SourceDescription) -> KindAxis | None:
-    if given is None or isinstance(given, KindAxis):
-        return given
-    if isinstance(given, str | Path):
-        of = "kinds"
-        given = Gazetteer.read(given, of=of) if Path(given).is_file() else Gazetteer.builtin(str(given), of)
-    if isinstance(given, Gazetteer):
-        return KindAxis.from_gazetteer(given, given.levels[0])
-    return KindAxis.of(map(str, given))
 
 
 def _check_same(agreed: Agreement, given: Mapping[str, Any], plan: Plan) -> None:

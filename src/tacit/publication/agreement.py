@@ -1,0 +1,54 @@
+"""What a publication goes on with, in its folder."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tacit._base.extras import require
+from tacit._base.fields import text, texts
+from tacit._base.files import write_whole
+from tacit._base.reading import read_document, reading
+from tacit.errors import FormatError, Remedy
+from tacit.events import SourceDescription
+
+FORMAT: Final = 1
+AGREED: Final = "publication.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a publication goes on with: the events by name, how they are written, and the stretches of time so far."""
+
+    data_set: str
+    source: SourceDescription
+    where: tuple[str, ...] = ()
+    stretches: tuple[tuple[str, str], ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of the publication."""
+        content = {
+            "tacit_publication": FORMAT,
+            "data_set": self.data_set,
+            "where": list(self.where),
+            "stretches": [list(stretch) for stretch in self.stretches],
+            "source": self.source.to_dict(),
+        }
+        head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
+        write_whole(folder / AGREED, (head + require("tomli_w", extra="cli").dumps(content)).encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Agreement | None:
+        """Read the agreement of a folder; None where nothing was published into it yet."""
+        path = folder / AGREED
+        if not path.exists():
+            return None
+        with reading(path, "the settings of a publication", Remedy.PUBLISH_ELSEWHERE):
+            content = tomllib.loads(read_document(path).decode())
+            if content["tacit_publication"] != FORMAT:
+                raise FormatError(f"{path} was written by a newer Tacit. Install a newer Tacit.")
+            stretches = tuple((str(first), str(last)) for first, last in content["stretches"])
+            source = SourceDescription.from_dict(content["source"])
+            return cls(text(content, "data_set"), source, texts(content, "where"), stretches)

@@ -1,0 +1,146 @@
+"""From what is said when a publication begins to its first plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from tacit._base.validation import check_one_of
+from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
+from tacit.errors import Remedy, SettingError
+from tacit.events import SourceDescription
+from tacit.events.sources import SqlQuery
+from tacit.mechanisms.planner import CURATOR, NOBODY, Question, Target, Wanted, least_epsilon
+from tacit.plan import Plan
+from tacit.privacy.unit import Unit
+
+FRAME: Final = "frame"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What is said when a publication begins, and follows from its plan ever after."""
+
+    places: Any
+    kinds: Any
+    first: str
+    step: str
+    zone: str | None
+    trust: str | None
+    epsilon: float | None
+    target: str | None
+    expected_events: float | None
+    delta: float | None
+    unit: Unit
+    private: Sequence[str] | None
+
+    def plan(self, source: SourceDescription, last: str, name: str) -> Plan:
+        """Return the plan of the first stretch; one for devices has no end, so that later stretches share it."""
+        if self.zone is None:
+            raise SettingError("zone must be the time zone of the events' clocks, such as Europe/Paris. Name it.")
+        if self.trust is None:
+            raise SettingError(
+                "trust must be curator (who runs this may know the exact counts, and adds noise) or nobody (every "
+                "event is randomized before it is counted). Choose one."
+            )
+        check_one_of((CURATOR, NOBODY), trust=self.trust)
+        time = TimeAxis.between(self.first, last, step=self.step, zone=self.zone)
+        domain = Domain(time, _places(self.places, source), _kinds(self.kinds, source))
+        if self.trust == CURATOR:
+            wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
+            return wanted.plan(self._epsilon(wanted), name=name)[0]
+        if self.unit != Unit():
+            raise SettingError("devices hide single events; only a curator can protect a person. Leave unit out.")
+        hidden = tuple(self.private) if self.private is not None else domain.axes[1:]
+        if domain.n_columns == 1 and self.private is None:
+            hidden = ("time",)  # there is nothing else to hide
+        wanted = Wanted(domain, NOBODY, hidden)
+        epsilon = self._epsilon(wanted)
+        endless = domain if "time" in hidden else replace(domain, time=time.without_end())
+        return replace(wanted, domain=endless).plan(epsilon, name=name)[0]
+
+    def _epsilon(self, wanted: Wanted) -> float:
+        if (self.epsilon is None) == (self.target is None):
+            raise SettingError("epsilon must be given, or the error that counts may have (target), and not both.")
+        if self.target is None:
+            assert self.epsilon is not None
+            return self.epsilon
+        target = Target.parse(self.target)
+        if self.expected_events is None and (target.is_relative or wanted.trust == NOBODY):
+            raise SettingError(
+                "how much an error matters depends on what is counted: say how many events to expect. The number is "
+                "public: do not count them for it.",
+                remedy=Remedy.EXPECT_EVENTS,
+            )
+        found = least_epsilon(wanted.situation(1.0, self.expected_events or 1.0), [Question("points")], target)
+        if found is None:
+            raise SettingError(f"no epsilon gives counts that err by at most {target}. Ask for a larger error.")
+        return found
+
+
+def day_of(when: str | date | None, setting: str) -> str:
+    if when is None:
+        raise SettingError(
+            f"{setting} must be the {setting} day that is counted, which becomes public. The events must not tell it: "
+            "name it, such as 2018-12-31."
+        )
+    try:
+        return date.fromisoformat(str(when)[:10]).isoformat()
+    except ValueError:
+        raise SettingError(f"{setting} must be a day such as 2018-12-31; got {setting}={when!r}.") from None
+
+
+def described_as(
+    events: object,
+    named: Mapping[str, str | None],
+    date_format: str | None,
+    description: SourceDescription | None,
+    zone: str | None,
+) -> SourceDescription:
+    """How the events are written: as described, or as the arguments say of a frame, a Parquet file or a query."""
+    if description is not None:
+        return description
+    if named["time"] is None:
+        raise SettingError("time must be the name of the column with the date or time of an event. Name it.")
+    path = Path(events) if isinstance(events, str | Path) else None
+    if path is not None and path.suffix != ".parquet":
+        raise SettingError(
+            f"{path}: text needs a description of how it is written, which somebody who knows the source confirmed.",
+            remedy=Remedy.DESCRIBE_SOURCE,
+        )
+    format = "sql" if isinstance(events, SqlQuery) else "parquet" if path is not None else FRAME
+    roles: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
+    return SourceDescription(format, **roles, date_format=date_format, zone=zone)
+
+
+def _places(given: Any, source: SourceDescription) -> PlaceAxis:
+    located = source.place is not None or source.columns.has_coordinates
+    if given is None:
+        if located:
+            raise SettingError(
+                "places must be listed where a column of places is named: the list is published, and the events must "
+                "not decide it. Give names, or a table.",
+                remedy=Remedy.LIST_PLACES,
+            )
+        return PlaceAxis.everything()
+    if isinstance(given, PlaceAxis):
+        return given
+    if isinstance(given, str | Path):
+        given = Gazetteer.read(given) if Path(given).is_file() else Gazetteer.builtin(str(given))
+    if isinstance(given, Gazetteer):
+        return PlaceAxis.from_gazetteer(given, "region" if "region" in given.levels else given.levels[0])
+    return PlaceAxis.of(map(str, given))
+
+
+def _kinds(given: Any, source: SourceDescription) -> KindAxis | None:
+    if given is None or isinstance(given, KindAxis):
+        return given
+    if isinstance(given, str | Path):
+        of = "kinds"
+        given = Gazetteer.read(given, of=of) if Path(given).is_file() else Gazetteer.builtin(str(given), of)
+    if isinstance(given, Gazetteer):
+        return KindAxis.from_gazetteer(given, given.levels[0])
+    return KindAxis.of(map(str, given))
