@@ -22,8 +22,9 @@ from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch
 from tacit.events.mapping import Condition, EventColumns, ReadOptions
 from tacit.events.places import Polygons
-from tacit.events.proposal import DateFinding, Proposal, Span, names_in, propose_columns, propose_source, scan_span
+from tacit.events.proposal import DateFinding, Proposal, propose_columns, propose_source
 from tacit.events.reader import Events, open_events
+from tacit.events.scan import Span, names_in, scan_span
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import SqlQuery
 
