@@ -10,16 +10,15 @@ import typer
 from tacit._base.files import write_whole
 from tacit._base.reading import MOST_DIGITS
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
+from tacit.cli.ledger_file import LedgerFile, data_set_name, paying_ledger, say_ledger, say_price
 from tacit.cli.options import (
-    LEDGER,
     DataSetName,
     DomainOptions,
+    DryRun,
     Force,
     MostEpsilon,
     SimulationSeed,
     UserSourceOptions,
-    seed_or_none,
     takes,
 )
 from tacit.cli.sources import domain_of, open_source, say_bad_rows
@@ -49,12 +48,7 @@ def bound(
     ] = None,
     data_set: DataSetName = None,
     budget: MostEpsilon = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,
     force: Force = False,
@@ -70,9 +64,7 @@ def bound(
     if domain.first is None or domain.last is None:
         raise SettingError("the days that are looked at are public. Give the first and the last: --from, --to")
     choice = BoundChoice(_numbers(grid), quantile, epsilon, window)
-    if seed is not None and (dry_run or budget is not None):
-        raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
-    book = opened_ledger(ledger) if seed_or_none(seed) is None else None
+    book = paying_ledger(ledger, seed=seed, dry_run=dry_run, budget=budget)
     console.check_outputs((out,), (Path(source.file), None if book is None else book.path), force=force)
     events = open_source(source, domain_of(domain), with_user=True)
     name = data_set or data_set_name(source)
@@ -86,9 +78,7 @@ def bound(
                 events, choice, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=_show
             )
     if dry_run:
-        whose = f"a {window}" if window else "all that is released"
-        console.say(f"Dry run: this would cost {price.cost} per person in {whose}; nothing was spent.")
-        console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
+        say_price(price, f"person in a {window}" if window else "person in all that is released")
         return
     if out is not None:
         write_whole(out, "".join(f"{line}\n" for line in chosen.statement).encode())

@@ -10,11 +10,11 @@ import typer
 
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
+from tacit.cli.ledger_file import LedgerFile, data_set_name, paying_ledger, say_ledger, say_price
 from tacit.cli.options import (
-    LEDGER,
     AcceptLoss,
     DataSetName,
+    DryRun,
     Force,
     Level,
     MostEpsilon,
@@ -25,7 +25,6 @@ from tacit.cli.options import (
     SimulationSeed,
     StatementOut,
     UserSourceOptions,
-    seed_or_none,
     takes,
 )
 from tacit.cli.release import say_next, say_protection, say_rules, warn_of_contradictions
@@ -58,12 +57,7 @@ def count(
     places: PlanPlaces = None,
     data_set: DataSetName = None,
     budget: MostEpsilon = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     statement: StatementOut = None,
     revises: Annotated[
         Path | None,
@@ -85,7 +79,7 @@ def count(
 
     Example: [bold]tacit count visits.csv --plan plan.toml --out visits.parquet[/bold]
     """
-    book = opened_ledger(ledger) if seed_or_none(seed) is None else None
+    book = paying_ledger(ledger, seed=seed, dry_run=dry_run, budget=budget)
     read = (Path(source.file), plan, revises, None if book is None else book.path)
     console.check_outputs((out, statement), read, force=force)
     if out.suffix != ".parquet":
@@ -100,8 +94,6 @@ def count(
     agreed = agreed_plan(plan, places)
     agreed.domain.check_tables()
     central_mechanism_of(agreed)  # a plan for devices is refused before the events are read
-    if seed is not None and (dry_run or budget is not None):
-        raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
     former = None if revises is None else Release.read(revises)
     if former is not None:  # refused before anything is spent
         check_replaceable(former, agreed, is_simulation=seed is not None)
@@ -124,8 +116,7 @@ def count(
                 events, agreed, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=look
             )
     if dry_run:
-        console.say(f"Dry run: this would cost {price.cost} per {agreed.protected_unit}; nothing was spent.")
-        console.say(f"What would remain of the budget of {name}: {price.what_remains}.")
+        say_price(price, str(agreed.protected_unit))
         return
     made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out)

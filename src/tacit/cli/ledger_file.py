@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import LEDGER, SourceOptions
+from tacit.cli.options import LEDGER, SourceOptions, seed_or_none
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual import CounterFiles, History, Stream
 from tacit.mechanisms.continual.files import default_history
 from tacit.mechanisms.continual.starting import release_name
-from tacit.privacy.ledger import Ledger, SpendEntry, default_ledger
+from tacit.privacy.ledger import Ledger, Spend, SpendEntry, default_ledger
 from tacit.release.files import is_release
 
 LedgerFile = Annotated[
@@ -38,6 +38,21 @@ def data_set_name(source: SourceOptions) -> str:
 def opened_ledger(path: Path | None) -> Ledger:
     """Return the ledger at a path, or the user's own."""
     return Ledger(path or default_ledger())
+
+
+def paying_ledger(path: Path | None, *, seed: int | None, dry_run: bool, budget: float | None) -> Ledger | None:
+    """Return the ledger that pays for noise; none for a simulation, which costs nothing."""
+    if seed_or_none(seed) is None:
+        return opened_ledger(path)
+    if dry_run or budget is not None:
+        raise SettingError("a simulation costs nothing. Leave out --dry-run and --budget.")
+    return None
+
+
+def say_price(price: Spend, whose: str) -> None:
+    """Say what a dry run found."""
+    console.say(f"Dry run: this would cost {price.cost} per {whose}; nothing was spent.")
+    console.say(f"What would remain of the budget of {price.data_set}: {price.what_remains}.")
 
 
 def is_counter(path: Path) -> bool:

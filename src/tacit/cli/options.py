@@ -61,6 +61,12 @@ MostEpsilon = Annotated[
 AcceptLoss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on although more than 1 % of the rows meant fall out.")
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Say what it would cost and what would remain; spend nothing.", rich_help_panel=LEDGER
+    ),
+]
 FirstPeriod = Annotated[str | None, typer.Option("--from", help="The first day, month or year.", metavar="DATE")]
 LastPeriod = Annotated[str | None, typer.Option("--to", help="The last one, included.", metavar="DATE")]
 PlaceNames = Annotated[list[str] | None, typer.Option(help="A place; may be repeated (default: all).", metavar="NAME")]
@@ -328,7 +334,11 @@ class DomainOptions:
     """The options that say what is counted: periods, places and, if wanted, kinds of events."""
 
     places: Annotated[
-        str, typer.Option(help="The table of towns and regions: 'doubs', or a CSV of your own.", metavar="TABLE")
+        str,
+        typer.Option(
+            help="The table of towns and regions: 'doubs', a CSV of your own, or 'none' to count in all, without places.",
+            metavar="TABLE",
+        ),
     ] = "doubs"
     places_column: PlacesColumns = None
     level: Annotated[

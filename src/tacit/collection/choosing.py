@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from tacit._base.rounding import epsilon_at_most, percent
-from tacit.collection.curating import days_of, digest_key, simulated_key
-from tacit.errors import DataError, SettingError
+from tacit.collection.curating import digest_key, key_of, pay
+from tacit.errors import SettingError
 from tacit.events import DayDigest, Events
 from tacit.events.person_counts import PersonCounts
 from tacit.events.reader import Progress
 from tacit.mechanisms.central.bound_choice import BoundChoice
-from tacit.mechanisms.central.table import is_unfinished
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend
 
@@ -71,18 +69,22 @@ def choose_bound(
 
     ``look`` is shown what was counted before anything is paid, and may refuse by raising.
     """
-    if (ledger is None) == (seed is None):
-        raise SettingError("a real choice must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    key = digest_key(ledger) if seed is None else simulated_key(seed)
+    key = key_of(ledger, seed)
     counted, digest = _counted(events, choice, key, progress, look)
-    is_resumed = False
-    if ledger is None:
-        assert seed is not None
-        spend = Spend.simulation(choice.cost, seed=seed)
-    else:
-        spend, is_resumed = _paid(ledger, events, choice, counted, digest, data_set, budget)
-    randomness = spend.draw(choice.name, input_digest_of(counted, key))
-    most = choice.choose(counted.at_most, counted.n_persons, randomness=randomness)
+    input_digest = input_digest_of(counted, key)
+    spend, is_resumed = pay(
+        events,
+        digest.digests(),
+        release=choice.name,
+        cost=choice.cost,
+        unit=choice.unit,
+        input_digest=input_digest,
+        ledger=ledger,
+        data_set=data_set,
+        budget=budget,
+        seed=seed,
+    )
+    most = choice.choose(counted.at_most, counted.n_persons, randomness=spend.draw(choice.name, input_digest))
     return ChosenBound(most, choice, spend, is_resumed)
 
 
@@ -98,8 +100,18 @@ def price_bound(
 ) -> Spend:
     """Return the spend that :func:`choose_bound` would make: a dry run that writes nothing and draws nothing."""
     _, digest = _counted(events, choice, digest_key(ledger), progress, look)
-    days = days_of(events.domain.time, digest.digests())
-    return _spent(ledger, events, choice, days, data_set, budget, dry_run=True)
+    spend, _ = pay(
+        events,
+        digest.digests(),
+        release=choice.name,
+        cost=choice.cost,
+        unit=choice.unit,
+        ledger=ledger,
+        data_set=data_set,
+        budget=budget,
+        dry_run=True,
+    )
+    return spend
 
 
 def input_digest_of(counted: PersonCounts, key: bytes) -> bytes:
@@ -123,50 +135,3 @@ def _counted(
     if look is not None:
         look(counted)
     return counted, digest
-
-
-def _paid(
-    ledger: Ledger,
-    events: Events,
-    choice: BoundChoice,
-    counted: PersonCounts,
-    digest: DayDigest,
-    data_set: str,
-    budget: Budget | None,
-) -> tuple[Spend, bool]:
-    """The right to draw, and whether it is that of a run that was interrupted."""
-    days = days_of(events.domain.time, digest.digests())
-    input_digest = input_digest_of(counted, digest_key(ledger))
-    if is_unfinished(ledger, data_set, choice.name):
-        # what is unfinished may be a choice from other events: this one is then paid again
-        with suppress(DataError):
-            taken = ledger.resume(
-                data_set=data_set, release=choice.name, cost=choice.cost, days=days, input_digest=input_digest
-            )
-            return taken, True
-    return _spent(ledger, events, choice, days, data_set, budget, input_digest=input_digest), False
-
-
-def _spent(
-    ledger: Ledger,
-    events: Events,
-    choice: BoundChoice,
-    days: Mapping[str, bytes],
-    data_set: str,
-    budget: Budget | None,
-    *,
-    input_digest: bytes = b"",
-    dry_run: bool = False,
-) -> Spend:
-    return ledger.spend(
-        data_set=data_set,
-        release=choice.name,
-        cost=choice.cost,
-        days=days,
-        budget=budget,
-        unit=choice.unit,
-        input_digest=input_digest,
-        spans_lines=events.options.fields_span_lines,
-        zone=events.domain.time.zone,
-        dry_run=dry_run,
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from tacit.domain import Domain, TimeAxis
 from tacit.errors import PlanMismatch, Remedy, SettingError
 from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
 from tacit.events.reader import Progress
-from tacit.mechanisms.central.table import central_mechanism_of, pay, price
-from tacit.mechanisms.central.tree import LARGEST_TOTAL
+from tacit.mechanisms.central.table import central_mechanism_of
+from tacit.mechanisms.central.tree import LARGEST_TOTAL, check_counts, input_digest_of
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.unit import Unit
 
@@ -32,6 +33,13 @@ _KEY_BYTES: Final = 32  # as long as the ledger's own key
 def digest_key(ledger: Ledger | None) -> bytes:
     """Return the key of the digests by which a ledger knows events; zeros for a simulation, which it never sees."""
     return bytes(_KEY_BYTES) if ledger is None else ledger.key
+
+
+def key_of(ledger: Ledger | None, seed: int | None) -> bytes:
+    """Return the ledger's key, or the one that takes its place in a simulation; there must be a ledger or a seed."""
+    if (ledger is None) == (seed is None):
+        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
+    return digest_key(ledger) if seed is None else simulated_key(seed)
 
 
 def simulated_key(seed: int) -> bytes:
@@ -161,19 +169,22 @@ def curate_events(
 
     ``look`` is shown what was counted before anything is paid, and may refuse by raising.
     """
-    if (ledger is None) == (seed is None):
-        raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
-    key = digest_key(ledger) if seed is None else simulated_key(seed)
+    key = key_of(ledger, seed)
     counted = _counted(events, plan, key, data_set, progress, look)
     mechanism = central_mechanism_of(plan)
-    is_resumed = False
-    if ledger is None:
-        assert seed is not None
-        spend = Spend.simulation(mechanism.cost, seed=seed)
-    else:
-        days = days_of(plan.domain.time, counted.days)
-        spans = events.options.fields_span_lines
-        spend, is_resumed = pay(ledger, plan, counted.tally, days, data_set=data_set, budget=budget, spans_lines=spans)
+    check_counts(counted.tally, plan.domain)
+    spend, is_resumed = pay(
+        events,
+        counted.days,
+        release=plan.fingerprint,
+        cost=mechanism.cost,
+        unit=plan.protected_unit,
+        input_digest=input_digest_of(counted.tally),
+        ledger=ledger,
+        data_set=data_set,
+        budget=budget,
+        seed=seed,
+    )
     made = mechanism.measure(counted.tally, plan, spend=spend)
     label = replace(made.provenance, fields_span_lines=events.options.fields_span_lines)
     return Curated(replace(made, provenance=label), counted, spend, is_resumed)
@@ -191,8 +202,54 @@ def price_events(
 ) -> Spend:
     """Return the spend that :func:`curate_events` would make: a dry run that writes nothing and draws nothing."""
     counted = _counted(events, plan, digest_key(ledger), data_set, progress, look)
-    spans, days = events.options.fields_span_lines, days_of(plan.domain.time, counted.days)
-    return price(ledger, plan, days, data_set=data_set, budget=budget, spans_lines=spans)
+    spend, _ = pay(
+        events,
+        counted.days,
+        release=plan.fingerprint,
+        cost=central_mechanism_of(plan).cost,
+        unit=plan.protected_unit,
+        ledger=ledger,
+        data_set=data_set,
+        budget=budget,
+        dry_run=True,
+    )
+    return spend
+
+
+def pay(
+    events: Events,
+    days: Mapping[str, bytes],
+    *,
+    release: str,
+    cost: Cost,
+    unit: Unit,
+    ledger: Ledger | None,
+    data_set: str,
+    budget: Budget | None,
+    input_digest: bytes = b"",
+    seed: int | None = None,
+    dry_run: bool = False,
+) -> tuple[Spend, bool]:
+    """The right to draw noise for what was counted of events, and whether it is that of a run that was interrupted.
+
+    ``days`` are the digests of the events, ``input_digest`` that of the numbers. Without a ledger the ``seed`` makes a
+    simulation. A dry run is a price: it writes nothing and draws nothing.
+    """
+    if ledger is None:
+        assert seed is not None
+        return Spend.simulation(cost, seed=seed), False
+    asked: dict[str, Any] = {
+        "data_set": data_set,
+        "release": release,
+        "cost": cost,
+        "days": days_of(events.domain.time, days),
+        "budget": budget,
+        "unit": unit,
+        "input_digest": input_digest,
+        "spans_lines": events.options.fields_span_lines,
+        "zone": events.domain.time.zone,
+    }
+    return (ledger.spend(**asked, dry_run=True), False) if dry_run else ledger.resume_or_spend(**asked)
 
 
 def add_events(

@@ -30,8 +30,8 @@ from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.events import selection
-from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
-from tacit.mechanisms.central.tree import LARGEST_TOTAL
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.central.tree import LARGEST_TOTAL, check_counts, input_digest_of
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.plan import Plan
@@ -203,7 +203,14 @@ def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str |
     if ledger is None:
         spend = Spend.simulation(mechanism.cost, seed=seed or 0)
     else:
-        spend, _ = pay(ledger, plan, counts, series.digests(ledger.key), data_set=name, zone="")
+        check_counts(counts, plan.domain)
+        spend, _ = ledger.resume_or_spend(
+            data_set=name,
+            release=plan.fingerprint,
+            cost=mechanism.cost,
+            days=series.digests(ledger.key),
+            input_digest=input_digest_of(counts),
+        )
     estimate = mechanism.measure(counts, plan, spend=spend)
     if ledger is not None:
         ledger.finish(spend)

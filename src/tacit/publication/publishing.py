@@ -24,7 +24,6 @@ from tacit.events import Events, Reason, SourceDescription, names_in, open_event
 from tacit.events.badrows import check_loss
 from tacit.events.reader import Progress
 from tacit.forecast.forecast import horizon_of
-from tacit.mechanisms.central.table import is_unfinished
 from tacit.mechanisms.planner import CURATOR, NOBODY, Wanted
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
@@ -252,7 +251,7 @@ class _Publishing:
         if self.book is None:
             return False
         if plan.is_central:
-            return is_unfinished(self.book, data_set, plan.fingerprint)
+            return self.book.is_unfinished(data_set, plan.fingerprint)
         return is_interrupted(self.book, data_set, plan)
 
     def _count(

@@ -19,8 +19,8 @@ from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Grouping, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError
 from tacit.mechanisms.central.marginals import MarginalTables, best_shares, cells_summed, least_error
-from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for, pay
-from tacit.mechanisms.central.tree import node_noise
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.central.tree import input_digest_of, node_noise
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.unit import Unit
@@ -259,8 +259,10 @@ def test_an_interrupted_release_of_tables_is_taken_up_with_the_same_noise_and_fo
     plan = central_plan_for(DOMAIN, mechanism="tables", **budget)
     counts, ledger = ExactTally(np.arange(36).reshape(DOMAIN.shape)), Ledger(tmp_path / "ledger.sqlite")
     days, mechanism = {"2018-01-01": b"a"}, central_mechanism_of(plan)
-    first, is_resumed = pay(ledger, plan, counts, days, data_set="calls")
-    again, is_again_resumed = pay(Ledger(ledger.path), plan, counts, days, data_set="calls")
+    asked = {"data_set": "calls", "release": plan.fingerprint, "cost": mechanism.cost, "days": days}
+    asked["input_digest"] = input_digest_of(counts)
+    first, is_resumed = ledger.resume_or_spend(**asked)
+    again, is_again_resumed = Ledger(ledger.path).resume_or_spend(**asked)
     made = [mechanism.measure(counts, plan, spend=spend).values for spend in (first, again)]
     assert (is_resumed, is_again_resumed, len(ledger.history())) == (False, True, 1)
     np.testing.assert_array_equal(*made)

@@ -1,26 +1,19 @@
-"""The table of a curator's mechanisms, the way from a plan to its mechanism, and the payment for a plan's counts.
-
-Everything that could be refused after the payment is refused before it.
-"""
+"""The table of a curator's mechanisms, and the way from a plan to its mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Hierarchy
 from tacit.domain.hierarchy import check_fan_outs
-from tacit.errors import DataError, PlanError, Remedy, SettingError
+from tacit.errors import PlanError, Remedy, SettingError
 from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares
-from tacit.mechanisms.central.tree import NoisyTree, check_counts, input_digest_of
+from tacit.mechanisms.central.tree import NoisyTree
 from tacit.mechanisms.central.tree_design import best_tree
 from tacit.plan import CENTRAL, Plan
-from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
-from tacit.privacy.ledger import Ledger, Spend, SpendEntry
 from tacit.privacy.unit import Unit
 
 _SLACK: Final = 1e-9  # relative: what a float's last digits are worth
@@ -256,72 +249,3 @@ def central_plan_for(
     )
     central_mechanism_of(plan)
     return plan
-
-
-def pay(
-    ledger: Ledger,
-    plan: Plan,
-    counts: ExactTally,
-    days: Mapping[str, bytes],
-    *,
-    data_set: str,
-    budget: Budget | None = None,
-    spans_lines: bool = False,
-    zone: str | None = None,
-) -> tuple[Spend, bool]:
-    """The right to draw the noise of a plan's counts, and whether it is that of a run that was interrupted.
-
-    The days are those of the plan's time zone, unless ``zone`` says otherwise; empty where it is not known.
-    """
-    check_counts(counts, plan.domain)
-    release, cost, digest = plan.fingerprint, central_mechanism_of(plan).cost, input_digest_of(counts)
-    if is_unfinished(ledger, data_set, release):
-        # what is unfinished may be a release of other events: this one is then paid again
-        with suppress(DataError):
-            taken = ledger.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=digest)
-            return taken, True
-    bought = ledger.spend(
-        data_set=data_set,
-        release=release,
-        cost=cost,
-        days=days,
-        budget=budget,
-        unit=plan.protected_unit,
-        input_digest=digest,
-        spans_lines=spans_lines,
-        zone=plan.domain.time.zone if zone is None else zone,
-    )
-    return bought, False
-
-
-def price(
-    ledger: Ledger,
-    plan: Plan,
-    days: Mapping[str, bytes],
-    *,
-    data_set: str,
-    budget: Budget | None = None,
-    spans_lines: bool = False,
-) -> Spend:
-    """Return the spend that :func:`pay` would make: a dry run that writes nothing and draws nothing."""
-    return ledger.spend(
-        data_set=data_set,
-        release=plan.fingerprint,
-        cost=central_mechanism_of(plan).cost,
-        days=days,
-        budget=budget,
-        unit=plan.protected_unit,
-        spans_lines=spans_lines,
-        zone=plan.domain.time.zone,
-        dry_run=True,
-    )
-
-
-def is_unfinished(ledger: Ledger, data_set: str, release: str) -> bool:
-    """Return whether the ledger holds a spend for this release whose key is not wiped."""
-    return any(
-        isinstance(entry, SpendEntry)
-        and not entry.is_finished
-        and (entry.data_set, entry.release) == (data_set, release)
-        for entry in ledger.history()
-    )

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from pathlib import Path
 
 from tacit._base.files import check_writable
 from tacit.counts.continual_noise import ContinualNoise
 from tacit.domain import Domain
-from tacit.errors import DataError, Remedy, SettingError
+from tacit.errors import Remedy, SettingError
 from tacit.mechanisms.continual.counter import Counter, Stream, check_startable
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.privacy.budget import Budget
-from tacit.privacy.ledger import Ledger, Spend, SpendEntry
+from tacit.privacy.ledger import Spend, SpendEntry
 from tacit.privacy.unit import Unit
 
 
@@ -54,7 +53,16 @@ def start_counter(
     if files.ledger is None:
         spend = Spend.simulation(noise_model.cost, seed=seed or 0)
     else:
-        spend = _paid(files.ledger, noise_model, unit, data_set, release, place, budget, domain.time.zone)
+        spend, _ = files.ledger.resume_or_spend(  # of a start in this very file; one in another file is paid again
+            data_set=data_set,
+            release=release,
+            cost=noise_model.cost,
+            days=None,
+            budget=budget,
+            unit=unit,
+            input_digest=place,
+            zone=domain.time.zone,
+        )
     made = Counter.start(spend, domain, unit=unit, noise_model=noise_model, place=place)
     files.create(made, spend=spend)
     return made.stream, spend
@@ -71,52 +79,19 @@ def is_left_behind(files: CounterFiles, data_set: str, release: str) -> bool:
     return False
 
 
-def _paid(
-    ledger: Ledger,
-    noise_model: ContinualNoise,
-    unit: Unit,
-    data_set: str,
-    release: str,
-    place: bytes,
-    budget: Budget | None,
-    zone: str,
-) -> Spend:
-    """The right to draw a key: that of a start in this very file which was interrupted, or a new one."""
-    if any(
-        (entry.data_set, entry.release, entry.is_finished) == (data_set, release, False) for entry in _spends(ledger)
-    ):
-        # what is unfinished may be a counter in another file: this one is then paid again
-        with suppress(DataError):
-            return ledger.resume(
-                data_set=data_set, release=release, cost=noise_model.cost, days=None, input_digest=place
-            )
-    return ledger.spend(
-        data_set=data_set,
-        release=release,
-        cost=noise_model.cost,
-        days=None,
-        budget=budget,
-        unit=unit,
-        input_digest=place,
-        zone=zone,
-    )
-
-
 def _is_interrupted(files: CounterFiles, data_set: str, release: str) -> bool:
     """Return whether a start of this very counter left the state: its key is not wiped, or its history not whole."""
     if files.stream().is_simulation:
         return files.ledger is None and not files.has_history
     entries = (
-        [] if files.ledger is None else [entry for entry in _spends(files.ledger) if entry.identifier == files.spend]
+        []
+        if files.ledger is None
+        else [one for one in files.ledger.history() if isinstance(one, SpendEntry) and one.identifier == files.spend]
     )
     return any(
         (entry.data_set, entry.release) == (data_set, release) and not (entry.is_finished and files.has_history)
         for entry in entries
     )
-
-
-def _spends(ledger: Ledger) -> list[SpendEntry]:
-    return [entry for entry in ledger.history() if isinstance(entry, SpendEntry)]
 
 
 def release_name(noise_model: ContinualNoise, domain: Domain, unit: Unit) -> str:

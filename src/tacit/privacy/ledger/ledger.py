@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tacit._base.rounding import epsilon_at_most
 from tacit._base.validation import check_positive
-from tacit.errors import AlreadyRandomized, AlreadyReleased, Remedy, SettingError
+from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, Remedy, SettingError
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.following import SELECTION
@@ -213,6 +214,43 @@ class Ledger:
             spans_lines=bool(row["spans_lines"]),
             what_remains="",
             source=LedgerNoise(self._file, row["identifier"]),
+        )
+
+    def resume_or_spend(
+        self,
+        *,
+        data_set: str,
+        release: str,
+        cost: Cost,
+        days: Mapping[str, bytes] | None,
+        input_digest: bytes,
+        **settings: Any,
+    ) -> tuple[Spend, bool]:
+        """Take up the spend of an interrupted release of these very events, or make one; says whether it was taken up.
+
+        What is unfinished may be a release of other events: this one is then paid for, too. ``settings`` are the others
+        of :meth:`spend`.
+        """
+        if self.is_unfinished(data_set, release):
+            with suppress(DataError):
+                taken = self.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=input_digest)
+                return taken, True
+        asked: dict[str, Any] = {
+            "data_set": data_set,
+            "release": release,
+            "cost": cost,
+            "days": days,
+            "input_digest": input_digest,
+        }
+        return self.spend(**asked, **settings), False
+
+    def is_unfinished(self, data_set: str, release: str) -> bool:
+        """Return whether a spend for this release has a key that is not wiped."""
+        return any(
+            isinstance(entry, SpendEntry)
+            and not entry.is_finished
+            and (entry.data_set, entry.release) == (data_set, release)
+            for entry in self.history()
         )
 
     def extend(self, identifier: str, days: Mapping[str, bytes]) -> None:
