@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import nullcontext
 from fractions import Fraction
 
 import numpy as np
@@ -632,3 +634,28 @@ def test_hundreds_of_spends_at_once_never_overspend(ledger):
     assert sum(int(process.communicate()[0]) for process in running) == 100
     assert len(ledger.history()) == 100
     assert ledger.remaining("fires").room.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind", "budget"),
+    [
+        (Unit("user-day", 2), "epsilon", {"epsilon": 5.0}),
+        (Unit("user-day", 3, 2), "rho", {"rho": 0.9}),
+        (Unit("person", 2, 0, "week"), "epsilon", {"epsilon": 5.0}),
+    ],
+)
+def test_a_refusal_says_what_fits_for_a_person_and_for_a_release_of_days(unit, kind, budget, ledger):
+    days, cost = {f"2018-01-{day:02d}": b"%d" % day for day in range(1, 11)}, {"epsilon": Cost.pure, "rho": Cost.zcdp}
+    ledger.set_budget("fires", **budget)
+    half = budget[kind] / 2
+    ledger.spend(data_set="fires", release="all", cost=cost[kind](half), days=days, unit=Unit("person", 5))
+    with pytest.raises(BudgetExhausted) as refused:
+        ledger.spend(data_set="fires", release="next", cost=cost[kind](half), days=days, unit=unit)
+    words = str(refused.value)
+    found = re.search(rf"What would fit: .*?{kind} (\S+).*? for a person, which is .*?{kind} (\S+)", words)
+    assert f"for a release per {unit}. A budget of" in words
+    person, own = map(float, found.groups())
+    assert (person, own < person) == (half, True)
+    for factor, is_admitted in ((1.001, False), (1.0, True)):
+        with nullcontext() if is_admitted else pytest.raises(BudgetExhausted):
+            ledger.spend(data_set="fires", release="next", cost=cost[kind](own * factor), days=days, unit=unit)

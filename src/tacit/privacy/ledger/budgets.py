@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from fractions import Fraction
 
-from tacit._base.rounding import float_above
+from tacit._base.rounding import float_above, rounded_down
 from tacit.errors import BudgetExhausted, Remedy, SettingError
 from tacit.privacy.budget import Budget, Room
 from tacit.privacy.cost import Cost
@@ -110,7 +110,8 @@ def _exhausted(
     release: str,
     also: str,
 ) -> BudgetExhausted:
-    before, room = past.before(bill), room_in(past, [bill.past.without(NEW)], {name: binding})
+    before = past.before(bill)
+    fits = _fitting(past, bill, room_in(past, [bill.past.without(NEW)], {name: binding}))
     unfinished = connection.execute(
         "SELECT count(*) FROM spend JOIN spend_key ON spend = id WHERE data_set = ? AND release = ?",
         (data_set, release),
@@ -125,7 +126,7 @@ def _exhausted(
     )
     return BudgetExhausted(
         f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
-        f"Nothing was spent now. What would fit: {room}. A budget of {budget.spent(bill.prices)} would be needed.{also}"
+        f"Nothing was spent now. What would fit: {fits}. A budget of {budget.spent(bill.prices)} would be needed.{also}"
         + (
             " This very release was paid before and never finished: resume it, at no cost."
             if unfinished and past.has_new
@@ -134,6 +135,15 @@ def _exhausted(
         remedy=Remedy.ALLOW_MORE,
         data_set=name,
     )
+
+
+def _fitting(past: Past, bill: Bill, room: Room | None) -> str:
+    """What would fit; where a person holds several units of the release, what that is for a person and for a unit."""
+    if room is None or not (past.has_new and bill.is_of_persons):
+        return str(room)
+    times, unit = past.times_its_cost(bill), past.entries[NEW].unit
+    own = Room(rounded_down(room.epsilon / times.epsilon), rounded_down(room.rho / times.rho))
+    return str(room) if own == room else f"{room} for a person, which is {own} for a release per {unit}"
 
 
 def _difference(after: Iterable[Cost], before: Iterable[Cost]) -> Cost:

@@ -20,6 +20,7 @@ from tacit.privacy.unit import Unit
 from tacit.privacy.windows import Overlap
 
 _NOTHING: Final = Cost()
+_PURE, _ZCDP = Cost.pure(1.0), Cost.zcdp(1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,14 @@ class Past:
         """Return what the same bill was before the new entry."""
         past = bill.past.without(NEW)
         return (self._prices_of_persons(past) or ()) if bill.is_of_persons else self._prices_of_events(past)
+
+    def times_its_cost(self, bill: Bill) -> Cost:
+        """Return how many times its own cost the new release costs in a bill of persons: for pure epsilon, for zCDP."""
+        new, overlap = self.entries[NEW], dict(bill.past.entries)[NEW]
+        one, other = (replace(new, cost=cost).of_person(bill.past.question, overlap) for cost in (_PURE, _ZCDP))
+        assert one is not None
+        assert other is not None
+        return Cost(one.epsilon, other.rho)
 
     def _prices_of_persons(self, past: Touched) -> tuple[Cost, ...] | None:
         """Return what entries that bound a person cost in a window; ``None`` where one of them has no end."""
