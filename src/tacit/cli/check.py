@@ -24,6 +24,7 @@ from tacit.cli.sources import (
     refuse_dates,
     say_bad_rows,
     say_beyond,
+    say_kinds,
     say_table_notes,
     settings_of,
 )
@@ -163,6 +164,7 @@ def _say_counts(counts: EventCounts) -> None:
                 else "."
             )
         )
+    say_kinds(counts.domain)
     say_beyond(counts.n_beyond, counts.n_rows_beyond)
     say_bad_rows(counts.bad_rows)
     say_table_notes(counts.table)

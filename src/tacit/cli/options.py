@@ -336,7 +336,8 @@ class DomainOptions:
     places: Annotated[
         str,
         typer.Option(
-            help="The table of towns and regions: 'doubs', a CSV of your own, or 'none' to count in all, without places.",
+            help="The table of towns and regions: 'doubs', a CSV of your own, or 'none': then events are counted in "
+            "all, wherever they are.",
             metavar="TABLE",
         ),
     ] = "doubs"

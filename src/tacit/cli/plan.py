@@ -15,7 +15,7 @@ from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
 from tacit.cli.plan_devices import DeviceOptions, device_lines, device_plan, refuse
-from tacit.cli.sources import domain_of
+from tacit.cli.sources import domain_of, say_kinds
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import SettingError
@@ -109,7 +109,8 @@ def plan(
     private: Annotated[
         str | None,
         typer.Option(
-            help="What a report hides: any of time, place and kind (default: place, and kind if there is one)."
+            help="What a report hides: any of time, place and kind (default: place, and kind if there is one; the time "
+            "where neither is)."
         ),
     ] = None,
     delta: Annotated[
@@ -213,7 +214,8 @@ def _hidden(private: str | None, trust: str, domain: Domain) -> tuple[str, ...]:
     if trust == CURATOR:
         refuse(private=private, why=f"a trusted curator hides {listed(axes)} alike")
         return axes
-    named = set(axes[1:]) if private is None else {part.strip() for part in private.split(",")}
+    several = {axis for axis in axes[1:] if axis != "place" or not domain.place.is_all} or {"time"}
+    named = several if private is None else {part.strip() for part in private.split(",")}
     if "kind" in named and domain.kind is None:
         raise SettingError("--private names the kind, and no kinds are counted. Name them, too: --kinds fire,flood")
     return tuple(axis for axis in axes if axis in named) if named <= set(axes) else tuple(sorted(named))
@@ -234,6 +236,7 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
     statement = PrivacyStatement.of(made, Provenance(made.fingerprint), unbiased_steps=(), refined_steps=())
     odds, belief = at_most(statement.odds), percent_at_most(statement.largest_belief)
     console.say(f"Wrote {out}, fingerprint {made.fingerprint}.")
+    say_kinds(made.domain)
     if made.is_central:
         delta = f" at delta {made.delta:g}" if made.delta else ""
         console.say(

@@ -34,6 +34,9 @@ from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 
+NO_PLACES: Final = "none"
+"""What ``--places`` names where events are counted in all; a file of this name is ``./none``."""
+_MOST_KINDS: Final = 40  # that are named on the screen, a few lines; twice as many nobody would read
 _WRITTEN: Final = ("date_format", "separator", "encoding", "decimal", "sheet")
 
 
@@ -59,7 +62,7 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
         pass
     raise NotDescribed(
         f"{source.shown} holds text, and nothing public says how it is written. Describe it first, once: "
-        f"{_check_command(source)}"
+        f"{_check_command(source, has_places=not domain.place.is_all)}"
     )
 
 
@@ -188,13 +191,15 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
             )
 
 
-def _check_command(source: SourceOptions) -> str:
+def _check_command(source: SourceOptions, *, has_places: bool = True) -> str:
     """The command that describes a source, with what was given."""
     words = ["tacit", "check", source.shown]
     if "://" in source.file:
         words += ["--query", source.query or "SELECT ...", "--source", "events.source.toml"]
     words += ["--time", source.time or "COLUMN"]
-    if not (source.location or source.latitude):
+    if not has_places:
+        words += ["--places", NO_PLACES]
+    elif not (source.location or source.latitude):
         words += ["--place", source.place or "COLUMN"]
     known = {field.name for field in fields(source)} - {"file", "query", "source", "time", "place", "where", "strict"}
     for name in sorted(known & {*ROLES, *_WRITTEN, "names", "polygons"}):
@@ -281,17 +286,36 @@ def domain_of(options: DomainOptions, settings: Settings | None = None, *, level
         first, last = first or str(span.first)[:10], last or str(span.last)[:10]
     if first is None:
         raise SettingError("the first day must be given. Add: --from 2006-01-01")
-    gazetteer = gazetteer_of(options.places, options.places_column)
-    usual = level if level in gazetteer.levels else gazetteer.levels[0]
-    place = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
-    if options.elsewhere:
-        place = place.with_elsewhere()
+    place = places_of(options, level)
     time = TimeAxis.between(first, last, step=options.step, zone=options.zone)
     if options.kinds is None:
         if options.kind_level is not None or options.other:
             raise SettingError("--kind-level and --other are for counts by kind. Name the kinds: --kinds fire,flood")
         return Domain(time, place)
     return Domain(time, place, kinds_of(options.kinds, options.kind_level, with_other=options.other))
+
+
+def places_of(options: DomainOptions, level: str) -> PlaceAxis:
+    """The places asked for, those of ``level`` where none is; one for all events where there shall be none."""
+    if options.places == NO_PLACES:
+        if options.places_column or options.level is not None or options.elsewhere:
+            raise SettingError(
+                "--places none counts events in all, wherever they are. Leave out --places-column, --level and "
+                "--elsewhere, or name a table of places."
+            )
+        return PlaceAxis.everything()
+    gazetteer = gazetteer_of(options.places, options.places_column)
+    usual = level if level in gazetteer.levels else gazetteer.levels[0]
+    axis = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)
+    return axis.with_elsewhere() if options.elsewhere else axis
+
+
+def say_kinds(domain: Domain) -> None:
+    """Name the kinds that are counted, where there are any: a table whose header is a kind lacks it."""
+    if domain.kind is not None:
+        more = domain.n_kinds - _MOST_KINDS
+        names = ", ".join(domain.kind.cells[:_MOST_KINDS])
+        console.say(f"Kinds that are counted: {names}{f' and {more:,} more' if more > 0 else ''}.")
 
 
 def say_beyond(n_events: int, n_rows: int) -> None:
