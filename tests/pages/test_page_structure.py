@@ -84,7 +84,7 @@ def test_only_the_page_s_own_scripts_may_run(document):
     content = next(e for e in document.all("meta") if e.attributes.get("http-equiv")).attributes["content"]
     assert "'unsafe-inline'" not in content.split("script-src")[1].split(";")[0]
     scripts = [e.raw() for e in document.all("script") if "type" not in e.attributes]
-    assert len(scripts) == 3
+    assert len(scripts) == 8
     for script in scripts:
         assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in content
 
@@ -360,7 +360,7 @@ def test_names_cannot_break_out_of_the_page(make_release, tmp_path, read):
     title = "<script>window.hacked=1</script>"
     document = read(make_page(make_release(domain), tmp_path / "page.html", title=title))
     check_structure(document)
-    assert len(document.all("script")) == 4
+    assert len(document.all("script")) == 10
     assert not document.all("img")
     assert data_of(document)["places"] == NASTY
     assert document.all("h1")[0].text == title

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from tacit._base.arrays import FloatArray
-from tacit._base.galois import LARGEST_DEGREE, form_blocks, walsh_hadamard
+from tacit._base.galois import LARGEST_DEGREE, form_blocks, inverses, multiply, polynomial, walsh_hadamard
 from tacit._base.kernels import hadamard_plain
 from tacit._base.validation import check_at_least
 from tacit.counts.exact_intervals import NumberDistribution, TwoDistributions
@@ -70,6 +70,9 @@ class SupportDistribution(Protocol):
 
     def to_dict(self) -> dict[str, Any]: ...
 
+    def browser_model(self) -> dict[str, Any] | None:
+        """The same for a page's script, chances as numbers; None where that would be too much for a page."""
+
 
 class OracleDistribution:
     """The base of all distributions: a kind, and plain data made of their fields."""
@@ -85,6 +88,12 @@ class OracleDistribution:
         # whole numbers beyond 2**53 do not survive every JSON reader
         own = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
         return {"kind": self.kind} | {name: hex(v) if v >= 1 << 53 else v for name, v in own.items()}
+
+    def browser_model(self) -> dict[str, Any] | None:
+        """Return what ``noise_oracle.js`` needs of any distribution."""
+        chances = {name: float(getattr(self, name)) for name in ("p", "q")}
+        sizes = {f.name: getattr(self, f.name) for f in fields(self) if f.name in ("n_cells", "size")}  # type: ignore[arg-type]
+        return {"kind": self.kind} | chances | sizes
 
 
 def scaled_variance(distribution: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
@@ -289,6 +298,8 @@ def _drawn(n: int, marked: int, drawn: int) -> tuple[int, FloatArray]:
     return first, mass / mass.sum()
 
 
+# degree of a field whose table a page holds: 1024 chances. One more doubles what a page's script adds up, and the table
+_LARGEST_IN_PAGE: Final = 10
 _NUMBERS_AT_ONCE: Final = 1 << 20  # 8 MiB of sums; doubled, twice the memory
 
 
@@ -359,6 +370,19 @@ class HashingDistribution(OracleDistribution):
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         return single_cell(self, n_summed)
+
+    def browser_model(self) -> dict[str, Any] | None:
+        """Return also the chance that T(b) and T(b r) are both 0, for every r: two cells meet the truth by it."""
+        content, size = OracleDistribution.browser_model(self), 1 << self.degree
+        if content is None or self.degree > _LARGEST_IN_PAGE:
+            return None
+        sent_to_0, shift = np.arange(size >> self.bits), np.uint32(self.degree - self.bits)
+        meetings = [
+            np.count_nonzero(multiply(sent_to_0, np.full(len(sent_to_0), r), self.degree) >> shift == 0) / size
+            for r in range(size)
+        ]
+        field = {"polynomial": polynomial(self.degree), "inverses": inverses(self.degree).tolist()}
+        return content | field | {"degree": self.degree, "meetings": meetings}
 
     def _squares_at_truth(self, weights: FloatArray) -> FloatArray:
         """The mean over a of W_a(T(a u))**2, for every true cell u."""

@@ -14,6 +14,7 @@ from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
 from tacit.events.places import Polygons
 from tacit.pages import sections, tables
+from tacit.pages.answers import answers
 from tacit.pages.embedding import chart_library, json_for_script, policy, resource
 from tacit.pages.figures import LABORATORY, outlines, short_names
 from tacit.pages.figures.charts import MOST_PLACES
@@ -68,7 +69,10 @@ def make_page(
         "laboratory": None if lab is None else lab["data"],
         "specs": sections.specs(selection, errors, found) | ({} if lab is None else lab["specs"]),
     }
-    scripts = [chart_library(), resource("figures.js"), resource("page.js")]
+    asked = answers(release)
+    scripts = [chart_library(), *map(resource, ("figures.js", "page.js"))]
+    if asked is not None:
+        scripts += map(resource, ("answers.js", "noise_oracle.js", "noise_tree.js", "noise_smoothed.js", "ask.js"))
     return write_page(
         path,
         "page.html",
@@ -77,6 +81,9 @@ def make_page(
             "policy": policy(scripts),
             "scripts": scripts,
             "data": json_for_script(data),
+            "answers": None if asked is None else json_for_script(asked),
+            "asked": asked,
+            "unasked": "its noise is of a kind that no script here knows, or it is too large for a page",
             "selection": selection,
             "short": data["short"],
             "view": selection.all_kinds,

@@ -14,8 +14,9 @@ import numpy as np
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, pack_array
 from tacit._base.validation import check_share
+from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import LinearMap, Noise
-from tacit.counts.noise.quantiles import limits_of, within
+from tacit.counts.noise.quantiles import limits_of, settings_of_limits, within
 from tacit.domain import Grouping, sum_groups
 from tacit.errors import SettingError
 from tacit.statespace.settings import SETTINGS
@@ -136,6 +137,25 @@ class PosteriorNoise(Noise):
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
 
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        moments = self._browser_moments()
+        if moments is None:
+            return None
+        return {
+            "kind": "posterior",
+            "moments": moments,
+            "n_columns": self.shape[1],
+            "offsets": None if self.offsets is None else pack_array(self.offsets),
+            "level": level,
+            "normal": normal_quantile(level),
+            "chance_ratios": SETTINGS.chance_ratios,
+            "quantiles": settings_of_limits(level),
+        }
+
+    def _browser_moments(self) -> dict[str, Any] | None:
+        """Plain data from which a script finds the moments of a box; None if none can."""
+        return None
+
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self.group_moments(grouping).variances)
 
@@ -219,6 +239,11 @@ class StrataNoise(PosteriorNoise):
         offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
         parts: tuple[Any, ...] = tuple(part.forget(cells[:, some]) for part, some in self._pairs)
         return replace(self, parts=parts, offsets=offsets)
+
+    def _browser_moments(self) -> dict[str, Any] | None:
+        parts = [part._browser_moments() for part in self.parts]
+        columns = [columns.tolist() for columns in self.columns]
+        return None if None in parts else {"kind": "strata", "parts": parts, "columns": columns}
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -86,6 +86,15 @@ class SmoothedNoise(PosteriorNoise):
             **per_place,
         )
 
+    def _browser_moments(self) -> dict[str, Any] | None:
+        # the file's own names: noise_smoothed.js reads what a release holds
+        return {
+            **self.to_dict(),
+            "offsets": None,
+            "poisson_third": SETTINGS.poisson_third,
+            "excess_kurtosis": SETTINGS.excess_kurtosis,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "state space",
@@ -258,6 +267,9 @@ class FusedNoise(SmoothedNoise):
     Its variance is exact, but for the ``inflation`` of the part that comes by way of rates. The noise of few nodes is
     not normal: an answer that follows the tree's own to a part G has the tree's fourth cumulant, times G^4.
     """
+
+    def _browser_moments(self) -> dict[str, Any] | None:
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         content = super().to_dict() | {"kind": "fused states"}

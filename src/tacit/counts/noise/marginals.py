@@ -78,6 +78,19 @@ class MarginalNoise(VarianceGammaNoise):
         variances = [0.0 if one is None else one.variance for one in self.distributions]
         return np.asarray((loads.T * np.repeat(variances, self.fusion.marginals.level_sizes)) @ loads, np.float64)
 
+    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+        levels = self.fusion.marginals.levels
+        variances = [0.0 if one is None else one.variance for one in self.distributions]
+        kurtosis = [0.0 if one is None else one.excess_kurtosis for one in self.distributions]
+        return {
+            "kind": "marginals",
+            "sizes": list(self.sizes[1:]),
+            # of each table in each residual, by the axes of both
+            "weights": [[self.fusion.weights[axes].get(table, 0.0) for table in range(N_TABLES)] for axes in levels],
+            "variances": variances,
+            "cumulants": [k * v**2 for k, v in zip(kurtosis, variances, strict=True)],
+        }
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "marginals",

@@ -15,7 +15,7 @@ from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.fields import text
 from tacit._base.validation import check_share
 from tacit.counts.oracle_distributions import SupportDistribution
-from tacit.domain import Grouping
+from tacit.domain import AXES, Grouping
 from tacit.errors import NoInterval
 
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ class Noise(Protocol):
 
     def fused_trees(self) -> FusedTrees | None:
         """The trees whose least-squares leaves the cells are; None if they are not."""
+        return None
+
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        """Plain data from which a page's script finds the variance and the interval of any box; None if none can.
+
+        ``level`` is that of the intervals. The scripts are ``pages/templates/noise_*.js``.
+        """
         return None
 
 
@@ -223,6 +230,12 @@ class LinearMap(Noise):
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         base = self.base.through(oracle)
         return None if base is None else replace(self, base=base)
+
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        base, groups = self.base.browser_model(level), self.grouping
+        if base is None:
+            return None
+        return {"kind": "sums", "base": base, "groups": {axis: getattr(groups, axis).tolist() for axis in AXES}}
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "linear image", "base": self.base.to_dict(), **self.grouping.to_dict()}

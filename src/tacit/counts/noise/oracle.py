@@ -13,10 +13,15 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, pack_array, sizes_of, texts, whole_numbers
 from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_share
-from tacit.counts.exact_intervals import count_limits, normal_quantile
+from tacit.counts.exact_intervals import (
+    LARGEST_LISTED,
+    count_limits,
+    normal_quantile,
+    smallest_variance_for_series,
+)
 from tacit.counts.noise.model import LinearMap, Noise, evened
 from tacit.counts.oracle_distributions import SupportDistribution, TwoCoins, distribution_from_dict
-from tacit.domain import Grouping, Layout, sum_groups
+from tacit.domain import AXES, Grouping, Layout, sum_groups
 from tacit.domain.layout import listed
 
 # as LARGEST_LISTED in exact_intervals: below, the normal distribution is not trusted. Doubled, sums of 256 to 511
@@ -159,6 +164,24 @@ class OracleNoise(Noise):
 
     def of_reports(self) -> OracleNoise | None:
         return self
+
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        distribution = self.distribution.browser_model()
+        if distribution is None:
+            return None
+        return {
+            "kind": "oracle",
+            "distribution": distribution,
+            "sizes": list(self.layout.sizes),
+            "private": [axis in self.layout.private for axis in AXES],
+            "reports": pack_array(self.reports),
+            # variances are shown to a few digits at most
+            "counts": None if self.counts is None else pack_array(self.counts.astype(np.float32)),
+            "normal": normal_quantile(level),
+            "few": _FEW_REPORTS,
+            "listed": LARGEST_LISTED,
+            "series_variance": smallest_variance_for_series((1 - level) / 2),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         return {

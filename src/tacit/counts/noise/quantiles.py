@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -69,6 +69,22 @@ def within(
     if is_whole:
         lower, upper = np.minimum(lower, np.ceil(lower - 0.5)), np.maximum(upper, np.floor(upper + 0.5))
     return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
+
+
+def settings_of_limits(level: float) -> dict[str, Any]:
+    """Plain data from which a page's script finds the same limits (``noise_smoothed.js``)."""
+    lower, upper = _shortest_ends(level)
+    return {
+        "lower": lower.tolist(),
+        "upper": upper.tolist(),
+        "most_skewed": _MOST_SKEWED,
+        "most_peaked": _MOST_PEAKED,
+        "small_variance": _SMALL_VARIANCE,
+        "mostly_observed": _MOSTLY_OBSERVED,
+        "most_mixed": _MOST_MIXED,
+        "beside": _BESIDE,
+        "terms": _TERMS,
+    }
 
 
 def _of_many(

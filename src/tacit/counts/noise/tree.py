@@ -123,6 +123,17 @@ class TreeNoise(VarianceGammaNoise):
     def fused_trees(self) -> FusedTrees | None:
         return FusedTrees(self.fusion, self.leaves, self.cells, None)
 
+    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+        fusion = self.fusion
+        return {
+            "kind": "tree",
+            "axis": self.axis,
+            "edges": [edges.tolist() for edges in self.hierarchy.boundaries[:-1]],
+            "order": None if self.order is None else self.order.tolist(),
+            "variances": [None if np.isinf(variance) else variance for variance in fusion.level_variances],
+            "cumulants": list(fusion.level_cumulants or ()),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "tree",

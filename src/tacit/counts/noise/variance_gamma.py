@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -57,6 +57,25 @@ class VarianceGammaNoise(Noise):
 
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
+
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        moments = self._browser_moments(level)
+        if moments is None:
+            return None
+        smooth = self._largest_smooth_kurtosis
+        return {
+            "kind": "variance gamma",
+            "moments": moments,
+            "is_whole": self._errs_by_whole_numbers,
+            "is_grainy": self._is_grainy,
+            "smooth_kurtosis": None if math.isinf(smooth) else smooth,
+            "largest_kurtosis": _LARGEST_KURTOSIS,
+            "factors": _table(level)[1].tolist(),
+        }
+
+    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+        """Plain data from which a script finds the variance and the fourth cumulant of a box; None if none can."""
+        return None
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         moments = self._sum_moments(grouping)

@@ -147,6 +147,38 @@ window.tacit = (() => {
       pick(name, figure, away.indexOf(Math.min(...away)), true);
     });
     box.addEventListener("pointerleave", () => pick(name, figure, picked(), false));
+    watchDrags(name, box, view);
+  }
+
+  // From one time to another: the page's script of answers says what that asks for
+  function watchDrags(name, box, view) {
+    const band = document.createElement("div");
+    band.className = "dragged";
+    let start = null;
+    const left = () => box.querySelector("svg").getBoundingClientRect().left + view.origin()[0];
+    const time = (x) => Number(view.scale("x").invert(x - left()));
+    const end = () => {
+      start = null;
+      band.remove();
+    };
+    box.addEventListener("pointerdown", (event) => {
+      if (window.tacit.whenDragged && event.button === 0 && event.pointerType !== "touch") start = event.clientX;
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (start === null || Math.abs(event.clientX - start) < 5) return;
+      event.preventDefault();
+      box.append(band);
+      band.style.left = `${Math.min(start, event.clientX) - box.getBoundingClientRect().left}px`;
+      band.style.width = `${Math.abs(event.clientX - start)}px`;
+    });
+    box.addEventListener("pointerup", (event) => {
+      if (start !== null && Math.abs(event.clientX - start) >= 5) {
+        window.tacit.whenDragged(name, ...[start, event.clientX].sort((a, b) => a - b).map(time));
+      }
+      end();
+    });
+    box.addEventListener("pointercancel", end);
+    box.addEventListener("pointerleave", end);
   }
 
   function drawAll(figures) {

@@ -72,7 +72,8 @@
       const place = Number(shape.dataset.place);
       const kind = shape.tagName.toLowerCase() === "button" ? "tile" : "outline";
       const shade = period.shade[place];
-      shape.setAttribute("class", `${kind} ${shadeClass(shade)}`);
+      const asked = shape.classList.contains("asked") ? " asked" : "";
+      shape.setAttribute("class", `${kind} ${shadeClass(shade)}${asked}`);
       shape.setAttribute("aria-label", placeSentence(place));
       shape.setAttribute("aria-pressed", String(place === state.place));
       const count = shape.querySelector(".count");

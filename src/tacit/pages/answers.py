@@ -1,0 +1,68 @@
+"""What a page's scripts need to answer any question about a release: numbers, noise models and rules as plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from tacit._base.fields import pack_array
+from tacit.counts.estimate import Estimate
+from tacit.pages.words import period, plural
+from tacit.release import Release
+from tacit.release.rules import LARGEST_RELATIVE_ERROR
+
+# characters of one number and its noise in a page: twice as many make pages of most releases of a few hundred places by
+# day answer, and take as long again to open
+_LONGEST: Final = 6_000_000
+_OF_A_DAY: Final = 86_400  # seconds
+
+
+def answers(release: Release) -> dict[str, Any] | None:
+    """The recommended numbers first, then the measured ones if they are others; None where no script can answer."""
+    estimates = {release.basis: release.recommended}
+    if release.has_refined_intervals:
+        estimates["measured"] = release.unbiased
+    numbers = [part for name, one in estimates.items() if (part := _numbers(name, one, release.level)) is not None]
+    if not numbers or (numbers[0]["name"] != release.basis and release.rules.suppress):
+        return None  # what is suppressed is judged by the recommended numbers
+    domain, rules, totals = release.domain, release.rules, release.unbiased.totals
+    limit, starts = rules.largest_relative_error, _starts(release)
+    return {
+        "numbers": numbers,
+        "level": release.level,
+        "starts": starts,
+        "labels": [period(label) for label in domain.time.labels()],
+        "is_by_day": domain.time.step == "day",
+        "words": {
+            "places": plural(domain.place.level),
+            "kinds": "" if domain.kind is None else plural(domain.kind.level),
+        },
+        "sizes": list(domain.sizes),
+        "places": list(domain.place.cells),
+        "kinds": None if domain.kind is None else list(domain.kind.cells),
+        "totals": None if totals is None else pack_array(totals.astype(np.float64)),
+        "totals_are_counts": release.totals_are_counts,
+        "missing": np.flatnonzero(rules.missing_bins(domain.time)).tolist(),
+        "suppress": [[rule.measure, rule.limit] for rule in rules.suppress],
+        "grey": [[rule.measure, rule.limit] for rule in rules.grey],
+        "remove": rules.remove,
+        "largest_relative_error": LARGEST_RELATIVE_ERROR if limit is None else limit,
+    }
+
+
+def _numbers(name: str, estimate: Estimate, level: float) -> dict[str, Any] | None:
+    """The values and the noise model of an estimate; None where no script knows it, or it is too long for a page."""
+    noise = estimate.noise.browser_model(level)
+    if noise is None:
+        return None
+    found = {"name": name, "values": pack_array(estimate.values), "noise": noise}
+    return found if len(json.dumps(found)) <= _LONGEST else None
+
+
+def _starts(release: Release) -> list[str]:
+    """When each period begins, to the day where all begin at midnight."""
+    starts = release.domain.time.starts()
+    is_days = not (starts.astype(np.int64) % _OF_A_DAY).any()
+    return [str(start) for start in starts.astype("datetime64[D]" if is_days else "datetime64[m]")]

@@ -1,0 +1,184 @@
+"use strict";
+// Questions of a reader: typed, dragged on the chart of a place, or clicked on the map. The question is in the address.
+(() => {
+  const { all, byId, number, openAnswers } = window.tacit;
+  const page = JSON.parse(byId("data").textContent), packed = JSON.parse(byId("answers").textContent);
+  const question = { from: "", to: "", places: [], kinds: [], number: 0 };
+  const names = { places: packed.places, kinds: packed.kinds || [] };
+  let opened = null;
+
+  // The address: names as they are, so that a link reads as the question does
+
+  function readAddress() {
+    const asked = new URLSearchParams(window.location.hash.slice(1));
+    for (const end of ["from", "to"]) question[end] = asked.get(end) || "";
+    for (const axis of ["places", "kinds"]) {
+      question[axis] = asked.getAll(axis).map((name) => names[axis].indexOf(name)).filter((one) => one >= 0);
+    }
+    question.number = Math.max(packed.numbers.findIndex((one) => one.name === asked.get("numbers")), 0);
+    return ["from", "to", "places", "kinds", "numbers"].some((key) => asked.has(key));
+  }
+
+  function address() {
+    const asked = new URLSearchParams();
+    for (const end of ["from", "to"]) if (question[end]) asked.set(end, question[end]);
+    for (const axis of ["places", "kinds"]) for (const one of question[axis]) asked.append(axis, names[axis][one]);
+    if (question.number) asked.set("numbers", packed.numbers[question.number].name);
+    return asked.toString();
+  }
+
+  // Words
+
+  function listed(axis, every) {
+    const chosen = question[axis].map((one) => names[axis][one]);
+    if (!chosen.length) return every;
+    return chosen.length > 1 ? `${chosen.slice(0, -1).join(", ")} and ${chosen[chosen.length - 1]}` : chosen[0];
+  }
+
+  function when({ first, last }) {
+    const [from, to] = [packed.labels[first], packed.labels[last]];
+    return first === last ? from : `${from} to ${to}`;
+  }
+
+  function show(value, note) {
+    byId("answer-value").textContent = value;
+    byId("answer-note").textContent = note;
+  }
+
+  function answered() {
+    const found = opened.periods(question.from, question.to);
+    if (!found) return show("–", "No period of this release lies between these dates. Choose others.");
+    const result = opened.answer({ ...found, ...question });
+    const what = [listed("places", `all ${packed.words.places}`), names.kinds.length ? listed("kinds", `all ${packed.words.kinds}`) : ""];
+    const where = `${what.filter(Boolean).join(", ")}; ${when(found)}`;
+    if (result.refused) return show("–", `${where}. ${result.refused}`);
+    if (result.isExact) return show(number(result.value), `${page.unit}: ${where}. An exact number, which is public.`);
+    const limits = `${number(result.lower)} and ${number(result.upper)}`;
+    const shown = result.isReliable ? number(result.value) : `${number(result.lower)}–${number(result.upper)}`;
+    const sure = result.isReliable ? `Between ${limits}` : `Too uncertain for one number: between ${limits}`;
+    return show(shown, `${page.unit}: ${where}. ${sure} (${page.level} interval); ${packed.numbers[question.number].name} numbers.`);
+  }
+
+  // The form
+
+  const ends = { from: byId("ask-from"), to: byId("ask-to") };
+  const switches = all("[name=ask-numbers]");
+
+  function drawChosen(axis) {
+    const list = byId(`ask-${axis}-chosen`);
+    if (!list) return;
+    list.replaceChildren(...question[axis].map((one) => {
+      const item = document.createElement("li"), button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${names[axis][one]} ×`;
+      button.setAttribute("aria-label", `Leave ${names[axis][one]} out of the question`);
+      button.addEventListener("click", () => toggle(axis, one));
+      item.append(button);
+      return item;
+    }));
+  }
+
+  function draw() {
+    for (const [end, input] of Object.entries(ends)) {
+      // a date field holds whole dates: of a year or a month in the address its first or last day
+      const found = opened && opened.periods(question.from, question.to);
+      const bin = found ? (end === "from" ? found.first : found.last) : (end === "from" ? 0 : packed.starts.length - 1);
+      input.value = packed.starts[bin].slice(0, 10);
+      if (input.tagName === "SELECT") input.value = packed.starts[bin];
+    }
+    for (const axis of ["places", "kinds"]) drawChosen(axis);
+    for (const one of switches) one.checked = Number(one.value) === question.number;
+    for (const shape of all("[data-place]")) {
+      const isAsked = question.places.includes(names.places.indexOf(page.places[Number(shape.dataset.place)]));
+      shape.classList.toggle("asked", isAsked);
+    }
+    if (opened) answered();
+  }
+
+  function change() {
+    window.history.replaceState(null, "", `#${address()}`);
+    draw();
+  }
+
+  function toggle(axis, one) {
+    const chosen = question[axis];
+    question[axis] = chosen.includes(one) ? chosen.filter((other) => other !== one) : [...chosen, one];
+    change();
+  }
+
+  for (const [end, input] of Object.entries(ends)) {
+    input.addEventListener("change", () => {
+      question[end] = input.value;
+      change();
+    });
+  }
+  for (const axis of ["places", "kinds"]) {
+    const input = byId(`ask-${axis}`);
+    if (!input) continue;
+    const add = () => {
+      const typed = input.value.trim().toLowerCase();
+      const found = names[axis].findIndex((name) => name.toLowerCase() === typed);
+      if (found < 0) return;
+      input.value = "";
+      if (!question[axis].includes(found)) toggle(axis, found);
+    };
+    input.addEventListener("input", add); // choosing from the list
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      add();
+    });
+  }
+  for (const one of switches) {
+    one.addEventListener("change", () => {
+      question.number = Number(one.value);
+      change();
+    });
+  }
+  byId("ask-all").addEventListener("click", () => {
+    Object.assign(question, { from: "", to: "", places: [], kinds: [] });
+    change();
+  });
+
+  // The map: a place alone, or one more where several are wanted
+
+  for (const shape of all("[data-place]")) {
+    const place = names.places.indexOf(page.places[Number(shape.dataset.place)]);
+    const ask = (event) => {
+      if (byId("ask-several").checked || event.shiftKey || event.ctrlKey || event.metaKey) return toggle("places", place);
+      question.places = [place];
+      return change();
+    };
+    shape.addEventListener("click", ask);
+    if (shape.tagName.toLowerCase() !== "button") {
+      shape.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") ask(event);
+      });
+    }
+  }
+
+  // The charts over time: dragged from one time to another
+
+  window.tacit.whenDragged = (name, first, last) => {
+    const starts = packed.starts.map((start) => Date.parse(start.length === 10 ? `${start}T00:00` : start));
+    const inside = starts.flatMap((start, bin) => (start >= first && start <= last ? [bin] : []));
+    if (!inside.length) return;
+    question.from = packed.starts[inside[0]];
+    question.to = packed.starts[inside[inside.length - 1]];
+    if (name === "totals") question.places = [];
+    else question.places = [names.places.indexOf(page.places[Number(byId("place").value)])];
+    change();
+  };
+
+  window.addEventListener("hashchange", () => {
+    if (readAddress()) draw();
+  });
+  readAddress();
+  draw();
+  window.tacit.asked = openAnswers(packed).then((found) => {
+    opened = found;
+    draw();
+    document.documentElement.dataset.answers = "yes";
+    return found;
+  });
+})();

@@ -1,0 +1,249 @@
+"""A page answers any question as the release does, in a browser without a network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from playwright.sync_api import sync_playwright
+
+from small_worlds import days_and_places, days_places_and_kinds, reported, simulated_estimate
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.tally import ExactTally
+from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
+from tacit.errors import NotShown
+from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
+from tacit.mechanisms.registry import plan_for
+from tacit.pages import make_page
+from tacit.pages.answers import answers
+from tacit.privacy.ledger import Spend
+from tacit.release import Release, Rules
+from tacit.release.joining import join
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+COUNTS = np.random.default_rng(1).poisson(np.array([24, 12, 6, 6, 3, 1]), (130, 6))
+FEW = np.random.default_rng(2).poisson(np.array([2, 1, 1, 0.5, 0.2, 0.1]), (130, 6))
+
+
+def of_reports(mechanism="unary", counts=COUNTS, *, domain=None, private=("place",), epsilon=2.0, **settings):
+    plan = plan_for(domain or days_and_places(*counts.shape), epsilon=epsilon, mechanism=mechanism, private=private)
+    return Release.of(plan, estimate_tally(reported(plan, counts, 3), plan), **settings)
+
+
+def of_a_curator(mechanism="tree", *, domain=None, counts=COUNTS, epsilon=1.0, **settings):
+    plan = central_plan_for(domain or days_and_places(*counts.shape), epsilon=epsilon, mechanism=mechanism)
+    made = central_mechanism_of(plan)
+    return Release.of(
+        plan, made.measure(ExactTally(counts), plan, spend=Spend.simulation(made.cost, seed=3)), **settings
+    )
+
+
+def with_kinds(n_days=80):
+    return days_places_and_kinds(n_days, 4), np.random.default_rng(4).poisson(6, (n_days, 12))
+
+
+def of_kinds(private):
+    domain, counts = with_kinds()
+    return of_reports(counts=counts, domain=domain, private=private)
+
+
+def of_towns(mechanism):
+    places = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"), level="town")
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-20"), places)
+    counts = np.random.default_rng(5).poisson(0.4, domain.shape)
+    return of_reports(mechanism, counts, domain=domain, place="region", refine="project")
+
+
+def of_two_months():
+    spans = (("2018-01-01", "2018-01-31", 31), ("2018-02-01", "2018-02-28", 28))
+    domains = [Domain(TimeAxis.between(first, last), PlaceAxis.of(["n", "s", "w"])) for first, last, _ in spans]
+    return join([of_a_curator(domain=one, counts=COUNTS[: n[2], :3]) for one, n in zip(domains, spans, strict=True)])
+
+
+KEPT = Rules.parse(suppress=("relative error > 0.4",), missing=("2018-03",), keep_suppressed=True)
+MADE = {
+    "unary": lambda: of_reports(refine="project"),
+    "unary, few": lambda: of_reports(counts=FEW, refine="project"),
+    "response": lambda: of_reports("response", refine="project"),
+    "subset": lambda: of_reports("subset", refine="project"),
+    "subset, few": lambda: of_reports("subset", FEW, refine="project"),
+    "hadamard": lambda: of_reports("hadamard", refine="project"),
+    "hashing": lambda: of_reports("hashing", refine="project"),
+    "longitudinal": lambda: of_reports("longitudinal", refine="project"),
+    "towns of subsets": lambda: of_towns("subset"),
+    "hidden time": lambda: of_kinds(("time",)),
+    "smoothed": lambda: Release.of(*simulated_estimate(COUNTS, epsilon=2.0)),
+    "smoothed, few": lambda: Release.of(*simulated_estimate(FEW, epsilon=3.0)),
+    "smoothed, by month": lambda: Release.of(*simulated_estimate(COUNTS, epsilon=2.0), by="month", refine="smooth"),
+    "smoothed kinds": lambda: of_kinds(("place", "kind")),
+    "smoothed strata": lambda: of_kinds(("place",)),
+    "smoothed, suppressed": lambda: of_reports(rules=KEPT),
+    "tree": of_a_curator,
+    "grainy tree": lambda: of_a_curator(epsilon=8.0),
+    "flat": lambda: of_a_curator("flat"),
+    "calendar tree": lambda: of_a_curator("calendar tree"),
+    "tree, suppressed": lambda: of_a_curator(rules=KEPT),
+    "tree, removed": lambda: of_a_curator(
+        epsilon=4.0, rules=Rules.parse(suppress=("count < 4",), missing=("2018-03",))
+    ),
+    "tables": lambda: of_a_curator("tables", domain=with_kinds()[0], counts=with_kinds()[1]),
+    "joined": of_two_months,
+    "joined, by month": lambda: of_two_months().coarsen(time="month"),
+}
+
+
+@pytest.fixture(scope="module")
+def open_page(chromium):
+    """Open pages, each with a list of all it said and asked for."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+
+        def open_page(path, *, width=1280, address=""):
+            context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
+            opened, said = context.new_page(), []
+            opened.on("console", lambda message: said.append(message.text))
+            opened.on("pageerror", lambda error: said.append(str(error)))
+            opened.on("request", lambda request: said.append(request.url) if "#" not in request.url else None)
+            opened.goto(path.as_uri() + address)
+            opened.wait_for_selector("html[data-drawn=yes][data-answers=yes]", timeout=60_000)
+            return opened, [one for one in said if one != path.as_uri()]
+
+        yield open_page
+        browser.close()
+
+
+def boxes_of(release, n=200):
+    """Boxes of all sizes: single cells, single places, single days, and the whole."""
+    draw = np.random.default_rng(6)
+    n_times, n_places, n_kinds = release.domain.sizes
+    for i in range(n):
+        first, last = sorted(draw.integers(0, n_times, 2).tolist())
+        last = (last, first, last, min(first + 6, n_times - 1))[i % 4]
+        places, kinds = (
+            np.sort(draw.choice(size, draw.integers(1, size + 1), replace=False)).tolist()
+            for size in (n_places, n_kinds)
+        )
+        yield {"first": first, "last": last, "places": places[:1] if i % 3 == 0 else places, "kinds": kinds}
+
+
+def box_of(release, asked):
+    n_kinds = release.domain.n_kinds
+    columns = tuple(place * n_kinds + kind for place in asked["places"] for kind in asked["kinds"])
+    return Box(range(asked["first"], asked["last"] + 1), columns)
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    release = MADE["smoothed"]()
+    return release, make_page(release, tmp_path_factory.mktemp("answers") / "page.html")
+
+
+@pytest.fixture(scope="module")
+def opened_once(open_page, answering):
+    return open_page(answering[1])
+
+
+def expected_of(release, asked, which):
+    """The release's own answer, or the words of its refusal."""
+    try:
+        return release.answer_box(box_of(release, asked), measured=which == "measured")
+    except NotShown as refused:
+        return str(refused).lower()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_page_answers_as_the_release_does(name, opened_once):
+    release, (opened, said) = MADE[name](), opened_once
+    asked, embedded = list(boxes_of(release)), answers(release)
+    names = [one["name"] for one in embedded["numbers"]]
+    assert names == (["smoothed", "measured"] if release.has_refined_intervals else ["measured"])
+    script = """([embedded, asked]) => window.tacit.openAnswers(embedded)
+        .then((opened) => embedded.numbers.map((_, number) => asked.map((one) => opened.answer({ ...one, number }))))"""
+    for which, found in zip(names, opened.evaluate(script, [embedded, asked]), strict=True):
+        n_refused = 0
+        for one, answer in zip(asked, found, strict=True):
+            expected = expected_of(release, one, which)
+            if isinstance(expected, str):
+                n_refused += 1
+                assert answer["refused"].lower().split(".")[0] in expected
+                continue
+            assert answer["value"] == pytest.approx(expected.value, rel=1e-9, abs=1e-9)
+            assert answer["error"] == pytest.approx(expected.standard_error, rel=1e-6, abs=1e-6)
+            assert answer["isReliable"] == release.is_reliable(expected)
+            assert answer["lower"] == pytest.approx(expected.lower, rel=1e-9, abs=1e-6)
+            assert answer["upper"] == pytest.approx(expected.upper, rel=1e-9, abs=1e-6)
+        assert n_refused < len(asked)
+        assert (n_refused > 0) == bool(release.rules.suppress)
+    assert said == []
+
+
+def shown(opened):
+    return opened.locator(".answer").inner_text()
+
+
+def test_the_address_holds_the_question(open_page, answering):
+    release, page = answering
+    address = "#from=2018-02&to=2018-03-04&places=place+1&places=place+3"
+    opened, _ = open_page(page, address=address)
+    found = release.answer(first="2018-02", last="2018-03-04", places=["place 1", "place 3"])
+    assert f"{round(found.value):,}" in shown(opened)
+    assert f"Between {round(found.lower):,} and {round(found.upper):,} (95% interval); smoothed numbers" in shown(
+        opened
+    )
+    assert opened.locator("#ask-from").input_value() == "2018-02-01"
+    opened.locator("[name=ask-numbers][value='1']").check()
+    measured = release.answer(first="2018-02", last="2018-03-04", places=["place 1", "place 3"], measured=True)
+    assert f"{round(measured.lower):,} and {round(measured.upper):,}" in shown(opened)
+    assert "numbers=measured" in opened.url
+
+
+def test_typing_and_the_keyboard_ask(open_page, answering):
+    release, page = answering
+    opened, _ = open_page(page)
+    assert "An exact number, which is public" in shown(opened)
+    opened.locator("#ask-to").fill("2018-01-31")
+    opened.locator("#ask-places").focus()
+    opened.keyboard.type("Place 2")
+    opened.keyboard.press("Enter")
+    found = release.answer(last="2018-01-31", places=["place 2"])
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+    assert "to=2018-01-31" in opened.url
+    assert "places=place+2" in opened.url
+    opened.locator("#ask-places-chosen button").press("Enter")
+    assert "An exact number" in shown(opened)
+
+
+def test_the_map_asks_for_one_place_or_several(open_page, answering):
+    release, page = answering
+    opened, _ = open_page(page)
+    opened.locator("[data-place='1']").click()
+    assert f"{round(release.answer(places=['place 1']).value):,}" in shown(opened)
+    opened.locator("#ask-several").check()
+    opened.locator("[data-place='2']").press("Enter")
+    assert f"{round(release.answer(places=['place 1', 'place 2']).value):,}" in shown(opened)
+    assert opened.locator(".tile.asked").count() == 2
+
+
+def test_dragging_over_a_chart_asks_for_its_time(open_page, answering):
+    release, page = answering
+    opened, _ = open_page(page)
+    opened.locator("#chart-series").scroll_into_view_if_needed()
+    frame = opened.locator("#chart-series").bounding_box()
+    opened.mouse.move(frame["x"] + 0.4 * frame["width"], frame["y"] + 60)
+    opened.mouse.down()
+    opened.mouse.move(frame["x"] + 0.7 * frame["width"], frame["y"] + 60, steps=4)
+    opened.mouse.up()
+    first, last = opened.locator("#ask-from").input_value(), opened.locator("#ask-to").input_value()
+    assert "2018-01-01" < first < last < "2018-05-10"
+    found = release.answer(first=first, last=last, places=["place 0"])
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+
+
+def test_a_page_without_a_script_for_its_noise_says_so(tmp_path):
+    release = of_reports("hierarchical", refine="project")
+    assert answers(release) is None
+    text = make_page(release, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "tacit query" in text
+    assert 'id="answers"' not in text
