@@ -9,6 +9,7 @@ import pytest
 
 from small_worlds import EVERY_ROW, days_and_places
 from tacit.cli.ledger import heads_of
+from tacit.collection.range_streams import LocalRanges
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.registry import plan_for
 from tacit.privacy.cost import Cost
@@ -263,3 +264,11 @@ def test_an_edited_ledger_is_refused(published, tacit, tmp_path):
     ran = tacit("ledger", "verify", "b.parquet")
     assert ran.code == 4
     assert "was changed or is damaged" in ran.err
+
+
+def test_reports_that_come_one_by_one_are_listed_without_a_number(tacit, tmp_path):
+    book = Ledger(tmp_path / "own.sqlite")
+    LocalRanges(1.0, "2018-01-01", "2018-01-31", ledger=book, data_set="homes")
+    ran = tacit("ledger", "--ledger", "own.sqlite")
+    assert "reports of plan" in ran.out
+    assert "0 reports" not in ran.out

@@ -21,6 +21,9 @@ from tacit.errors import SettingError
         (date(2018, 3, 4), datetime(2018, 3, 4), datetime(2018, 3, 5)),
         (np.datetime64("2018-03-04"), datetime(2018, 3, 4), datetime(2018, 3, 5)),
         (np.datetime64("2018-03-04T05:00"), datetime(2018, 3, 4, 5), None),
+        (np.datetime64("2018-03-04T05:00", "ns"), datetime(2018, 3, 4, 5), None),
+        (np.datetime64("2018-03"), datetime(2018, 3, 1), datetime(2018, 4, 1)),
+        (np.datetime64("2018"), datetime(2018, 1, 1), datetime(2019, 1, 1)),
         ("2018-03-04T05:00", datetime(2018, 3, 4, 5), None),
         ("2018-03-04 05:00:07", datetime(2018, 3, 4, 5, 0, 7), None),
         ("2018-03-04T05:00+00:00", datetime(2018, 3, 4, 5, tzinfo=UTC), None),
@@ -38,6 +41,7 @@ def test_a_period_is_read_as_people_write_it(when, start, end):
     [
         *("", "yesterday", "04/03/2018", "2018/03/04", "20180304", "2018-03-04T25:00"),
         *("9999", "0000", "2018-03-04/", None, 2018, 1.5, np.datetime64("NaT")),
+        *(np.datetime64("2018-03-04", "W"), np.datetime64("12018-03-04")),
     ],
 )
 def test_what_is_no_period_is_refused_with_the_forms_to_use(when):

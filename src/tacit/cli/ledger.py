@@ -277,7 +277,9 @@ def _say_entries(entries: list[Randomization | SpendEntry]) -> None:
 def _described(entry: Randomization | SpendEntry) -> tuple[str, str, str, str]:
     state = "" if entry.is_finished else " (never finished)"
     if isinstance(entry, Randomization):
-        what = f"{console.counted(entry.n_events, 'report')} of plan {entry.plan_id}{state}"
+        # none where reports come one by one: their number is in their tally
+        how_many = console.counted(entry.n_events, "report") if entry.n_events else "reports"
+        what = f"{how_many} of plan {entry.plan_id}{state}"
         return what, "", f"epsilon {epsilon_at_most(entry.epsilon)} a report", "event"
     days = "for ever" if entry.is_forever else f"{entry.first_day} to {entry.last_day}"
     return f"counts, {entry.release}{state}", days, str(entry.cost), str(entry.unit)

@@ -14,6 +14,7 @@ import numpy as np
 from tacit.counts.estimate import Estimate
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, TimeAxis
+from tacit.domain.step import When
 from tacit.errors import PlanMismatch, Remedy, SettingError
 from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
 from tacit.events.reader import Progress
@@ -256,8 +257,8 @@ def add_events(
     files: CounterFiles,
     open_over: Callable[[Domain], Events],
     *,
-    first: str,
-    last: str | None = None,
+    first: When,
+    last: When | None = None,
     progress: Progress | None = None,
     look: Callable[[EventCounts], None] | None = None,
 ) -> EventCounts:

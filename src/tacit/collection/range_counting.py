@@ -2,7 +2,8 @@
 
 Each takes epsilon, dates and counts as the thesis' classes do, and gives the epsilon it is asked for: the local ones
 randomize every visit once with exactly that epsilon, the central ones add independent whole-number noise that is
-calibrated to the number of levels. None keeps the true counts.
+calibrated to the number of levels. None keeps the true counts. Where events still come in, see
+:mod:`tacit.collection.range_streams`.
 
 >>> series = central_flat(1.0, ["2014-01-01", "2014-01-02", "2014-01-04"], [12, 7, 30], seed=1)
 >>> answer = series.answer(("2014-01-01", "2014-01-03"))
@@ -41,6 +42,7 @@ from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 _PIECE: Final = 1 << 20  # events at once: 8 MiB; doubled, twice the memory
 _LARGEST_COUNT: Final = 1 << 40  # sums of 8,192 such counts are exact in floats
 _PLACE: Final = "all"
+Day = str | date | np.datetime64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +52,9 @@ class RangeCounts:
     plan: Plan
     estimate: Estimate
 
-    def answer(self, dates: str | date | Sequence[str | date], *, level: float = 0.95) -> Answer:
+    def answer(self, dates: Day | Sequence[Day], *, level: float = 0.95) -> Answer:
         """Return the number on one date, or from the first to the last of two, both included."""
-        asked = [dates] if isinstance(dates, (str, date)) else list(dates)
+        asked = [dates] if isinstance(dates, Day) else list(dates)
         if not 1 <= len(asked) <= 2:
             raise SettingError(f"dates must be one date or two; got {len(asked)}. Ask for one range at a time.")
         box = self.estimate.domain.box(_iso(asked[0]), _iso(asked[-1]))
@@ -61,7 +63,7 @@ class RangeCounts:
 
 def central_flat(
     epsilon: float,
-    dates: Sequence[str | date],
+    dates: Sequence[Day],
     counts: Sequence[int] | NDArray[np.integer],
     *,
     ledger: Ledger | None = None,
@@ -77,7 +79,7 @@ def central_flat(
 def continual_tree(
     epsilon: float,
     degree: int,
-    dates: Sequence[str | date],
+    dates: Sequence[Day],
     counts: Sequence[int] | NDArray[np.integer],
     *,
     ledger: Ledger | None = None,
@@ -87,16 +89,16 @@ def continual_tree(
     """A trusted curator adds noise to every node of a tree of this degree; the error of a range hardly grows.
 
     The levels share epsilon, every node has noise of its own, and least squares makes them agree. For a stream that
-    goes on, day by day, see :mod:`tacit.mechanisms.continual`.
+    goes on, day by day, see :class:`tacit.collection.range_streams.CentralRanges`.
     """
     series = _Series.of(dates, counts)
-    plan = central_plan_for(series.domain, epsilon=epsilon, fan_outs=_fan_outs(len(series.counts), degree))
+    plan = central_plan_for(series.domain, epsilon=epsilon, fan_outs=fan_outs_of(len(series.counts), degree))
     return _central(plan, series, ledger, data_set, seed)
 
 
 def local_flat(
     epsilon: float,
-    dates: Sequence[str | date],
+    dates: Sequence[Day],
     counts: Sequence[int] | NDArray[np.integer],
     *,
     ledger: Ledger | None = None,
@@ -113,7 +115,7 @@ def local_flat(
 def local_hierarchical(
     epsilon: float,
     degree: int,
-    dates: Sequence[str | date],
+    dates: Sequence[Day],
     counts: Sequence[int] | NDArray[np.integer],
     *,
     ledger: Ledger | None = None,
@@ -122,7 +124,7 @@ def local_hierarchical(
 ) -> RangeCounts:
     """Every visit reports, once, the node above its day at one level of a tree of this degree."""
     series = _Series.of(dates, counts).to_be_reported()
-    plan = plan_for(series.domain, epsilon=epsilon, fan_outs=_fan_outs(len(series.counts), degree), private=("time",))
+    plan = plan_for(series.domain, epsilon=epsilon, fan_outs=fan_outs_of(len(series.counts), degree), private=("time",))
     return _local(plan, series, ledger, data_set, seed)
 
 
@@ -134,7 +136,7 @@ class _Series:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, dates: Sequence[str | date], counts: Sequence[int] | NDArray[np.integer]) -> _Series:
+    def of(cls, dates: Sequence[Day], counts: Sequence[int] | NDArray[np.integer]) -> _Series:
         """Put days in order and fill missing ones with zeros."""
         days = np.array([_day(day, position) for position, day in enumerate(dates, 1)], "datetime64[D]")
         numbers = _whole(counts, len(days))
@@ -199,7 +201,7 @@ def _whole(counts: Sequence[int] | NDArray[np.integer], n_dates: int) -> NDArray
 
 def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | None, seed: int | None) -> RangeCounts:
     mechanism, counts = central_mechanism_of(plan), ExactTally(series.counts[:, None])
-    name = _check_record(ledger, data_set, seed)
+    name = check_record(ledger, data_set, seed)
     if ledger is None:
         spend = Spend.simulation(mechanism.cost, seed=seed or 0)
     else:
@@ -219,7 +221,7 @@ def _central(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str |
 
 def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | None, seed: int | None) -> RangeCounts:
     mechanism = mechanism_of(plan)
-    name = _check_record(ledger, data_set, seed)
+    name = check_record(ledger, data_set, seed)
     prior = 0.0
     randomness: Randomness = SecureRandomness() if seed is None else SeededRandomness(seed)
     if ledger is not None:
@@ -249,7 +251,8 @@ def _events(counts: NDArray[np.int64]) -> Iterable[NDArray[np.int64]]:
         yield np.searchsorted(ends, np.arange(start, min(start + _PIECE, int(ends[-1]))), side="right")
 
 
-def _check_record(ledger: Ledger | None, data_set: str | None, seed: int | None) -> str:
+def check_record(ledger: Ledger | None, data_set: str | None, seed: int | None) -> str:
+    """Return the name of the data set; real noise that is not recorded is refused, and a simulation that is."""
     if (ledger is None) == (seed is None):
         raise SettingError("real noise must be recorded, and a simulation must not be. Give a ledger, or a seed.")
     if ledger is not None and data_set is None:
@@ -257,7 +260,8 @@ def _check_record(ledger: Ledger | None, data_set: str | None, seed: int | None)
     return data_set or "simulation"
 
 
-def _fan_outs(n_leaves: int, degree: int) -> list[int]:
+def fan_outs_of(n_leaves: int, degree: int) -> list[int]:
+    """Return the fan-outs of the tree of one degree, root first."""
     check_at_least(2, degree=degree)
     height = 1
     while degree**height < n_leaves:
@@ -265,7 +269,7 @@ def _fan_outs(n_leaves: int, degree: int) -> list[int]:
     return [degree] * height
 
 
-def _day(day: str | date, position: int) -> np.datetime64:
+def _day(day: Day, position: int) -> np.datetime64:
     try:
         return np.datetime64(date.fromisoformat(_iso(day)), "D")
     except ValueError:
@@ -274,5 +278,7 @@ def _day(day: str | date, position: int) -> np.datetime64:
         ) from None
 
 
-def _iso(day: str | date) -> str:
+def _iso(day: Day) -> str:
+    if isinstance(day, np.datetime64):
+        return str(day.astype("datetime64[D]"))
     return day if isinstance(day, str) else day.isoformat()[:10]

@@ -141,8 +141,10 @@ def parse_period(when: When, *, setting: str) -> Period:
 got first='Lent'. Write it in one of these forms.
     """
     if isinstance(when, np.datetime64) and not np.isnat(when):
-        unit = "D" if when.dtype == np.dtype("datetime64[D]") else "s"
-        when = when.astype(f"datetime64[{unit}]").item()
+        unit, _ = np.datetime_data(when.dtype)
+        if unit == "W":  # NumPy's weeks begin on Thursdays
+            raise _refusal(when, setting)
+        when = str(when) if unit in ("Y", "M", "D") else when.astype("datetime64[s]").item()
     if isinstance(when, datetime):
         return Period(when, None)
     if isinstance(when, date):

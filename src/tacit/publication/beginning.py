@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tacit._base.validation import check_one_of
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
+from tacit.domain.step import When
 from tacit.errors import Remedy, SettingError
 from tacit.events import SourceDescription
 from tacit.events.sources import SqlQuery
@@ -81,7 +82,7 @@ class Beginning:
         return found
 
 
-def day_of(when: str | date | None, setting: str) -> str:
+def day_of(when: When | None, setting: str) -> str:
     if when is None:
         raise SettingError(
             f"{setting} must be the {setting} day that is counted, which becomes public. The events must not tell it: "

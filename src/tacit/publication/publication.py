@@ -14,6 +14,7 @@ from tacit._base.rounding import epsilon_at_most
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Answer
 from tacit.domain import ALL
+from tacit.domain.step import When
 from tacit.errors import SettingError
 from tacit.release import Release
 
@@ -48,8 +49,8 @@ class Publication:
 
     def answer(
         self,
-        first: str | None = None,
-        last: str | None = None,
+        first: When | None = None,
+        last: When | None = None,
         *,
         places: str | Sequence[str] | None = None,
         kinds: str | Sequence[str] | None = None,

@@ -19,6 +19,7 @@ from tacit.collection.curating import CountedEvents, curate_events
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
+from tacit.domain.step import When
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import Events, Reason, SourceDescription, names_in, open_events
 from tacit.events.badrows import check_loss
@@ -54,8 +55,8 @@ def publish(
     where: Sequence[str] = (),
     places: Sequence[str] | str | Path | Gazetteer | PlaceAxis | None = None,
     kinds: Sequence[str] | str | Path | Gazetteer | KindAxis | None = None,
-    first: str | date | None = None,
-    last: str | date | None = None,
+    first: When | None = None,
+    last: When | None = None,
     step: str = "day",
     zone: str | None = None,
     trust: str | None = None,

@@ -17,6 +17,7 @@ from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.provenance import check_plan
 from tacit.counts.query import answer
 from tacit.domain import Box, Domain
+from tacit.domain.step import When
 from tacit.errors import NotShown, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.postprocess.refinements import (
@@ -117,8 +118,8 @@ class Release:
     def answer(
         self,
         *,
-        first: str | None = None,
-        last: str | None = None,
+        first: When | None = None,
+        last: When | None = None,
         places: list[str] | None = None,
         kinds: list[str] | None = None,
         level: float | None = None,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import BoolArray, FloatArray
 from tacit.counts.estimate import Estimate
 from tacit.domain import TimeAxis
-from tacit.domain.step import parse_period
+from tacit.domain.step import When, parse_period
 from tacit.errors import FormatError, SettingError
 
 SHOWN: Final = "shown"
@@ -99,7 +99,7 @@ class Rules:
         *,
         suppress: tuple[str, ...] = (),
         grey: tuple[str, ...] = (),
-        missing: tuple[str, ...] = (),
+        missing: tuple[When, ...] = (),
         keep_suppressed: bool = False,
     ) -> Rules:
         """Read rules as people write them; missing days as a day, a month, a year, or from one to another.
@@ -219,8 +219,9 @@ class Rules:
 NO_RULES: Final = Rules()
 
 
-def _days_of(span: str) -> tuple[str, str]:
-    """The first and the last day of what a person wrote."""
+def _days_of(span: When) -> tuple[str, str]:
+    """The first and the last day of what a person wrote; of a time given as such, its day."""
+    span = span if isinstance(span, str) else str(span)[:10]
     first, _, last = span.partition("/")
     begin, end = (parse_period(part, setting="missing") for part in (first, last or first))
     if end.end is None or begin.end is None:

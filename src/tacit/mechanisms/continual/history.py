@@ -27,6 +27,7 @@ from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.noise import FactorizationNoise
 from tacit.counts.provenance import Provenance
 from tacit.domain import Box, Domain
+from tacit.domain.step import When
 from tacit.errors import FormatError, Remedy, SettingError
 from tacit.mechanisms.continual.counter import Stream
 from tacit.plan import CENTRAL, Plan
@@ -97,8 +98,8 @@ class History:
 
     def answer(
         self,
-        first: str | None = None,
-        last: str | None = None,
+        first: When | None = None,
+        last: When | None = None,
         places: list[str] | None = None,
         *,
         kinds: list[str] | None = None,
