@@ -27,7 +27,6 @@ from experiments.ablations.summary import COLUMNS, FULL, Run, by_world, figures,
 from experiments.ablations.worlds import KINDS, World, draw
 from experiments.findings import ROOT, read_expected, report, write_findings
 from experiments.refinement.run import uncut_limits
-from experiments.worlds import reported
 from numpy.typing import NDArray
 
 from tacit.counts.count_distribution import CountDistribution
@@ -41,6 +40,7 @@ from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import plan_for
 from tacit.postprocess import smooth
 from tacit.privacy.spend import Spend
+from tacit.publication.laboratory import reported
 from tacit.randomness import SeededRandomness
 
 FloatArray = NDArray[np.float64]

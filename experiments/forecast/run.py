@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilon
-from experiments.worlds import World, doubs_world, epsilon_of
+from experiments.worlds import doubs_world
 from numpy.typing import NDArray
 
 from tacit.counts.count_distribution import CountDistribution
@@ -25,6 +25,7 @@ from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.holidays import calendar_covariates
 from tacit.forecast.share_forecaster import ShareForecaster
+from tacit.publication.laboratory import World, epsilon_of
 from tacit.randomness import SeededRandomness
 
 FloatArray = NDArray[np.float64]

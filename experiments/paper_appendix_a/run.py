@@ -21,7 +21,8 @@ from experiments.paper_appendix_a.bounds import (
     probability,
     tight_bound,
 )
-from experiments.worlds import epsilon_of
+
+from tacit.publication.laboratory import epsilon_of
 
 HERE = Path(__file__).parent
 SEED = "none: nothing is drawn"

@@ -8,8 +8,9 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 from experiments.findings import Shade
-from experiments.worlds import PERIODS, epsilon_of
 from numpy.typing import NDArray
+
+from tacit.publication.laboratory import PERIODS, epsilon_of
 
 METHODS: Final = alt.Scale(domain=["as published", "Tacit"], range=[Shade.PUBLISHED, Shade.TACIT])
 DASHES: Final = alt.Scale(domain=["as published", "Tacit"], range=[[1, 0], [5, 3]])

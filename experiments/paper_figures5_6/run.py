@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from experiments.findings import Finding, Picture, Table, Verdict, run, svg_of, verdict_by_epsilon
 from experiments.paper_figures5_6.charts import counts_beside, lines_against_epsilon
-from experiments.worlds import PERIODS, World, added_up, doubs_world, epsilon_of, real_worlds
+from experiments.worlds import doubs_world, real_worlds
 from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
 from tacit.pages.figures import short_names
 from tacit.postprocess import clip, clip_and_rescale, smooth
+from tacit.publication.laboratory import PERIODS, World, added_up, epsilon_of
 from tacit.randomness import SeededRandomness
 
 HERE = Path(__file__).parent

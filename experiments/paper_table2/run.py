@@ -14,12 +14,13 @@ from typing import Any
 import altair as alt
 import numpy as np
 from experiments.findings import Finding, Picture, Shade, Table, Verdict, picture_of_docs, run, svg_of
-from experiments.worlds import World, real_worlds
+from experiments.worlds import real_worlds
 
 from tacit.domain import Gazetteer
 from tacit.events.datasets import doubs
 from tacit.events.datasets.doubs.rows import written_dates
 from tacit.pages.figures import short_names
+from tacit.publication.laboratory import World
 
 HERE = Path(__file__).parent
 METRICS = ("total", "mean", "deviation", "maximum", "minimum")

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from experiments.findings import Finding, Table, Verdict, run, verdict_by_epsilon
-from experiments.worlds import PERIODS, World, doubs_world, real_worlds
+from experiments.worlds import doubs_world, real_worlds
 from numpy.typing import NDArray
 
 from tacit.counts.tally import ExactTally
 from tacit.pages.laboratory import error_rates
 from tacit.postprocess import clip_and_rescale, smooth
+from tacit.publication.laboratory import PERIODS, World
 from tacit.randomness import SeededRandomness
 
 HERE = Path(__file__).parent

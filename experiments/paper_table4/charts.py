@@ -8,8 +8,9 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 from experiments.findings import Shade
-from experiments.paper_table4.forecasts import PLAIN, PLAIN_PRIVATE, RATIO, RATIO_PRIVATE, TACIT, Scores
 from numpy.typing import NDArray
+
+from tacit.publication.laboratory import PLAIN, PLAIN_PRIVATE, RATIO, RATIO_PRIVATE, TACIT, Scores
 
 Lines = Mapping[tuple[str, float], Scores]
 

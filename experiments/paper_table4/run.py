@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 from experiments.findings import Finding, Picture, Table, Verdict, run, svg_of, verdict_by_epsilon
 from experiments.paper_table4.charts import errors_against_f, one_day
-from experiments.paper_table4.forecasts import (
+from experiments.worlds import doubs_world, real_worlds
+from numpy.typing import NDArray
+
+from tacit.pages.figures import short_names
+from tacit.publication.laboratory import (
     LITERAL,
     PLAIN,
     PLAIN_PRIVATE,
@@ -23,11 +27,8 @@ from experiments.paper_table4.forecasts import (
     TACIT,
     Scores,
     Trial,
+    epsilon_of,
 )
-from experiments.worlds import doubs_world, epsilon_of, real_worlds
-from numpy.typing import NDArray
-
-from tacit.pages.figures import short_names
 
 HERE = Path(__file__).parent
 WAYS = (RATIO, RATIO_PRIVATE, PLAIN, PLAIN_PRIVATE, TACIT)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from experiments.findings import Verdict, outside, read_expected, read_findings, report
 from experiments.paper_table3 import run as experiment
-from experiments.worlds import doubs_world, epsilon_of
+from experiments.worlds import doubs_world
 
 from statistical import Recorded, assert_as_recorded
 from tacit.postprocess import clip_and_rescale
+from tacit.publication.laboratory import epsilon_of
 from tacit.randomness import SeededRandomness
 
 FOLDER = Path(experiment.__file__).parent

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from experiments.findings import Verdict, outside, read_expected, read_findings
 from experiments.paper_table4 import run as experiment
-from experiments.paper_table4.forecasts import LITERAL, PLAIN, RATIO, TACIT
+
+from tacit.publication.laboratory import LITERAL, PLAIN, RATIO, TACIT
 
 FOLDER = Path(experiment.__file__).parent
 

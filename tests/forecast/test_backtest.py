@@ -156,6 +156,24 @@ def test_the_leaderboard_as_a_table_has_a_row_for_each_model(tmp_path):
     assert float(rows[0]["mse_behind_best"]) == 0.0
 
 
+def test_every_forecast_stands_beside_what_came_by_period_and_place(tmp_path):
+    series = small_series().masked(np.arange(730)[:, None] < 729)
+    board = backtest({"a": Constant(), "b": Constant(12.0)}, series, origins=2, horizon=7)
+    board.write_forecasts(tmp_path / "forecasts.csv")
+    lines = (tmp_path / "forecasts.csv").read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    n_places = series.domain.place.n_cells
+    assert len(rows) == 2 * 2 * 7 * (n_places + 1)
+    first = rows[: n_places + 1]
+    assert [row["place"] for row in first] == [*series.domain.place.cells, "all"]
+    assert {(row["model"], row["known_until"], row["period"]) for row in first} == {("a", "2017-12-16", "2017-12-17")}
+    assert [float(row["observed"]) for row in first[:-1]] == small_counts()[-14].tolist()
+    assert float(first[-1]["observed"]) == small_counts()[-14].sum()
+    assert [float(row["expected"]) for row in first[:-1]] == [10.0] * n_places
+    assert all(float(row["lower_95"]) <= float(row["lower_80"]) <= float(row["upper_80"]) for row in first)
+    assert rows[-1]["observed"] == ""  # nothing was counted on the last day
+
+
 def test_progress_is_told_from_nothing_to_all():
     told = []
     backtest([Constant()], small_series(), origins=4, horizon=7, refit_every=2, progress=lambda *at: told.append(at))

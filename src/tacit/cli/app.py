@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "Works offline.",
     "forecast": "Forecast the number of events per place, with intervals, from a release and public tables alone.",
     "backtest": "Compare forecasters on the past of a release: what they would have said, and what came.",
+    "laboratory": "Show what private counts and forecasts of your events would be off by, at several epsilons.",
     "synthetic": "Draw synthetic events from a release: as many as its public numbers and refined counts say.",
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
     "counter": "Publish a running count after every period, at one price for ever.",

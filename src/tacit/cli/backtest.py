@@ -66,7 +66,13 @@ def backtest(
             metavar="FILE",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the leaderboard (.csv).", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the leaderboard (.csv), and beside it every forecast by period and place (-forecasts.csv).",
+            metavar="FILE",
+        ),
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="Make a page of it (.html).", metavar="FILE")] = None,
     seed: ModelSeed = None,
     force: Force = False,
@@ -79,9 +85,10 @@ def backtest(
 
     Example: [bold]tacit backtest release.parquet --horizon 7 --origins 52 --model share --model weekday-mean[/bold]
     """
-    console.check_outputs((out, page), [release], force=force)
     if out is not None and out.suffix != ".csv":
         raise SettingError(f"a leaderboard is written as .csv; got path={out}.")
+    forecasts = None if out is None else out.with_name(f"{out.stem}-forecasts.csv")
+    console.check_outputs((out, forecasts, page), [release], force=force)
     given = {"origins": origins, "refit_every": refit_every, "every": every}
     check_at_least(1, **{name: value for name, value in given.items() if value is not None})
     entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
@@ -104,9 +111,10 @@ def backtest(
             progress=report,
         )
     _say(board)
-    if out is not None:
+    if out is not None and forecasts is not None:
         board.write(out)
-        console.say(f"Wrote {out}: the leaderboard.")
+        board.write_forecasts(forecasts)
+        console.say(f"Wrote {out}: the leaderboard, and {forecasts}: every forecast beside what came.")
     if page is not None:
         from tacit.pages.forecast_page import make_backtest_page
 
@@ -129,7 +137,18 @@ def _say(board: Leaderboard) -> None:
         (console.warn if remark.startswith(("LABORATORY", "SIMULATION")) else console.say)(remark)
     is_exact = board.best.mae is not None
     errors = ["MAE"] if is_exact else []
-    headings = ["Model", *errors, "RMSE", "MSE behind best", "in 80%", "in 95%", "Width 80%", "Total"]
+    headings = [
+        "Model",
+        *errors,
+        "RMSE",
+        "MSE behind best",
+        "in 80%",
+        "in 95%",
+        "Width 80%",
+        "Total",
+        "Total in 80%",
+        "Total in 95%",
+    ]
     console.table(headings, [_row(score) for score in board.scores])
     if not is_exact:
         console.say(
@@ -147,6 +166,7 @@ def _row(score: Score) -> list[str]:
         *(f"{decimals(100 * mean.value, 1)}%" for mean in score.coverages),
         decimals(score.widths[0], 1),
         decimals(total, 1),
+        *(f"{decimals(100 * mean.value, 1)}%" for mean in score.total_coverages),
     ]
 
 

@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit._base.files import write_whole
+from tacit._base.files import harmless, write_whole
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.counts.tally import ExactTally
+from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
@@ -116,7 +117,8 @@ class Leaderboard:
     ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
     the less coverage says. ``is_mixed`` says that bins as far ahead are of different weekdays (or hours), so that
     errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at, ``has_kinds``
-    that forecasts are of places and kinds of events.
+    that forecasts are of places and kinds of events. ``made`` are the forecasts of every forecaster (places, and all
+    together), ``held`` what they were held against.
     """
 
     scores: tuple[Score, ...]
@@ -128,7 +130,13 @@ class Leaderboard:
     is_mixed: bool
     is_laboratory: bool
     is_simulation: bool
-    has_kinds: bool = False
+    domain: Domain
+    made: Mapping[str, tuple[CountDistribution, CountDistribution]]
+    held: tuple[Held, Held]
+
+    @property
+    def has_kinds(self) -> bool:
+        return self.domain.kind is not None
 
     @property
     def best(self) -> Score:
@@ -139,15 +147,54 @@ class Leaderboard:
         rows = [_row(score) for score in self.scores]
         return {name: [row[name] for row in rows] for name in rows[0]}
 
+    def forecast_columns(self) -> dict[str, list[Any]]:
+        """A row for every forecaster, origin, period and place (and kind), ``all`` for all together.
+
+        ``observed`` is what it was held against; blank where nothing was counted.
+        """
+        time, names = self.domain.time, [*self.domain.columns, ALL]
+        ahead = self.origins[:, None] + np.arange(self.horizon)
+        labels = {int(bin): time.label(int(bin)) for bin in {*(self.origins - 1).tolist(), *ahead.ravel().tolist()}}
+        counts, counted = (
+            np.concatenate([getattr(self.held[0], part), getattr(self.held[1], part)[..., None]], axis=-1)
+            for part in ("counts", "counted")
+        )
+        observed = [
+            round(count, 3) if is_counted else "" for count, is_counted in zip(counts.flat, counted.flat, strict=True)
+        ]
+        n_names, rows = len(names), ahead.size * len(names)
+        found: dict[str, list[Any]] = {}
+        for name, (each, total) in self.made.items():
+            both = CountDistribution.joined([each, total[..., None]], axis=-1)
+            part: dict[str, list[Any]] = {
+                "model": [name] * rows,
+                "known_until": np.repeat([labels[int(o) - 1] for o in self.origins], self.horizon * n_names).tolist(),
+                "period": np.repeat([labels[int(bin)] for bin in ahead.flat], n_names).tolist(),
+                "place": names * ahead.size,
+                "expected": np.round(both.means, 3).ravel().tolist(),
+            }
+            for level in LEVELS:
+                for end, limit in zip(("lower", "upper"), both.intervals(level), strict=True):
+                    part[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64).tolist()
+            for column, values in (part | {"observed": observed}).items():
+                found.setdefault(column, []).extend(values)
+        return found
+
     def write(self, path: str | Path) -> None:
         """Write the leaderboard as CSV, with what it was made of at its head."""
+        self._write(path, self.columns())
+
+    def write_forecasts(self, path: str | Path) -> None:
+        """Write every forecast beside what came as CSV: :meth:`forecast_columns`."""
+        self._write(path, self.forecast_columns())
+
+    def _write(self, path: str | Path, columns: Mapping[str, list[Any]]) -> None:
         out = io.StringIO()
         for remark in self.remarks():
             out.write(f"# {remark}\n")
         writer = csv.writer(out, lineterminator="\n")
-        columns = self.columns()
         writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerows([harmless(cell) for cell in row] for row in zip(*columns.values(), strict=True))
         write_whole(Path(path), out.getvalue().encode())
 
     def remarks(self) -> list[str]:
@@ -222,7 +269,9 @@ def backtest(
         is_mixed=bool((np.diff(at) % season_length(axis.step)).any()),
         is_laboratory=truth is not None,
         is_simulation=series.is_simulation,
-        has_kinds=series.domain.kind is not None,
+        domain=series.domain,
+        made=made,
+        held=(counts, totals),
     )
 
 

@@ -256,7 +256,9 @@ class PaperForecaster(ResidualForecaster):
         _check_trees(self)
         check_positive(base_score=self.base_score)
         history.check_long_enough(_FEWEST_BINS, forecaster=self.name)
-        self._ratio = self._ratio_of(series)
+        self._ratio = np.ones(series.domain.shape[1])
+        if self.true_means is not None:
+            self._ratio = ratio_of_means(series, self.true_means, self.ratio_years, literal=self.literal)
         inputs, n_times = self.inputs(series), len(series)
         held_out = min(season_length(series.domain.time.step, "year"), n_times // 4)
         # distributions are learned on bins that the trees have not learned from
@@ -265,27 +267,6 @@ class PaperForecaster(ResidualForecaster):
         found = learn_overdispersion(history, expect, first=n_times - held_out, horizons=_HORIZONS)
         self._boosters = self._grow(inputs)
         return found
-
-    def _ratio_of(self, series: Series) -> FloatArray:
-        """Return by what counts are multiplied, per place."""
-        n_places = series.domain.shape[1]
-        if self.true_means is None:
-            return np.ones(n_places)
-        true_means = np.asarray(self.true_means, np.float64)
-        if true_means.shape != (n_places,):
-            raise SettingError(
-                f"true_means must be a mean for each of the {n_places} places; got shape={true_means.shape}."
-            )
-        years = calendar_columns(series.domain.time, len(series))["year"]
-        chosen = np.isin(years, _last_whole_year(years) if self.ratio_years is None else list(self.ratio_years))
-        chosen &= series.counted
-        if not chosen.any():
-            raise SettingError(f"ratio_years must be years of the series; got ratio_years={self.ratio_years}.")
-        private_means = np.maximum(series.values[chosen], 0.0).mean(axis=0)
-        ratio = np.divide(true_means, private_means, out=np.ones(n_places), where=private_means > 0)
-        if self.literal:
-            ratio = np.divide(1.0, ratio, out=np.ones(n_places), where=ratio > 0)
-        return np.asarray(ratio, np.float64)
 
     def _grow(self, inputs: FloatArray) -> list[Any]:
         """Return a booster for each place, from the rows whose own bin and the next were counted."""
@@ -312,6 +293,31 @@ class PaperForecaster(ResidualForecaster):
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return (*super()._notes(series, horizon), *(() if self.true_means is None else (RAW_DATA_NOTE,)))
+
+
+def ratio_of_means(
+    series: Series,
+    true_means: Sequence[float] | FloatArray,
+    years: Sequence[int] | None = None,
+    *,
+    literal: bool = False,
+) -> FloatArray:
+    """Return the paper's filter: by what clipped counts of each place are multiplied, which **uses raw data**.
+
+    ``true_means`` are those of ``years`` (the last whole year without them). ``literal`` divides instead.
+    """
+    n_places, true = series.domain.shape[1], np.asarray(true_means, np.float64)
+    if true.shape != (n_places,):
+        raise SettingError(f"true_means must be a mean for each of the {n_places} places; got shape={true.shape}.")
+    of_bins = calendar_columns(series.domain.time, len(series))["year"]
+    chosen = np.isin(of_bins, [last_whole_year(of_bins)] if years is None else list(years)) & series.counted
+    if not chosen.any():
+        raise SettingError(f"ratio_years must be years of the series; got ratio_years={years}.")
+    private = np.maximum(series.values[chosen], 0.0).mean(axis=0)
+    ratio = np.divide(true, private, out=np.ones(n_places), where=private > 0)
+    if literal:
+        ratio = np.divide(1.0, ratio, out=np.ones(n_places), where=ratio > 0)
+    return np.asarray(ratio, np.float64)
 
 
 def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
@@ -341,8 +347,8 @@ def _scaled(distribution: CountDistribution, factors: FloatArray) -> CountDistri
     return CountDistribution(means, means + beyond * np.square(factors))
 
 
-def _last_whole_year(years: FloatArray) -> list[float]:
-    """Return the last year that the bins go through, or the last at all."""
+def last_whole_year(years: FloatArray) -> int:
+    """Return the last year that bins of these years go through, or the last at all."""
     found, counts = np.unique(years, return_counts=True)
     # a year that lacks three days is whole
-    return [float(found[counts >= 0.99 * counts.max()][-1])]
+    return int(found[counts >= 0.99 * counts.max()][-1])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FEW_BINS: Final = 14
 """Up to so many bins ahead are drawn one by one, more as bands: two weeks; twice as many bars would touch."""
 # as many patterns as are told apart at a glance; further models repeat them
-_DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
 
 
 def expected_counts(forecast: Forecast, level: float) -> Counts:
@@ -127,7 +127,7 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
         if math.isfinite(mse)
     ]
     names = [score.name for score in board.scores]
-    dashes = [list(_DASHES[number % len(_DASHES)]) for number in range(len(names))]
+    dashes = [list(DASHES[number % len(DASHES)]) for number in range(len(names))]
     base = alt.Chart(alt.Data(name="leads", values=rows)).encode(
         x=alt.X("lead:Q", title="periods ahead", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("error:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, format=NUMBER)),
