@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,7 +16,7 @@ from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.events.datasets import doubs
-from tacit.forecast.forecaster import forecaster_named
+from tacit.forecast.forecaster import DEFAULT, forecaster_named
 from tacit.forecast.past import series_of
 from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page, make_statement_page
@@ -26,7 +27,10 @@ from tacit.release import Release
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
 _WRITTEN: Final = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 _DEFAULT_F: Final = 0.5  # the paper's: epsilon 2.2 for one report
-_SYNTHETIC: Final = "Synthetic interventions, made by tacit simulate doubs: nobody's real data."
+_SYNTHETIC: Final = (
+    "Synthetic interventions, made by tacit simulate doubs: nobody's real data. Outlines of regions are sketches: "
+    "cells around towns of GeoNames (CC BY 4.0, www.geonames.org), merged by region."
+)
 
 
 def demo(
@@ -75,23 +79,24 @@ def demo(
     tally.write(folder / "interventions.tally")
     console.say(f"4/7 {folder / 'interventions.tally'}: what a collector keeps.")
 
-    with console.progress("5/7 Estimating counts and writing the release"):
-        # smoothing would be the default; on a new machine it takes ten seconds to compile, too long for a first look
-        release = Release.of(plan, estimate_tally(tally, plan), refine="project")
+    with console.waiting("5/7 Estimating and smoothing counts; the first time on a machine it is compiled"):
+        release = Release.of(plan, estimate_tally(tally, plan))
         release.write(folder / "release.parquet")
         monthly = release.coarsen(time="month")
         monthly.write(folder / "release-by-month.csv")
         make_statement_page(release, folder / "statement.html")
     console.say(
-        f"5/7 {folder / 'release.parquet'}: counts per day and region with intervals, and the privacy statement."
+        f"5/7 {folder / 'release.parquet'}: smoothed counts by day and region with intervals, and the statement."
     )
 
     page_file = folder / "release.html"
+    outlines = Path(str(resources.files("tacit.domain").joinpath("places", "doubs_outlines.geojson")))
     with console.progress("6/7 Making the page"):
         make_page(
             release,
             page_file,
             truth=ExactTally(data.counts),
+            polygons=outlines,
             title="Interventions in Doubs, 2006 to 2018",
             synthetic=_SYNTHETIC,
         )
@@ -99,10 +104,16 @@ def demo(
     console.say(f"6/7 For example, {place.cells[0]} in 2018: {year}. The truth was {_truth(data):,}.")
     forecast_file = folder / "forecast.html"
     with console.waiting("7/7 Forecasting the week after"):
-        # the default model learns for some seconds; the weekday's mean of a year is there at once
-        week = forecaster_named("weekday-mean", years=1).fit(series_of(release)).predict(7)
+        series = series_of(release)
+        week = forecaster_named(DEFAULT).fit(series).predict(7)
         make_forecast_page(
-            week, release, forecast_file, title="Interventions in Doubs: the next 7 days", synthetic=_SYNTHETIC
+            week,
+            release,
+            forecast_file,
+            series=series,
+            polygons=outlines,
+            title="Interventions in Doubs: the next 7 days",
+            synthetic=_SYNTHETIC,
         )
     low, high = (round(float(limit[0])) for limit in week.totals.intervals(0.8))
     console.say(
@@ -111,7 +122,7 @@ def demo(
     )
     console.say()
     console.strong(f"Open {page_file.resolve()} and {forecast_file.name} beside it in a browser.")
-    console.say(f"A better forecast: tacit forecast {folder / 'release.parquet'} --country FR --academy Besançon")
+    console.say(f"With holidays: tacit forecast {folder / 'release.parquet'} --country FR --academy Besançon")
 
 
 def _fresh_ledger(folder: Path) -> Ledger:
