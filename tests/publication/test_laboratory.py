@@ -60,8 +60,8 @@ def test_another_seed_gives_other_reports():
 
 def test_without_noise_to_speak_of_the_published_counts_are_the_truth():
     world = World("small", small_domain(N_DAYS), small_counts(1, N_DAYS))
-    found = evaluated(epsilons=(32.0,)).rates[PUBLISHED, 32.0, "day"]
-    assert found.max() < 1e-3  # none of 15,000 coins of 1e-7 falls with this seed
+    found = evaluated(epsilons=(24.0,)).rates[PUBLISHED, 24.0, "day"]
+    assert found.mean() < 1e-3  # a flipped bit, one of 160,000, adds at most 2e-4
     np.testing.assert_array_equal(error_rates(ExactTally(world.counts), world.counts.astype(float)), 0.0)
 
 
