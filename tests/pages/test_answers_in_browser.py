@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
@@ -15,6 +18,7 @@ from tacit.mechanisms.central.table import central_mechanism_of, central_plan_fo
 from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page
 from tacit.pages.answers import answers
+from tacit.pages.figures import counts_in_all
 from tacit.privacy.ledger import Spend
 from tacit.release import Release, Rules
 from tacit.release.joining import join
@@ -199,6 +203,26 @@ def test_the_address_holds_the_question(open_page, answering):
     assert "numbers=measured" in opened.url
 
 
+def test_the_switch_shows_measured_numbers_on_map_charts_and_table(open_page, answering):
+    release, page = answering
+    opened, said = open_page(page)
+    tile = opened.locator("[data-place='4'] .count")
+    cell = opened.locator(".matrix.scroll tbody tr").nth(4).locator("td").first
+    shown_first = counts_in_all(release)
+    measured = counts_in_all(replace(release, refined=release.unbiased, refinement="raw"))
+    opened.locator("#period").select_option("0")
+    reading = opened.locator(".reading[data-chart=series] output")
+    opened.locator("#place").select_option("4")
+    before = reading.inner_text()
+    for counts, name in ((shown_first, "smoothed"), (measured, "measured"), (shown_first, "smoothed")):
+        opened.locator(f"#ask-{name}").check()
+        assert tile.inner_text() == f"{counts.values[0, 4]:,.0f}"
+        assert cell.inner_text().split()[0].rstrip("*") == f"{counts.values[0, 4]:,.0f}"
+        words = "document.querySelector('.reading[data-chart=series] output').innerText"
+        opened.wait_for_function(f"([before, same]) => ({words} === before) === same", arg=[before, name == "smoothed"])
+    assert said == []
+
+
 def test_typing_and_the_keyboard_ask(open_page, answering):
     release, page = answering
     opened, _ = open_page(page)
@@ -239,6 +263,24 @@ def test_dragging_over_a_chart_asks_for_its_time(open_page, answering):
     assert "2018-01-01" < first < last < "2018-05-10"
     found = release.answer(first=first, last=last, places=["place 0"])
     assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+
+
+def test_estimates_of_all_days_are_downloaded_from_the_page(open_page, tmp_path):
+    release = of_reports(domain=days_and_places(130, 120), counts=np.ones((130, 120), np.int64), refine="project")
+    opened, said = open_page(make_page(release, tmp_path / "page.html"))
+    with opened.expect_download() as download:
+        opened.locator("#download-finest").click()
+    with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
+        lines = file.read().splitlines()
+    remarks = [line for line in lines if line.startswith("#")]
+    assert "# These are the measured numbers." in remarks
+    for _, sentence in release.statement.paragraphs():
+        assert " ".join(sentence.split()) in " ".join(line.removeprefix("# ") for line in remarks)
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    assert [row["place"] for row in rows[:120]] == list(release.domain.place.cells)
+    found = np.array([float(row["estimate"]) for row in rows]).reshape(130, 120)
+    assert np.abs(found - release.unbiased.values).max() <= 0.05 + 1e-9
+    assert said == []
 
 
 def test_a_page_without_a_script_for_its_noise_says_so(tmp_path):

@@ -19,7 +19,7 @@ from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.pages import make_page, make_statement_page, sections, tables
-from tacit.pages.figures import LABORATORY, counts_by
+from tacit.pages.figures import LABORATORY, counts_by, counts_in_all
 from tacit.pages.selection import select
 
 LABELLED = ("aria-label", "aria-labelledby")
@@ -113,6 +113,25 @@ def test_a_largest_count_that_says_little_is_given_as_an_interval(make_release, 
     assert "too uncertain for one number, and to tell which place is the busiest" in headline.text
 
 
+def test_the_busiest_is_not_named_where_other_intervals_overlap_its_own(make_release, read, tmp_path):
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-03-31"), PlaceAxis.of(["north", "south", "west"]))
+    document = read(make_page(make_release(domain, epsilon=6.0), tmp_path / "page.html", noun="trip/trips"))
+    (headline,) = (e for e in document.all("section") if e.attributes["id"] == "headline")
+    counts = counts_in_all(make_release(domain, epsilon=6.0))
+    top = int(np.argmax(counts.values[0]))
+    rivals = int((counts.upper[0] >= counts.lower[0, top]).sum()) - 1
+    assert ("another may be the busiest" in headline.text) == (rivals > 0)
+    assert "trips reported" in headline.text
+    assert "Trips per place" in document.text
+
+
+@pytest.mark.parametrize("noun", ["trip", "trip/", "/trips", "a/b/c"])
+def test_a_noun_needs_two_words(make_release, tmp_path, noun):
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-03"), PlaceAxis.of(["north", "south"]))
+    with pytest.raises(SettingError, match="such as trip/trips"):
+        make_page(make_release(domain), tmp_path / "page.html", noun=noun)
+
+
 def test_the_map_has_a_button_for_every_region_and_greys_the_unreliable(document, release):
     tiles = [e for e in document.all("button") if "tile" in e.classes]
     assert len(tiles) == 17
@@ -143,7 +162,8 @@ def test_the_table_holds_every_interval_of_every_year(document, release):
 
 def test_tables_can_be_saved_and_hold_the_statement(document, release):
     links = {e.attributes["download"]: e.attributes["href"] for e in document.all("a") if "download" in e.attributes}
-    assert list(links) == ["counts-in-all.csv", "counts-by-year.csv", "counts-by-month.csv"]
+    tables = ["counts-in-all.csv", "counts-by-year.csv", "counts-by-month.csv"]
+    assert list(links) == [*tables, "estimates-by-day.csv"]
     text = base64.b64decode(links["counts-by-year.csv"].split(",")[1]).decode("utf-8-sig")
     remarks = [line for line in text.splitlines() if line.startswith("#")]
     assert any("epsilon 2.197" in line for line in remarks)
@@ -216,9 +236,12 @@ def test_synthetic_data_are_labelled(release, tmp_path, read):
     assert "Synthetic data" in banner.text
     assert "Made up <by> us." in banner.text
     assert "Synthetic data" in next(e for e in document.walk() if "stamp" in e.classes).text
-    for link in (e for e in document.all("a") if "download" in e.attributes):
-        table = base64.b64decode(link.attributes["href"].split(",")[1]).decode("utf-8-sig")
+    links = [e.attributes["href"] for e in document.all("a") if "download" in e.attributes]
+    for link in (link for link in links if link.startswith("data:")):
+        table = base64.b64decode(link.split(",")[1]).decode("utf-8-sig")
         assert "# Synthetic data: Made up <by> us.\n" in table
+    (asked,) = (e for e in document.all("script") if e.attributes.get("id") == "answers")
+    assert "Synthetic data: Made up <by> us." in json.loads(asked.raw())["remarks"]
 
 
 @pytest.mark.slow

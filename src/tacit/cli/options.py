@@ -97,6 +97,9 @@ def confidence(help: str) -> Any:
 Level = Annotated[float, confidence("How sure the intervals are: 95 or 0.95.")]
 OwnLevel = Annotated[float | None, confidence("How sure the intervals are: 95 or 0.95 (default: as the release's).")]
 Title = Annotated[str | None, typer.Option(help="The page's title.")]
+Noun = Annotated[
+    str, typer.Option(help="What a page calls one and many of the events, such as trip/trips.", metavar="ONE/MANY")
+]
 Synthetic = Annotated[
     str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")
 ]

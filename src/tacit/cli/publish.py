@@ -16,6 +16,7 @@ from tacit.cli.options import (
     AcceptLoss,
     DataSetName,
     MostEpsilon,
+    Noun,
     Panel,
     SimulationSeed,
     Title,
@@ -102,6 +103,7 @@ def publish(
         bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
     ] = False,
     title: Title = None,
+    noun: Noun = "event/events",
     ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
     seed: SimulationSeed = None,
 ) -> None:
@@ -155,6 +157,7 @@ def publish(
             accept_loss=accept_loss,
             days_ahead=ahead,
             title=title,
+            noun=noun,
             seed=seed,
             look=look,
             progress=stages.report,

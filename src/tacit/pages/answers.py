@@ -48,6 +48,7 @@ def answers(release: Release) -> dict[str, Any] | None:
         "suppress": [[rule.measure, rule.limit] for rule in rules.suppress],
         "grey": [[rule.measure, rule.limit] for rule in rules.grey],
         "remove": rules.remove,
+        "can_be_listed": rules.remove or not rules.suppress,
         "largest_relative_error": LARGEST_RELATIVE_ERROR if limit is None else limit,
     }
 

@@ -12,6 +12,7 @@ from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
 from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
+from tacit.errors import SettingError
 from tacit.events.places import Polygons
 from tacit.pages import sections, tables
 from tacit.pages.answers import answers
@@ -45,14 +46,17 @@ def make_page(
     polygons: str | Path | Polygons | None = None,
     title: str | None = None,
     synthetic: str | None = None,
+    noun: str = "event/events",
 ) -> Path:
     """Write a release as a page to read: headline, map, series, error against epsilon, statement and tables.
 
     ``polygons`` is a GeoJSON file whose features name the places; without it the map is made of
-    tiles. ``synthetic`` says in a sentence what the data are where they are not real. ``truth`` is for the laboratory
+    tiles. ``synthetic`` says in a sentence what the data are where they are not real. ``noun`` is what readers call
+    one and many of the events, "trip/trips"; the statement keeps its own words. ``truth`` is for the laboratory
     alone: the page then holds exact counts, and every sheet of it says that it is not for publication.
     """
-    selection = select(release)
+    events = plural_of(noun)
+    selection = select(release, events)
     drawing = None if polygons is None else outlines(polygons, selection.places)
     errors, found = sections.error_rows(selection)
     lab = None if truth is None else laboratory(selection, truth)
@@ -61,15 +65,19 @@ def make_page(
         "places": list(selection.places.cells),
         "short": short_names(selection.places.cells),
         "level": percent(release.level),
-        "unit": "events",
+        "unit": events,
         "charted": MOST_PLACES,
         "first": selection.first_map,
         "periods": sections.series_periods(selection),
         "views": [sections.view_data(selection, view) for view in selection.views],
+        "measured": None if lab is not None else sections.measured_views(selection),
         "laboratory": None if lab is None else lab["data"],
         "specs": sections.specs(selection, errors, found) | ({} if lab is None else lab["specs"]),
     }
-    asked = answers(release)
+    asked, offered = answers(release), tables.tables(selection, synthetic)
+    if asked is not None:
+        asked["remarks"] = tables.remarks_of(selection, synthetic, "Estimates alone; the release has their intervals.")
+    finest, listed_steps = f"by {release.domain.time.step}", [table["words"] for table in offered]
     scripts = [chart_library(), *map(resource, ("figures.js", "page.js"))]
     if asked is not None:
         scripts += map(resource, ("answers.js", "noise_oracle.js", "noise_tree.js", "noise_smoothed.js", "ask.js"))
@@ -85,6 +93,8 @@ def make_page(
             "asked": asked,
             "unasked": "its noise is of a kind that no script here knows, or it is too large for a page",
             "selection": selection,
+            "events": events,
+            "has_switch": data["measured"] is not None,
             "short": data["short"],
             "view": selection.all_kinds,
             "kinds": sections.kinds(selection),
@@ -93,7 +103,8 @@ def make_page(
             "errors": errors,
             "choices": found,
             "choices_step": errors[sections.middle(errors)].step if sections.has_choices_chart(errors, found) else None,
-            "tables": tables.tables(selection, synthetic),
+            "tables": offered,
+            "finest": None if asked is None or not asked["can_be_listed"] or finest in listed_steps else finest,
             "matrix": tables.matrix(selection),
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
@@ -101,6 +112,18 @@ def make_page(
             "unsure": sections.unsure_words(release),
         },
     )
+
+
+def plural_of(noun: str) -> str:
+    """Return the second of two words for one and for many, as people write them.
+
+    >>> plural_of("trip/trips")
+    'trips'
+    """
+    one, _, many = (part.strip() for part in noun.partition("/"))
+    if not one or not many or "/" in many:
+        raise SettingError(f"noun must be two words, for one and for many, such as trip/trips; got noun={noun!r}.")
+    return many
 
 
 def make_statement_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from tacit.pages.figures import (
 )
 from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.selection import MOST_CELLS, Selection, View
+from tacit.pages.selection import MOST_CELLS, Selection, View, select
 from tacit.pages.words import (
     counted,
     number,
@@ -52,7 +53,7 @@ def headline(selection: Selection, view: View) -> list[dict[str, str]]:
     """The numbers to know first about a choice of kind, each with a sentence."""
     release = selection.release
     place, kind = release.domain.place, release.domain.kind
-    items = [_in_all(release, view)] if release.unbiased.totals is not None or kind is not None else []
+    items = [_in_all(selection, view)] if release.unbiased.totals is not None or kind is not None else []
     of_kinds = "" if kind is None else f", for each of {counted(kind.n_cells, kind.level)}"
     items.append(
         {
@@ -68,16 +69,17 @@ def headline(selection: Selection, view: View) -> list[dict[str, str]]:
     return items
 
 
-def _in_all(release: Release, view: View) -> dict[str, str]:
+def _in_all(selection: Selection, view: View) -> dict[str, str]:
     """Return the number of events in all: the public number of reports, or an estimate of those of a kind."""
+    release = selection.release
     when = f"{sentence_case(time_span(release))}{_lacking(release.rules.n_days_missing)}"
     of_kind = f" of {view.level} {view.name}" if view.name else ""
     if not view.name and release.unbiased.totals is not None:
         value = number(int(release.unbiased.totals.sum()))
-        return {"value": value, "name": "events reported", "note": f"{when}. {_PUBLIC}"}
+        return {"value": value, "name": f"{selection.events} reported", "note": f"{when}. {_PUBLIC}"}
     value, interval = in_words(view.total, 0, 0)
     sure = _PUBLIC if view.total.is_exact else f"{sentence_case(interval)}."
-    return {"value": value, "name": f"events{of_kind}", "note": f"{when}. {sure}"}
+    return {"value": value, "name": f"{selection.events}{of_kind}", "note": f"{when}. {sure}"}
 
 
 def kinds(selection: Selection) -> dict[str, Any] | None:
@@ -129,10 +131,15 @@ def _busiest(selection: Selection, view: View) -> dict[str, str]:
             "note": f"The {percent(whole.level)} interval of the largest estimate: too uncertain for one number, "
             f"and to tell which {level} is the busiest.",
         }
+    rivals = int(np.count_nonzero((whole.upper[0] >= whole.lower[0, top]) & ~whole.is_hidden[0])) - 1
+    what = f"The busiest {level}"
+    if rivals:
+        overlap = f"{counted(rivals, 'interval')} of other {plural(level)} {'overlaps' if rivals == 1 else 'overlap'}"
+        what = f"The largest estimate, but {overlap} its own, so another may be the busiest"
     return {
         "value": number(whole.shown[0, top]),
         "name": f"in {whole.places[top]}",
-        "note": f"The busiest {level}{f' for {view.name}' if view.name else ''}; {certainty}",
+        "note": f"{what}{f' for {view.name}' if view.name else ''}; {certainty}",
     }
 
 
@@ -228,6 +235,20 @@ def view_data(selection: Selection, view: View) -> dict[str, Any]:
         "recent": None if view.recent is None else series(view.recent, n_views),
     }
     return found if n_views == 1 else found | {"headline": headline(selection, view)}
+
+
+def measured_views(selection: Selection) -> list[dict[str, Any]] | None:
+    """The same views of the measured counts, for a reader who switches to them; None where a page has one number only.
+
+    Not of kinds, which fill a page by themselves, nor where rules suppress counts by what is recommended.
+    """
+    release = selection.release
+    if not release.has_refined_intervals or release.domain.kind is not None or release.rules.suppress:
+        return None
+    other = select(replace(release, refined=release.unbiased, refinement="raw"), selection.events)
+    if not np.array_equal(other.kept, selection.kept):
+        return None
+    return [view_data(other, view) for view in other.views]
 
 
 def series_periods(selection: Selection) -> dict[str, dict[str, Any]]:

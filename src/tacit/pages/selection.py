@@ -56,13 +56,14 @@ class Selection:
     """Return the views that a page draws: one for every choice of kind, all kinds first. Without kinds there is one.
 
     ``kept`` are the numbers of the places shown. ``left_out`` are steps in which the page would show time series if
-    there were no kinds.
+    there were no kinds. ``events`` is what readers call them.
     """
 
     release: Release
     kept: NDArray[np.int64]
     views: tuple[View, ...]
     left_out: tuple[str, ...] = ()
+    events: str = "events"
 
     @property
     def all_kinds(self) -> View:
@@ -85,24 +86,30 @@ class Selection:
 
     @property
     def first_series(self) -> str | None:
-        """The step shown first: the finest that is not crowded."""
+        """The step shown first: the finest that is not crowded and can be read, else the coarsest."""
         series = self.all_kinds.series
         calm = [step for step in series if len(series[step].periods) <= _COMFORTABLE_PERIODS]
-        return calm[-1] if calm else next(iter(series), None)
+        readable = [step for step in calm if _is_readable(series[step].reliable)]
+        return readable[-1] if readable else next(iter(series), None)
 
     @property
     def first_map(self) -> int:
-        """The period shown first: the last that was counted in full and has a number, or the whole time."""
+        """The period shown first: the last that was counted in full and can be read, or the whole time."""
         maps = self.all_kinds.maps
         if maps is None:
             return 0
         without_numbers = np.flatnonzero(maps.is_hidden.all(axis=1))
         full = [bin for bin, is_partial in enumerate(maps.is_partial) if not is_partial]
         full = [bin for bin in full if bin not in without_numbers]
-        return full[-1] + 1 if full else 0
+        return full[-1] + 1 if full and _is_readable(maps.reliable[full[-1]]) else 0
 
 
-def select(release: Release) -> Selection:
+def _is_readable(reliable: NDArray[np.bool_]) -> bool:
+    """Return whether as many counts as not are worth a number of their own; with few, a page shows longer periods."""
+    return bool(2 * np.count_nonzero(reliable) >= reliable.size)
+
+
+def select(release: Release, events: str = "events") -> Selection:
     """Choose steps, places and kinds for a page."""
     levels = _levels(release)
     wholes = {level: counts_in_all(added) for level, added in levels.items()}
@@ -123,7 +130,8 @@ def select(release: Release) -> Selection:
     drawn = _Drawn(maps, in_series, is_recent, kept)
     views = [view for level, added in levels.items() for view in drawn.views(level, added, wholes[level], kinds[level])]
     without_kinds = offered(min(MOST_PLACES, release.domain.place.n_cells))
-    return Selection(release, kept, tuple(views), tuple(step for step in without_kinds if step not in in_series))
+    left_out = tuple(step for step in without_kinds if step not in in_series)
+    return Selection(release, kept, tuple(views), left_out, events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,11 @@ _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "uppe
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
-    remarks = [
-        "Made by Tacit. Lines that begin with # are not data.",
+    of_numbers = (
         f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' "
-        "judges them, as in its table.",
-    ]
-    remarks += [f"Synthetic data: {synthetic}"] if synthetic else []
-    remarks += selection.release.statement.text().splitlines()
+        "judges them, as in its table."
+    )
+    remarks = remarks_of(selection, synthetic, of_numbers)
     kinds = [selection.views[number] for number in sorted(selection.single_kinds)]
     return [
         {
@@ -34,6 +32,16 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
         }
         for is_of_kinds, views in ((False, [selection.all_kinds]), (True, kinds))
         for by, parts in _offered(views).items()
+    ]
+
+
+def remarks_of(selection: Selection, synthetic: str | None, of_numbers: str) -> list[str]:
+    """Return what stands at the head of every table: what it is, whether it is real, and the statement."""
+    return [
+        "Made by Tacit. Lines that begin with # are not data.",
+        of_numbers,
+        *([f"Synthetic data: {synthetic}"] if synthetic else []),
+        *selection.release.statement.text().splitlines(),
     ]
 
 

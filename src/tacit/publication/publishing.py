@@ -28,6 +28,7 @@ from tacit.forecast.forecast import horizon_of
 from tacit.mechanisms.planner import CURATOR, NOBODY, Wanted
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
+from tacit.pages.page import plural_of
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, default_ledger
@@ -75,6 +76,7 @@ def publish(
     accept_loss: bool = False,
     days_ahead: int = 7,
     title: str | None = None,
+    noun: str = "event/events",
     seed: int | None = None,
     look: Look | None = None,
     progress: Progress | None = None,
@@ -108,6 +110,7 @@ def publish(
         progress=progress,
         begin=begin or (lambda _: None),
     )
+    plural_of(noun)  # refused before anything is paid
     agreed = Agreement.read(work.root)
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
     if agreed is None:
@@ -135,7 +138,7 @@ def publish(
         agreed = work.finished(agreed)
         if last is not None and day_of(last, "last") > agreed.stretches[-1][1]:
             agreed = work.next_stretch(agreed, day_of(last, "last"))
-    return work.written(agreed, days_ahead=days_ahead, title=title)
+    return work.written(agreed, days_ahead=days_ahead, title=title, noun=noun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,7 +330,7 @@ class _Publishing:
             options = replace(options, format=None)
         return open_events(self.events, columns=columns, domain=plan.domain, options=options)
 
-    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None) -> Publication:
+    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None, noun: str) -> Publication:
         """Write release, page, statement and forecast of all stretches together."""
         plan = self.plan_of(agreed, agreed.stretches[-1])
         paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
@@ -343,7 +346,7 @@ class _Publishing:
         release.write(self.root / "counts.csv")
         heading = title or agreed.data_set
         self.begin("Making the page")
-        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons)
+        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons, noun=noun)
         make_statement_page(release, self.root / "statement.html", title=heading)
         made = Publication(release, self.root)
         if days_ahead and "time" not in (plan.private if not plan.is_central else ()):

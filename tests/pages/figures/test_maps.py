@@ -47,3 +47,7 @@ def test_larger_counts_are_darker_and_unsure_ones_have_no_shade(release):
 def test_names_are_shortened_only_if_they_stay_different():
     assert short_names(["CC de Nods", "CA de Nods"]) == ["CC de Nods", "CA de Nods"]
     assert short_names(["CC du", "Val"]) == ["du", "Val"]
+    stations = ["2nd at Townsend", "Townsend at 7th", "Market at 4th"]
+    assert short_names(stations) == stations
+    assert short_names(["CC Nods", "Nods"]) == ["CC Nods", "Nods"]
+    assert short_names(["CC Nods", "Nods les Bains"]) == ["CC Nods", "Nods les Bains"]

@@ -82,18 +82,25 @@ def first_shade(limits: Sequence[int]) -> int:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Leave out acronyms and particles at the start, which many names share, as long as the names stay different.
+    """Leave out acronyms and particles at the start, which many names share, as long as no name is part of another.
 
     >>> short_names(["CA du Grand Besançon", "CC du Val de Morteau", "CC Loue-Lison"])
     ['Grand Besançon', 'Val de Morteau', 'Loue-Lison']
+    >>> short_names(["at Townsend", "Townsend at 7th", "CC Loue-Lison"])
+    ['at Townsend', 'Townsend at 7th', 'CC Loue-Lison']
     """
     short = [_without_start(name) for name in names]
+    words = [f" {name.lower()} " for name in names]
+    for name, own in zip(short, names, strict=True):
+        is_shortened = name != own
+        if is_shortened and sum(f" {name.lower()} " in other for other in words) > 1:
+            return list(names)
     return short if len(set(short)) == len(names) else list(names)
 
 
 def _without_start(name: str) -> str:
     words = name.split()
-    while len(words) > 1 and len(words[0]) <= _SHORT_WORD and words[0] in (words[0].upper(), words[0].lower()):
+    while len(words) > 1 and len(words[0]) <= _SHORT_WORD and words[0].isalpha() and not words[0].istitle():
         words = words[1:]
     return " ".join(words)
 

@@ -88,6 +88,7 @@
     }
     for (const axis of ["places", "kinds"]) drawChosen(axis);
     for (const one of switches) one.checked = Number(one.value) === question.number;
+    window.tacit.showMeasured(packed.numbers[question.number].name === "measured");
     for (const shape of all("[data-place]")) {
       const isAsked = question.places.includes(names.places.indexOf(page.places[Number(shape.dataset.place)]));
       shape.classList.toggle("asked", isAsked);
@@ -169,6 +170,37 @@
     else question.places = [names.places.indexOf(page.places[Number(byId("place").value)])];
     change();
   };
+
+  // All estimates as a table: made when it is asked for, from what the page holds anyway
+
+  function table() {
+    const cell = (text) => { // a name must not run as a formula, nor end its cell
+      const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+      return /[",\n\r]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+    };
+    const { values } = opened.data.numbers[question.number], nColumns = values.shape[1], nKinds = names.kinds.length || 1;
+    const missing = new Set(packed.missing);
+    const rows = packed.remarks.map((remark) => `# ${remark.split(/\s+/).join(" ").trim()}`);
+    rows.push(`# These are the ${packed.numbers[question.number].name} numbers.`);
+    rows.push(["period", "place", ...(names.kinds.length ? ["kind"] : []), "estimate"].join(","));
+    packed.starts.forEach((start, t) => {
+      for (let column = 0; column < nColumns; column += 1) {
+        const value = values.data[t * nColumns + column], isShown = !missing.has(t) && !Number.isNaN(value);
+        const what = [start, names.places[Math.floor(column / nKinds)], ...(names.kinds.length ? [names.kinds[column % nKinds]] : [])];
+        rows.push([...what.map(cell), isShown ? String(Math.round(value * 10) / 10) : ""].join(","));
+      }
+    });
+    return `\ufeff${rows.join("\n")}\n`;
+  }
+
+  const link = byId("download-finest");
+  if (link) {
+    link.addEventListener("click", (event) => {
+      if (!opened) return event.preventDefault();
+      link.href = URL.createObjectURL(new Blob([table()], { type: "text/csv" }));
+      return undefined;
+    });
+  }
 
   window.addEventListener("hashchange", () => {
     if (readAddress()) draw();

@@ -5,7 +5,9 @@
 
   // a view is a choice of kind: all kinds first; without kinds it is the only one
   const state = { view: 0, period: data.first, place: largestPlace(), step: chosenStep() };
-  const view = () => data.views[state.view];
+  // the recommended numbers, or the measured ones where a reader switches to them
+  const views = () => (state.isMeasured && data.measured ? data.measured : data.views);
+  const view = () => views()[state.view];
   const mapPeriod = () => view().maps.periods[state.period];
 
   function largestPlace() {
@@ -148,7 +150,7 @@
   }
 
   function stepRows(name, number, place, truth) {
-    return seriesRows(data.periods[state.step], data.views[number][name][state.step], place, truth);
+    return seriesRows(data.periods[state.step], views()[number][name][state.step], place, truth);
   }
 
   // Charts
@@ -267,6 +269,14 @@
       for (const number of pickedViews) redraw(`kind-${number}`, figures[`kind-${number}`]);
     });
   }
+
+  window.tacit.showMeasured = (isMeasured) => {
+    if (!data.measured || isMeasured === Boolean(state.isMeasured)) return;
+    state.isMeasured = isMeasured;
+    drawTable();
+    drawPeriod();
+    drawSeries();
+  };
 
   drawMap();
   drawSeries();
