@@ -9,6 +9,7 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -144,9 +145,15 @@ def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -
         ) from None
 
 
+@cache
+def _school_table() -> Any:
+    """The school holidays of every French zone by day; reading them takes half a second."""
+    return require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
+
+
 def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) -> tuple[FloatArray, list[str]]:
     """Return whether schools are closed on each day, in the zone that the place belonged to then."""
-    table = require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
+    table = _school_table()
     first, last = min(table), max(table)
     if begins is not None:
         first = max(first, begins)
