@@ -106,7 +106,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(pytest_report_header())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def seed() -> int:
     """A seed for simulated randomness; fails no more often than a test's stated false-failure probability."""
     return SEED

@@ -148,21 +148,25 @@ class TotalModel:
     def _specials(self, series: Series, covariates: Covariates | None) -> tuple[str, ...]:
         """Return the days of the year ("07-14") on which innovations of several years agree."""
         rates = self.filter(series, covariates, np.empty(0, np.int64))
-        limit = SETTINGS.totals.special_score  # one year alone cannot make a day special
-        far = np.clip(rates.innovations(self.hyperparameters.overdispersion), -limit, limit)
         days = series.domain.time.without_end().starts(len(series)).astype("datetime64[D]").astype(str)
-        of_day: dict[str, list[float]] = {}
-        for day, score in zip(days.tolist(), far.tolist(), strict=True):
-            if not np.isnan(score):
-                of_day.setdefault(day[5:], []).append(score)
-        found = {
-            day: abs(float(np.sum(some))) / len(some) ** 0.5
-            for day, some in of_day.items()
-            if len(some) >= SETTINGS.totals.special_years
-        }
-        far_off = [day for day in found if found[day] > SETTINGS.totals.special_score]
-        best = sorted(far_off, key=lambda day: (-found[day], day))
-        return tuple(sorted(best[: SETTINGS.totals.most_specials]))
+        return _special_days(days.tolist(), rates.innovations(self.hyperparameters.overdispersion))
+
+
+def _special_days(days: list[str], innovations: FloatArray) -> tuple[str, ...]:
+    """Return the days of the year on which innovations of several years agree; NaN where not observed."""
+    limit = SETTINGS.totals.special_score  # one year alone cannot make a day special
+    of_day: dict[str, list[float]] = {}
+    for day, score in zip(days, np.clip(innovations, -limit, limit).tolist(), strict=True):
+        if not np.isnan(score):
+            of_day.setdefault(day[5:], []).append(score)
+    found = {
+        day: abs(float(np.sum(some))) / len(some) ** 0.5
+        for day, some in of_day.items()
+        if len(some) >= SETTINGS.totals.special_years
+    }
+    far_off = [day for day in found if found[day] > limit]
+    best = sorted(far_off, key=lambda day: (-found[day], day))
+    return tuple(sorted(best[: SETTINGS.totals.most_specials]))
 
 
 def _observed(series: Series) -> tuple[FloatArray, FloatArray]:
@@ -174,11 +178,12 @@ def _observed(series: Series) -> tuple[FloatArray, FloatArray]:
 def _fitted(model: TotalModel, series: Series, covariates: Covariates | None) -> TotalHyperparameters:
     """Return the hyperparameters of greatest penalized likelihood, with Huber's loss for innovations."""
     settings, n_times, time = SETTINGS.totals, len(series), series.domain.time
-    first, far_off = max(n_times - settings.most_bins, 0), settings.largest_innovation
+    ages, far_off = _fitted_ages(n_times), settings.largest_innovation
+    first = n_times - len(ages)
     counts, noise_variance = (part[first:] for part in _observed(series))
     regressors = model.terms.rows(time, covariates, 0, n_times)[first:]
-    weights = np.where(np.isfinite(noise_variance), _weights(time, n_times - np.arange(first, n_times)), 0.0)
-    weights[: min(settings.burn_in_bins, len(weights) // 4)] = 0.0
+    weights = np.where(np.isfinite(noise_variance), _weights(time, ages), 0.0)
+    weights[: _burn_in(len(ages))] = 0.0
     centre, prior_sd = settings.prior.logs(), np.array(astuple(settings.prior_sd))
     none = np.empty(0, np.int64)
 
@@ -191,6 +196,16 @@ def _fitted(model: TotalModel, series: Series, covariates: Covariates | None) ->
         return total + 0.5 * float(np.square((logs - centre) / prior_sd).sum())
 
     return TotalHyperparameters.from_logs(minimize(loss, model.hyperparameters.logs(), settings.first_step))
+
+
+def _fitted_ages(n_times: int) -> IntArray:
+    """Return the ages of the bins that are fitted, the oldest first; the last bin has the age 1."""
+    return np.arange(min(n_times, SETTINGS.totals.most_bins), 0, -1)
+
+
+def _burn_in(n_times: int) -> int:
+    """Return how many bins at the beginning are not looked at."""
+    return min(SETTINGS.totals.burn_in_bins, n_times // 4)
 
 
 def _weights(time: TimeAxis, ages: IntArray) -> FloatArray:
@@ -206,13 +221,17 @@ def _leads(step: str) -> tuple[int, ...]:
     return (1, 4, 12) if step in ("week", "month", "year") else (1, season, 4 * season)
 
 
+def _past_origins(time: TimeAxis, n_times: int) -> IntArray:
+    """Return the bins from which forecasts of the past are looked at."""
+    first = n_times - int(SETTINGS.totals.look_back_years * DAYS_A_YEAR / bin_days(time))
+    first = max(_burn_in(n_times), first)
+    return np.arange(first, n_times, max((n_times - first) // SETTINGS.totals.most_origins, 1))
+
+
 def _inflation(model: TotalModel, series: Series, covariates: Covariates | None) -> tuple[float, ...]:
     """Return the factors of the model's variance at which intervals hold as many past totals as they should."""
     settings, time, n_times, found = SETTINGS.totals, series.domain.time, len(series), [1.0]
-    first = n_times - int(settings.look_back_years * DAYS_A_YEAR / bin_days(time))
-    first = max(min(settings.burn_in_bins, n_times // 4), first)
-    leads, is_observed = _leads(time.step), series.observed[:, -1]
-    origins = np.arange(first, n_times, max((n_times - first) // settings.most_origins, 1))
+    leads, is_observed, origins = _leads(time.step), series.observed[:, -1], _past_origins(time, n_times)
     ahead = model.predict(time, covariates, model.filter(series, covariates, origins), origins, leads[-1])
     logs, variances = ahead.means(), ahead.variances()
     for lead in leads:
