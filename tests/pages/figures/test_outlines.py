@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import resources
+from pathlib import Path
 
+import numpy as np
 import pytest
+import shapely
 
 from tacit.domain import Gazetteer, PlaceAxis
 from tacit.errors import SettingError, UnreadableFile
+from tacit.events.datasets.doubs.regions import REGIONS
+from tacit.events.places import Polygons
 from tacit.pages.figures import outlines
 
 
@@ -86,3 +92,15 @@ def test_a_file_that_is_no_geojson_is_refused(tmp_path):
     path.write_text("town;region\n")
     with pytest.raises(UnreadableFile):
         outlines(path, TOWNS)
+
+
+def test_each_region_of_doubs_has_its_own_sketched_outline():
+    axis = PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs"))
+    path = Path(str(resources.files("tacit.domain").joinpath("places", "doubs_outlines.geojson")))
+    assert sorted(outlines(path, axis).paths) == list(range(axis.n_cells))
+    shapes = Polygons.read(path).shapes
+    assert all(shape.is_valid for shape in shapes)
+    assert shapely.area(shapely.union_all(shapes)) == pytest.approx(sum(map(shapely.area, shapes)))  # none overlap
+    north, east = np.array([region.centre for region in REGIONS]).T
+    found = Polygons.read(path).locator(axis).locate(east, north, crs="EPSG:4326")
+    assert [axis.cells[cell] for cell in found] == [region.name for region in REGIONS]
