@@ -201,6 +201,10 @@ def test_the_address_holds_the_question(open_page, answering):
     measured = release.answer(first="2018-02", last="2018-03-04", places=["place 1", "place 3"], measured=True)
     assert f"{round(measured.lower):,} and {round(measured.upper):,}" in shown(opened)
     assert "numbers=measured" in opened.url
+    opened.locator("nav a", has_text="Where").click()  # the address of a section asks nothing
+    opened.locator("#ask-smoothed").check()
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+    assert "from=2018-02" in opened.url
 
 
 def test_the_switch_shows_measured_numbers_on_map_charts_and_table(open_page, answering):

@@ -11,12 +11,13 @@
 
   function readAddress() {
     const asked = new URLSearchParams(window.location.hash.slice(1));
+    if (!["from", "to", "places", "kinds", "numbers"].some((key) => asked.has(key))) return false; // a section's address
     for (const end of ["from", "to"]) question[end] = asked.get(end) || "";
     for (const axis of ["places", "kinds"]) {
       question[axis] = asked.getAll(axis).map((name) => names[axis].indexOf(name)).filter((one) => one >= 0);
     }
     question.number = Math.max(packed.numbers.findIndex((one) => one.name === asked.get("numbers")), 0);
-    return ["from", "to", "places", "kinds", "numbers"].some((key) => asked.has(key));
+    return true;
   }
 
   function address() {
