@@ -14,6 +14,9 @@ from tacit.plan import Plan
 from tacit.privacy.following import SELECTION
 from tacit.randomness import SeededRandomness
 
+DOUBS = ("--places", "doubs", "--zone", "Europe/Paris")
+"""Options for tests of commands that must name places and a time zone; those given after them win."""
+
 
 def days_and_places(n_days: int, n_places: int) -> Domain:
     last = np.datetime64("2018-01-01") + n_days - 1

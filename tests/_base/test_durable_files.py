@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from lossy_disk import LossyDisk
-from small_worlds import days_and_places
+from small_worlds import DOUBS, days_and_places
 from tacit._base import files as _files
 from tacit._base.files import write_new, write_whole, written_whole
 from tacit.mechanisms.central.table import central_plan_for
@@ -185,7 +185,7 @@ def test_the_key_of_a_counter_is_wiped_only_when_its_state_is_on_the_disk(tacit,
 
     with disk.watched(monkeypatch, look):
         ran = tacit(
-            *("counter", "start", "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
+            *("counter", "start", *DOUBS, "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
             *("--epsilon", "1", "--out", "visits.counter"),
         )
     assert ran.code == 0, ran.err

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from small_worlds import DOUBS
 from tacit._base.file_kinds import kind_of_file
 from tacit.counts.tally import Tally
 from tacit.errors import TacitError
@@ -35,13 +36,13 @@ def files(tacit, tmp_path: Path) -> dict[str, Path]:
         "2025-04-30",
     )
     for words in (
-        ("check", "events.csv", "--time", "day", "--place", "town", *domain, "--confirm"),
-        ("plan", *domain, "--epsilon", "2"),
+        ("check", *DOUBS, "events.csv", "--time", "day", "--place", "town", *domain, "--confirm"),
+        ("plan", *DOUBS, *domain, "--epsilon", "2"),
         ("randomize", "events.csv"),
         ("tally", "events.reports"),
         ("release", "events.tally", "--out", "r.parquet"),
         ("page", "r.parquet", "--out", "page.html"),
-        ("counter", "start", *domain, "--epsilon", "1", "--out", "visits.counter"),
+        ("counter", "start", *DOUBS, *domain, "--epsilon", "1", "--out", "visits.counter"),
     ):
         ran = tacit(*words)
         assert ran.code == 0, ran.err

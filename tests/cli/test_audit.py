@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.audit import AUDITS
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
@@ -51,7 +52,7 @@ def plug_ins(tmp_path):
 
 @pytest.mark.slow
 def test_our_own_mechanism_under_a_plan_is_not_refuted(tacit):
-    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
     ran = tacit("audit", "plan.toml", "--runs", "300000", *SURE)
     assert ran.code == 0, ran.err
     assert "local randomizer │     2.2 │" in ran.out
@@ -61,12 +62,14 @@ def test_our_own_mechanism_under_a_plan_is_not_refuted(tacit):
 
 @pytest.mark.slow
 def test_a_curators_plan_and_a_counter_are_not_refuted(tacit):
-    tacit("plan", "--trust", "curator", "--from", "2018-01-01", "--to", "2018-01-08", "--epsilon", "1")
+    tacit("plan", *DOUBS, "--trust", "curator", "--from", "2018-01-01", "--to", "2018-01-08", "--epsilon", "1")
     ran = tacit("audit", "plan.toml", "--runs", "3000", *SURE)
     assert ran.code == 0, ran.err
     for name in ("published answers", "dependent noise", "the same question twice", "reconstruction", "floating-point"):
         assert name in ran.out
-    started = tacit("counter", "start", "--from", "2018-01-01", "--horizon", "8", "--epsilon", "1", "--seed", "1")
+    started = tacit(
+        "counter", "start", *DOUBS, "--from", "2018-01-01", "--horizon", "8", "--epsilon", "1", "--seed", "1"
+    )
     assert started.code == 0, started.err
     (history,) = Path().glob("*.csv")
     ran = tacit("audit", "--counter", history, "--runs", "3000", *SURE)
@@ -144,7 +147,7 @@ def test_a_command_is_audited_by_its_lines(tacit, tmp_path):
 
 
 def test_whoever_makes_reports_of_a_plan_is_audited_by_its_form(tacit, tmp_path):
-    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
     plan = Plan.read("plan.toml")
     mechanism = mechanism_of(plan)
     source = SeededRandomness(5)
@@ -174,7 +177,7 @@ def test_the_audits_are_listed(tacit):
 
 
 def test_the_same_seed_gives_the_same_audit(tacit):
-    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
     words = ("audit", "plan.toml", "--runs", "20000", "--seed", "4")
     assert tacit(*words).out == tacit(*words).out
 
@@ -203,7 +206,7 @@ def test_the_same_seed_gives_the_same_audit(tacit):
     ],
 )
 def test_what_cannot_be_audited_is_refused_with_exit_code_2(tacit, plug_ins, words, message):
-    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2")
     ran = tacit("audit", *(word.format(plug_ins) for word in words))
     assert ran.code == 2, ran.err
     assert message in ran.err

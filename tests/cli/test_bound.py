@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from small_worlds import DOUBS
 from tacit.privacy.ledger import Ledger
 
 PERIOD = ("--from", "2018-01-01", "--to", "2018-03-31")
@@ -22,7 +23,9 @@ def loans(tmp_path):
 
 
 def bound(tacit, loans, *words):
-    return tacit("bound", loans, *COLUMNS, *PERIOD, "--level", "town", "--user", "card", "--grid", "1,3,10", *words)
+    return tacit(
+        "bound", *DOUBS, loans, *COLUMNS, *PERIOD, "--level", "town", "--user", "card", "--grid", "1,3,10", *words
+    )
 
 
 def test_a_bound_is_chosen_paid_and_stated(tacit, loans, tmp_path):
@@ -89,5 +92,5 @@ def test_what_makes_no_choice_is_refused(tacit, loans, words, told, tmp_path):
 
 
 def test_the_days_must_be_public(tacit, loans):
-    ran = tacit("bound", loans, *COLUMNS, "--user", "card", "--epsilon", "1")
+    ran = tacit("bound", *DOUBS, loans, *COLUMNS, "--user", "card", "--epsilon", "1")
     assert "--from, --to" in ran.err

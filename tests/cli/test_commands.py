@@ -9,6 +9,7 @@ import sqlite3
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.cli.app import COMMANDS
 from tacit.counts.tally import Tally
 from tacit.mechanisms.registry import MECHANISMS
@@ -38,8 +39,8 @@ JANUARY = ("--from", "2018-01-01", "--to", "2018-01-31")
 @pytest.mark.slow
 def test_from_events_to_a_page(tacit, events, tmp_path):
     steps = [
-        ("check", events, *COLUMNS),
-        ("plan", *JANUARY, "--epsilon", "2.2"),
+        ("check", *DOUBS, events, *COLUMNS),
+        ("plan", *DOUBS, *JANUARY, "--epsilon", "2.2"),
         ("randomize", events, *COLUMNS),
         ("tally", "events.reports"),
         ("release", "events.tally", "--by", "month", "--statement", "statement.html"),
@@ -58,7 +59,7 @@ def test_from_events_to_a_page(tacit, events, tmp_path):
 
 def test_check_says_what_can_be_counted_and_writes_nothing(tacit, events, tmp_path):
     before = sorted(tmp_path.iterdir())
-    ran = tacit("check", events, *COLUMNS)
+    ran = tacit("check", *DOUBS, events, *COLUMNS)
     assert "300 rows read, 300 events counted" in ran.out
     assert "not for publication" in ran.out
     assert sorted(tmp_path.iterdir()) == before
@@ -67,18 +68,18 @@ def test_check_says_what_can_be_counted_and_writes_nothing(tacit, events, tmp_pa
 def test_bad_rows_are_named_by_number_and_reason_only(tacit, events):
     with events.open("a", encoding="utf-8") as file:
         file.write("1,2018/01/05 10:00,Atlantis-secret\n2,,Besançon\n3,not-a-date-secret,Besançon\n")
-    ran = tacit("check", events, *COLUMNS)
+    ran = tacit("check", *DOUBS, events, *COLUMNS)
     assert ran.code == 0
     assert "3 rows were set aside" in ran.err
     assert "302" in ran.err
     assert "secret" not in ran.out + ran.err
-    strict = tacit("check", events, *COLUMNS, "--strict")
+    strict = tacit("check", *DOUBS, events, *COLUMNS, "--strict")
     assert strict.code == 3
     assert "secret" not in strict.err
 
 
 def test_summary_is_exact_and_labelled(tacit, events):
-    ran = tacit("summary", events, *COLUMNS)
+    ran = tacit("summary", *DOUBS, events, *COLUMNS)
     assert ran.code == 0
     assert "NOT FOR PUBLICATION" in ran.out
     assert "2018" in ran.out
@@ -86,7 +87,7 @@ def test_summary_is_exact_and_labelled(tacit, events):
 
 
 def test_a_second_randomization_is_refused_or_states_the_sum(tacit, events, tmp_path):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     assert tacit("randomize", events, *COLUMNS).code == 0
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(events.read_text(encoding="utf-8"), encoding="utf-8")
@@ -109,7 +110,7 @@ def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, mon
     def stop(*_):
         raise KeyboardInterrupt
 
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     with monkeypatch.context() as patched:
         patched.setattr("os.replace", stop)
         assert tacit("randomize", events, *COLUMNS).code == 130
@@ -124,21 +125,21 @@ def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, mon
 def test_a_reordered_file_in_another_format_is_the_same_events(tacit, events, tmp_path):
     import polars as pl
 
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     assert tacit("randomize", events, *COLUMNS).code == 0
     pl.read_csv(events).sample(fraction=1, shuffle=True, seed=1).write_parquet(tmp_path / "other.parquet")
     assert tacit("randomize", "other.parquet", *COLUMNS, "--out", "b.reports").code == 5
 
 
 def test_another_plan_does_not_renew_the_budget(tacit, events):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
-    tacit("plan", "--from", "2018-01-01", "--step", "week", "--epsilon", "1", "--out", "weeks.toml")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--step", "week", "--epsilon", "1", "--out", "weeks.toml")
     assert tacit("randomize", events, *COLUMNS, "--plan", "weeks.toml", "--out", "b.reports").code == 5
 
 
 def test_only_the_new_days_of_a_file_that_grew_are_randomized(tacit, events):
-    tacit("plan", "--from", "2018-01-01", "--epsilon", "2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--epsilon", "2")
     assert tacit("randomize", events, *COLUMNS, "--to", "2018-01-15", "--out", "a.reports").code == 0
     assert tacit("randomize", events, *COLUMNS, "--out", "b.reports").code == 5
     assert tacit("randomize", events, *COLUMNS, "--from", "2018-01-16", "--out", "b.reports").code == 0
@@ -146,14 +147,14 @@ def test_only_the_new_days_of_a_file_that_grew_are_randomized(tacit, events):
 
 
 def test_the_ledger_is_for_its_owner_only(tacit, events, tmp_path):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
     assert (tmp_path / "ledger.sqlite").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.slow
 def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err
     tacit("tally", "events.reports")
     assert Tally.read(tmp_path / "events.tally").provenance.is_simulation
@@ -169,7 +170,7 @@ def test_several_stations_reports_add_up(tacit, events, tmp_path):
     lines = events.read_text(encoding="utf-8").splitlines()
     (tmp_path / "a.csv").write_text("\n".join(lines[:150]), encoding="utf-8")
     (tmp_path / "b.csv").write_text("\n".join([lines[0], *lines[150:]]), encoding="utf-8")
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     for name in ("a", "b"):
         assert tacit("randomize", f"{name}.csv", *COLUMNS, "--out", f"{name}.reports").code == 0
     assert tacit("tally", "a.reports", "b.reports").code == 0
@@ -197,10 +198,10 @@ def test_counts_in_a_column_from_a_database(tacit, tmp_path):
         "--count",
         "n",
     )
-    assert "--source" in tacit("check", *source, "--confirm").err
-    ran = tacit("check", *source, "--source", "visits.source.toml", "--confirm")
+    assert "--source" in tacit("check", *DOUBS, *source, "--confirm").err
+    ran = tacit("check", *DOUBS, *source, "--source", "visits.source.toml", "--confirm")
     assert "2 rows read, 42 events counted" in ran.out
-    tacit("plan", *JANUARY, "--f", "0.5")
+    tacit("plan", *DOUBS, *JANUARY, "--f", "0.5")
     described = (*source[:3], "--source", "visits.source.toml")
     assert "--data-set" in tacit("randomize", *described).err
     assert "42 reports" in tacit("randomize", *described, "--data-set", "visits").out
@@ -208,9 +209,9 @@ def test_counts_in_a_column_from_a_database(tacit, tmp_path):
 
 def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):
     (tmp_path / "plan.toml").write_text("mine")
-    assert "exists already" in tacit("plan", *JANUARY, "--epsilon", "2").err
+    assert "exists already" in tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2").err
     assert (tmp_path / "plan.toml").read_text() == "mine"
-    assert tacit("plan", *JANUARY, "--epsilon", "2", "--force").code == 0
+    assert tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2", "--force").code == 0
 
 
 @pytest.mark.parametrize(
@@ -232,16 +233,16 @@ def test_files_are_not_overwritten_unless_told_to(tacit, tmp_path):
     ],
 )
 def test_a_setting_that_makes_no_sense_gets_a_sentence_and_no_plan(tacit, tmp_path, setting, words):
-    ran = tacit("plan", *JANUARY, *setting)
+    ran = tacit("plan", *DOUBS, *JANUARY, *setting)
     assert ran.code == 2
     assert words in ran.err
     assert not (tmp_path / "plan.toml").exists()
 
 
 def test_reports_of_another_plan_are_refused(tacit, events):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
-    tacit("plan", *JANUARY, "--epsilon", "1", "--out", "other.toml")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "1", "--out", "other.toml")
     ran = tacit("tally", "events.reports", "--plan", "other.toml")
     assert ran.code == 4
     assert "Use the plan" in ran.err
@@ -249,15 +250,16 @@ def test_reports_of_another_plan_are_refused(tacit, events):
 
 @pytest.mark.parametrize("command", ["check", "summary", "randomize", "tally", "release", "query", "page"])
 def test_a_file_that_is_not_there_gets_a_sentence(tacit, command):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     columns = COLUMNS if command in ("check", "summary", "randomize") else ()
-    ran = tacit(command, "nowhere.csv", *columns)
+    named = DOUBS if command in ("check", "summary") else ()
+    ran = tacit(command, "nowhere.csv", *columns, *named)
     assert ran.code in (3, 4)
     assert "nowhere.csv" in ran.err
 
 
 def test_questions_outside_the_release_are_refused(tacit, events):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
     tacit("tally", "events.reports")
     tacit("release", "events.tally", "--out", "r.parquet")
@@ -284,7 +286,7 @@ def test_an_estimate_below_zero_is_explained_and_one_event_is_one(capsys):
 
 @pytest.mark.slow
 def test_truth_is_shown_only_in_the_laboratory(tacit, events, tmp_path):
-    tacit("plan", *JANUARY, "--epsilon", "2")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)
     tacit("tally", "events.reports")
     tacit("release", "events.tally")
@@ -331,7 +333,7 @@ def test_an_unexpected_fault_shows_no_value_and_no_traceback(tacit, events, monk
         raise ZeroDivisionError("secret value 42")
 
     monkeypatch.setattr(Events, "count", fault)
-    ran = tacit("check", events, *COLUMNS)
+    ran = tacit("check", *DOUBS, events, *COLUMNS)
     assert ran.code == 70
     assert "ZeroDivisionError" in ran.err
     assert "secret" not in ran.err
@@ -340,12 +342,12 @@ def test_an_unexpected_fault_shows_no_value_and_no_traceback(tacit, events, monk
 def test_the_best_mechanism_is_chosen_unless_named(tacit, tmp_path):
     from tacit.plan import Plan
 
-    ran = tacit("plan", *JANUARY, "--epsilon", "2.2")
+    ran = tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2.2")
     assert "subset has the least mean variance" in ran.out
     assert Plan.read(tmp_path / "plan.toml").mechanism == "subset"
-    tacit("plan", *JANUARY, "--epsilon", "2.2", "--mechanism", "SUE", "--out", "sue.toml")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2.2", "--mechanism", "SUE", "--out", "sue.toml")
     assert Plan.read(tmp_path / "sue.toml").mechanism == "unary"
-    tacit("plan", *JANUARY, "--f", "0.5", "--out", "f.toml")
+    tacit("plan", *DOUBS, *JANUARY, "--f", "0.5", "--out", "f.toml")
     assert Plan.read(tmp_path / "f.toml").mechanism == "unary"
 
 
@@ -354,7 +356,7 @@ def test_poisoned_reports_are_pointed_out(tacit, tmp_path):
     from tacit.counts.provenance import Provenance
     from tacit.plan import Plan
 
-    tacit("plan", *JANUARY, "--f", "0.5")
+    tacit("plan", *DOUBS, *JANUARY, "--f", "0.5")
     plan = Plan.read(tmp_path / "plan.toml")
     with ReportWriter(tmp_path / "bad.reports", Provenance(plan.fingerprint), 3) as writer:
         writer.add(np.repeat(np.arange(20), 100), np.tile(np.array([255, 255, 1], np.uint8), (2000, 1)))
@@ -366,7 +368,7 @@ def test_poisoned_reports_are_pointed_out(tacit, tmp_path):
 
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 def test_every_mechanism_goes_all_the_way(tacit, events, mechanism):
-    tacit("plan", *JANUARY, "--epsilon", "3", "--mechanism", mechanism)
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "3", "--mechanism", mechanism)
     for words in (
         ("randomize", events, *COLUMNS),
         ("tally", "events.reports"),

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.privacy.ledger import Ledger
@@ -152,7 +153,7 @@ def test_a_user_column_must_fit_the_unit(tacit, events, tmp_path, domain):
 
 
 def test_plans_are_not_mixed_up(tacit, events, tmp_path, domain):
-    tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2")
+    tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2")
     wrong = tacit("count", events, *COLUMNS)
     assert wrong.code == 4
     assert "--trust curator" in wrong.err

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.domain import Domain
 from tacit.mechanisms.continual import CounterFiles, files
 from tacit.mechanisms.continual.counter import Counter
@@ -41,7 +42,7 @@ def visits(tmp_path):
 
 
 def started(tacit, branches, *more):
-    words = ("counter", "start", "--places", branches, "--level", "branch", "--from", "2025-01-01")
+    words = ("counter", "start", *DOUBS, "--places", branches, "--level", "branch", "--from", "2025-01-01")
     return tacit(*words, *(more or ("--epsilon", "1")))
 
 
@@ -202,7 +203,7 @@ def test_persons_are_bounded_over_the_life_of_a_counter(tacit, branches, visits,
     ],
 )
 def test_settings_that_make_no_counter_are_refused_and_nothing_is_spent(tacit, branches, tmp_path, words, told):
-    ran = tacit("counter", "start", "--places", branches, "--level", "branch", "--from", "2025-01-01", *words)
+    ran = tacit("counter", "start", *DOUBS, "--places", branches, "--level", "branch", "--from", "2025-01-01", *words)
     assert ran.code == 2
     assert told in ran.err
     assert not (tmp_path / "visits.counter").exists()
@@ -432,7 +433,7 @@ def test_a_copy_of_the_events_under_another_name_has_no_budget_of_its_own(tacit,
     copy = tmp_path / "copy.csv"
     copy.write_bytes(visits.read_bytes())
     columns = ("--places", branches, "--level", "branch", "--from", "2025-01-01", "--to", "2025-01-05")
-    assert tacit("plan", "--trust", "curator", *columns, "--epsilon", "1", "--out", "plan.toml").code == 0
+    assert tacit("plan", *DOUBS, "--trust", "curator", *columns, "--epsilon", "1", "--out", "plan.toml").code == 0
     count = ("count", copy, "--plan", "plan.toml", *COLUMNS, "--data-set", "renamed", "--out", "copy.parquet")
     assert started(tacit, branches).code == 0
     if first == "counter":
@@ -503,7 +504,7 @@ def test_laplace_noise_beside_gaussian_is_stated_at_the_usual_delta(tacit, branc
 
 
 def test_days_of_hours_and_weeks_are_told_to_the_ledger(tacit, branches, visits, tmp_path):
-    places = ("counter", "start", "--places", branches, "--level", "branch", "--epsilon", "1")
+    places = ("counter", "start", *DOUBS, "--places", branches, "--level", "branch", "--epsilon", "1")
     assert tacit(*places, "--from", "2025-01-06", "--step", "week", "--out", "weeks.counter").code == 0
     assert tacit("counter", "add", "weeks.counter", "--date", "2025-W02", "--counts", "1,2,3").code == 0
     assert tacit(*places, "--from", "2025-01-01", "--step", "hour", "--out", "hours.counter").code == 0
@@ -517,7 +518,7 @@ def test_days_of_hours_and_weeks_are_told_to_the_ledger(tacit, branches, visits,
 def test_bare_numbers_are_refused_where_people_are_protected(tacit, tmp_path):
     (tmp_path / "branches.csv").write_text("branch\nCentre\nHarbour\n")
     started = ("--places", "branches.csv", "--from", "2025-01-01", "--to", "2025-01-31", "--epsilon", "1")
-    made = tacit("counter", "start", *started, "--unit", "user-day", "--most", "2", "--out", "people.counter")
+    made = tacit("counter", "start", *DOUBS, *started, "--unit", "user-day", "--most", "2", "--out", "people.counter")
     assert made.code == 0, made.err
     refused = tacit("counter", "add", "people.counter", "--date", "2025-01-01", "--counts", "500,1")
     assert refused.code == 2

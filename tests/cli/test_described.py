@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from small_worlds import DOUBS
 from tacit.events import SourceDescription
 from tacit.release import Release
 
 TABLE = "day;town;n\n03/04/2025;Ornans;1\n2025-04-05;Besançon;2\n"
 COLUMNS = ("--time", "day", "--place", "town")
-CHECK = ("check", "visits.csv", *COLUMNS)
+CHECK = ("check", *DOUBS, "visits.csv", *COLUMNS)
 PERIOD = ("--from", "2025-04-01", "--to", "2025-04-30")
 
 
 @pytest.fixture(autouse=True)
 def files(tacit, tmp_path):
     (tmp_path / "visits.csv").write_text(TABLE, encoding="utf-8")
-    tacit("plan", *PERIOD, "--epsilon", 1)
-    tacit("plan", *PERIOD, "--epsilon", 1, "--trust", "curator", "--out", "curator.toml")
-    tacit("counter", "start", *PERIOD, "--epsilon", 1, "--data-set", "other")
+    tacit("plan", *DOUBS, *PERIOD, "--epsilon", 1)
+    tacit("plan", *DOUBS, *PERIOD, "--epsilon", 1, "--trust", "curator", "--out", "curator.toml")
+    tacit("counter", "start", *DOUBS, *PERIOD, "--epsilon", 1, "--data-set", "other")
 
 
 RELEASING = (
@@ -114,7 +115,7 @@ def test_a_curator_at_a_terminal_is_asked_for_the_order_and_to_confirm(tacit, tm
 
 def test_a_description_is_replaced_only_when_asked_for(tacit, tmp_path):
     tacit(*CHECK, "--date-format", "day-first", "--confirm")
-    again = tacit("check", "visits.csv")
+    again = tacit("check", *DOUBS, "visits.csv")
     assert "So says visits.csv.source.toml, which was confirmed before." in again.out
     assert tacit(*CHECK, "--date-format", "month-first", "--confirm").code == 2
     assert tacit(*CHECK, "--date-format", "month-first", "--confirm", "--force").code == 0
@@ -142,17 +143,29 @@ def test_a_file_without_column_names_is_described_with_names(tacit, tmp_path):
 def test_users_named_by_a_description_count_where_their_days_are_protected(tacit, tmp_path):
     (tmp_path / "visits.csv").write_text("day,town,who\n2025-04-03,Ornans,a\n2025-04-03,Ornans,a\n", encoding="utf-8")
     assert tacit(*CHECK, "--user", "who", "--confirm").code == 0
-    curator = ("plan", *PERIOD, "--epsilon", 1, "--trust", "curator", "--unit", "user-day", "--out", "days.toml")
+    curator = (
+        "plan",
+        *DOUBS,
+        *PERIOD,
+        "--epsilon",
+        1,
+        "--trust",
+        "curator",
+        "--unit",
+        "user-day",
+        "--out",
+        "days.toml",
+    )
     assert tacit(*curator).code == 0
     assert "1 event lay beyond the bound" in tacit("count", "visits.csv", "--plan", "days.toml").out
     assert tacit("count", "visits.csv", "--plan", "curator.toml", "--seed", 1, "--out", "b.parquet").code == 0
 
 
 def test_a_summary_may_look_at_the_file_for_the_curator_alone(tacit):
-    assert tacit("summary", "visits.csv", *COLUMNS).code == 3
-    assert tacit("summary", "visits.csv", *COLUMNS, "--date-format", "day-first").code == 0
+    assert tacit("summary", *DOUBS, "visits.csv", *COLUMNS).code == 3
+    assert tacit("summary", *DOUBS, "visits.csv", *COLUMNS, "--date-format", "day-first").code == 0
     tacit(*CHECK, "--date-format", "day-first", "--confirm")
-    assert tacit("summary", "visits.csv").code == 0
+    assert tacit("summary", *DOUBS, "visits.csv").code == 0
 
 
 SPANNING = ('day,town,note\n2025-04-03,Ornans,"a\nb"\n2025-04-04,Ornans,c\n', "fields_span_lines = true")

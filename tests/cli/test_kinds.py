@@ -16,7 +16,7 @@ from tacit.plan import Plan
 
 PRIVATE = [",".join(axes) for size in (1, 2, 3) for axes in combinations(AXES, size)]
 DAYS = ("--from", "2018-01-01", "--to", "2018-01-03")
-PLACES = ("--places", "places.csv", "--level", "region")
+PLACES = ("--places", "places.csv", "--level", "region", "--zone", "Europe/Paris")
 KINDS = "kind,group,alias\nfire,danger,blaze|incendie\nflood,danger,\nfall,help,\n"
 COUNTS = np.array([[[3, 0, 5], [1, 2, 0]], [[0, 0, 0], [7, 1, 4]], [[2, 9, 0], [0, 0, 6]]])
 """Events by day, place and kind: 40 in all."""

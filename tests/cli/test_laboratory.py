@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
+
 
 @pytest.fixture
 def events(tmp_path):
     days = np.datetime64("2018-01-01") + np.arange(60)
     rows = [f"{day},{town},{n}" for day in days for town, n in (("Besançon", 9), ("Ornans", 4), ("Pontarlier", 6))]
     (tmp_path / "events.csv").write_text("\n".join(["day,town,n", *rows]) + "\n", encoding="utf-8")
-    return ("events.csv", "--time", "day", "--place", "town", "--count", "n")
+    return ("events.csv", "--time", "day", "--place", "town", "--count", "n", *DOUBS)
 
 
 def test_a_page_and_tables_say_what_private_counts_would_be_off_by(tacit, events, tmp_path):

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from small_worlds import EVERY_ROW, days_and_places
+from small_worlds import DOUBS, EVERY_ROW, days_and_places
 from tacit.cli.ledger import heads_of
 from tacit.collection.range_streams import LocalRanges
 from tacit.mechanisms.central.table import central_plan_for
@@ -178,7 +178,7 @@ def published(tacit, tmp_path):
         tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "a.parquet"),
         tacit("count", "events.csv", *COLUMNS, "--plan", "central.toml", "--data-set", "fires", "--out", "b.parquet"),
         tacit(
-            *("counter", "start", "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
+            *("counter", "start", *DOUBS, "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
             *("--epsilon", "1", "--out", "visits.counter"),
         ),
         tacit("counter", "add", "visits.counter", "--date", "2025-01-01", "--counts", "3,4"),

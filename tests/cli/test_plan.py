@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from small_worlds import DOUBS
 from tacit._base.rounding import epsilon_at_most
 from tacit.cli.plan import QuestionOptions
 from tacit.mechanisms.central.table import central_mechanism_of
@@ -28,7 +29,7 @@ def number(cell: str) -> float:
 
 
 def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path):
-    ran = tacit("plan", *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--events", "1e6")
+    ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--events", "1e6")
     assert ran.code == 0, ran.err
     assert list(tmp_path.iterdir()) == []
     assert "1,096 periods x 17 places, about 1,000,000 events; a trusted curator spends epsilon 1 per event." in ran.out
@@ -42,18 +43,18 @@ def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path)
 
 
 def test_a_wanted_error_gives_the_plan_its_epsilon(tacit, tmp_path):
-    ran = tacit("plan", *YEARS, "--trust", "curator", "--target", "40", "--ask", "points,30")
+    ran = tacit("plan", *DOUBS, *YEARS, "--trust", "curator", "--target", "40", "--ask", "points,30")
     assert ran.code == 0, ran.err
     plan = Plan.read(tmp_path / "plan.toml")
     assert f"An error of 40 events takes epsilon {epsilon_at_most(plan.epsilon)}." in ran.out
-    ran = tacit("plan", *YEARS, "--target", "20%", "--events", "1e6", "--ask", "30", "--force")
+    ran = tacit("plan", *DOUBS, *YEARS, "--target", "20%", "--events", "1e6", "--ask", "30", "--force")
     assert ran.code == 0, ran.err
     assert 0.5 < Plan.read(tmp_path / "plan.toml").epsilon < 5
 
 
 def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
     for trust in ("nobody", "curator"):
-        words = ("plan", *YEARS, "--epsilon", "1", "--trust", trust, "--force")
+        words = ("plan", *DOUBS, *YEARS, "--epsilon", "1", "--trust", trust, "--force")
         assert tacit(*words).code == 0
         without = Plan.read(tmp_path / "plan.toml")
         assert tacit(*words, "--elsewhere").code == 0
@@ -65,7 +66,7 @@ def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
 
 @pytest.mark.slow
 def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
-    ran = tacit("plan", *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
+    ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
     rows = rows_of(ran.out)
     assert "about 1,096,000 events; devices that trust nobody hide the time, epsilon 1 per event." in ran.out
     assert rows["subset"][-1] == "137"
@@ -75,7 +76,7 @@ def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
 
 
 def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
-    asked = ("plan", *YEARS, "--compare", "--trust", "curator", "--events", "1e6", "--ask", "points,30")
+    asked = ("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--events", "1e6", "--ask", "points,30")
     both = tacit(*asked, "--epsilon", "1", "--delta", "1e-6").out
     assert "epsilon 1, delta 1e-06 per event" in both
     assert {"flat laplace", "flat gaussian"} <= rows_of(both).keys()
@@ -86,7 +87,7 @@ def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
 
 @pytest.mark.slow
 def test_a_target_finds_the_epsilon_or_the_number_of_events(tacit):
-    asked = ("plan", *YEARS, "--compare", "--trust", "curator", "--ask", "points")
+    asked = ("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--ask", "points")
     found = tacit(*asked, "--target", "10", "--events", "1e6").out
     (epsilon,) = re.findall(r"An error of 10 events takes epsilon ([\d.]+)\.$", found, re.MULTILINE)
     assert float(epsilon) == pytest.approx(0.1414, rel=0.01)
@@ -96,12 +97,12 @@ def test_a_target_finds_the_epsilon_or_the_number_of_events(tacit):
     assert float(events.replace(",", "")) == pytest.approx(8**0.5 / 0.05 * 1096 * 17, rel=0.02)
     said = tacit(*asked, "--target", "1", "--epsilon", "0.5", "--events", "1e6").out
     assert "Nothing errs by at most 1 events for all of these questions. It takes epsilon 1.31" in said
-    said = tacit("plan", *YEARS, "--compare", "--events", "1e9", "--target", "0.001", "--ask", "totals").out
+    said = tacit("plan", *DOUBS, *YEARS, "--compare", "--events", "1e9", "--target", "0.001", "--ask", "totals").out
     assert said == "No epsilon up to 32 gives answers that err by at most 0.001 events; more would protect nobody.\n"
 
 
 def test_a_curators_plan_has_the_mechanism_of_least_error_for_what_is_asked(tacit, tmp_path):
-    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
+    asked = ("plan", *DOUBS, *YEARS, "--trust", "curator", "--epsilon", "1")
     ran = tacit(*asked)
     assert ran.code == 0, ran.err
     assert "Next: tacit count EVENTS" in ran.out
@@ -114,7 +115,7 @@ def test_a_curators_plan_has_the_mechanism_of_least_error_for_what_is_asked(taci
 
 @pytest.mark.slow
 def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does_not(tacit, tmp_path):
-    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--unit", "user-day", "--most", "3")
+    asked = ("plan", *DOUBS, *YEARS, "--trust", "curator", "--epsilon", "1", "--unit", "user-day", "--most", "3")
     tacit(*asked, "--delta", "1e-9", "--out", "a.toml")
     pure = Plan.read(tmp_path / "a.toml")
     assert (pure.delta, pure.rho, pure.most, pure.unit) == (0.0, 0.0, 3, "user-day")
@@ -128,7 +129,20 @@ def test_gaussian_noise_is_planned_where_it_errs_less_and_no_delta_where_it_does
 @pytest.mark.slow
 def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(tacit, tmp_path):
     person = ("--unit", "person", "--most", "20", "--most-per-cell", "1", "--window", "month")
-    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1", "--delta", "1e-6", "--ask", "points", *person)
+    asked = (
+        "plan",
+        *DOUBS,
+        *YEARS,
+        "--trust",
+        "curator",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--ask",
+        "points",
+        *person,
+    )
     ran = tacit(*asked, "--out", "a.toml")
     assert "per person of at most 20 events in a month, 1 in one cell" in " ".join(ran.out.split())
     made = Plan.read(tmp_path / "a.toml")
@@ -143,7 +157,7 @@ def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(taci
 
 
 def test_tables_are_planned_where_places_and_kinds_are_asked_about(tacit, tmp_path):
-    asked = ("plan", *YEARS, "--kinds", "fire,flood,fall", "--ask", "points by place,points by kind")
+    asked = ("plan", *DOUBS, *YEARS, "--kinds", "fire,flood,fall", "--ask", "points by place,points by kind")
     tacit(*asked, "--trust", "curator", "--rho", "0.1", "--delta", "1e-6", "--out", "a.toml")
     made = Plan.read(tmp_path / "a.toml")
     assert made.mechanism == "tables"
@@ -160,7 +174,7 @@ def test_tables_are_planned_where_places_and_kinds_are_asked_about(tacit, tmp_pa
 
 
 def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
-    asked = ("plan", *YEARS, "--trust", "curator", "--epsilon", "1")
+    asked = ("plan", *DOUBS, *YEARS, "--trust", "curator", "--epsilon", "1")
     tacit(*asked, "--fan-outs", "10,11,10", "--out", "a.toml")
     assert central_mechanism_of(Plan.read(tmp_path / "a.toml")).hierarchy.level_sizes == (1, 10, 110, 1096)
     tacit(*asked, "--mechanism", "calendar tree", "--out", "b.toml")
@@ -171,7 +185,7 @@ def test_mechanism_and_fan_outs_can_be_named(tacit, tmp_path):
 
 def test_devices_may_have_a_tree_of_ones_own(tacit, tmp_path):
     words = ("--private", "time", "--epsilon", "1", "--mechanism", "hierarchical", "--fan-outs", "10,11,10")
-    ran = tacit("plan", *YEARS, *words, "--oracle", "OUE")
+    ran = tacit("plan", *DOUBS, *YEARS, *words, "--oracle", "OUE")
     assert ran.code == 0, ran.err
     made = mechanism_of(Plan.read(tmp_path / "plan.toml"))
     assert made.hierarchy.level_sizes == (1, 10, 110, 1096)
@@ -179,7 +193,7 @@ def test_devices_may_have_a_tree_of_ones_own(tacit, tmp_path):
 
 
 def test_devices_get_a_tree_where_ranges_are_asked(tacit, tmp_path):
-    ran = tacit("plan", *YEARS, "--private", "time", "--epsilon", "1", "--ask", "ranges")
+    ran = tacit("plan", *DOUBS, *YEARS, "--private", "time", "--epsilon", "1", "--ask", "ranges")
     assert ran.code == 0, ran.err
     assert Plan.read(tmp_path / "plan.toml").mechanism == "hierarchical"
     assert re.search(r"For random ranges, hierarchical [\d ×^]+ errs least of \d+ mechanisms and fan-outs", ran.out)
@@ -228,14 +242,14 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
     ],
 )
 def test_bad_words_are_refused_and_nothing_is_written(tacit, tmp_path, words, message):
-    ran = tacit("plan", *YEARS, *words)
+    ran = tacit("plan", *DOUBS, *YEARS, *words)
     assert ran.code == 2
     assert message in ran.err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_time_without_an_end_cannot_be_compared(tacit):
-    ran = tacit("plan", "--from", "2018-01-01", *COMPARED)
+    ran = tacit("plan", *DOUBS, "--from", "2018-01-01", *COMPARED)
     assert ran.code == 2
     assert "Add the last day: --to" in ran.err
 
@@ -247,7 +261,7 @@ def test_events_are_counted_in_all():
 
 
 def test_devices_that_report_for_years_get_what_errs_least_and_four_epsilons(tacit, tmp_path):
-    words = ("plan", *YEARS, "--unit", "device", "--epsilon", "1", "--epsilon-infinity", "4", "--reports", "7")
+    words = ("plan", *DOUBS, *YEARS, "--unit", "device", "--epsilon", "1", "--epsilon-infinity", "4", "--reports", "7")
     ran = tacit(*words)
     assert ran.code == 0, ran.err
     plan = Plan.read(tmp_path / "plan.toml")
@@ -279,6 +293,6 @@ def test_devices_that_report_for_years_get_what_errs_least_and_four_epsilons(tac
     ],
 )
 def test_what_does_not_fit_devices_is_refused(tacit, words, said):
-    ran = tacit("plan", *YEARS, *words)
+    ran = tacit("plan", *DOUBS, *YEARS, *words)
     assert ran.code != 0
     assert said in " ".join(ran.err.split())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.plan import Plan
 from tacit.release import Release
 
-PLAN = ("plan", "--from", "2018-01-01", "--to", "2018-03-31", "--private", "time", "--epsilon", "4")
+PLAN = ("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-03-31", "--private", "time", "--epsilon", "4")
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def visits(tmp_path):
 def test_ranges_of_private_days_are_answered_from_a_fused_tree(tacit, visits, tmp_path, name):
     for words in (
         (*PLAN, "--mechanism", name),
-        ("check", visits, "--time", "day", "--place", "town", "--confirm"),
+        ("check", *DOUBS, visits, "--time", "day", "--place", "town", "--confirm"),
         ("randomize", visits),
         ("tally", "events.reports"),
         ("release", "events.tally", "--out", "r.parquet", "--statement", "s.html"),

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from small_worlds import DOUBS
 from tacit.cli.options import SourceOptions, UserSourceOptions
 from tacit.cli.sources import columns_of
 
@@ -19,7 +22,7 @@ def test_users_are_named_only_where_a_command_bounds_what_they_add() -> None:
 def test_check_tells_what_is_odd_about_a_table_of_counts(tacit: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     path.write_text("day,town,n\n2018-01-01,Ornans,4\n2018-01-03,Ornans,5\n2018-01-03,ORNANS,6\n", encoding="utf-8")
-    ran = tacit("check", path, "--time", "day", "--place", "town", "--count", "n")
+    ran = tacit("check", *DOUBS, path, "--time", "day", "--place", "town", "--count", "n")
     assert (ran.code, "15 events counted" in ran.out) == (0, True)
     said = " ".join(ran.err.split())
     assert "Note: 1 row repeats the date and place of an earlier one, and was added to it (row 4)." in said
@@ -34,11 +37,11 @@ def test_columns_of_a_table_of_places_may_be_named(tacit: Callable[..., Any], tm
     (tmp_path / "towns.csv").write_text(TOWNS, encoding="utf-8")
     (tmp_path / "events.csv").write_text("day,town\n2018-01-01,25056\n2018-01-02,etupes\n", encoding="utf-8")
     read = ("events.csv", "--time", "day", "--place", "town")
-    ran = tacit("check", *read, "--places", "towns.csv", *NAMED, "--confirm")
+    ran = tacit("check", *DOUBS, *read, "--places", "towns.csv", *NAMED, "--confirm")
     assert ran.code == 0, ran.err
     assert "2 events counted" in ran.out
     planned = ("--places", "towns.csv", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", 1)
-    assert tacit("plan", *planned, *NAMED).code == 0
+    assert tacit("plan", *DOUBS, *planned, *NAMED).code == 0
     (tmp_path / "towns.csv").rename(tmp_path / "moved.csv")
     ran = tacit("randomize", *read, "--places", "moved.csv", "--seed", 1)
     assert ran.code == 0, ran.err
@@ -47,7 +50,7 @@ def test_columns_of_a_table_of_places_may_be_named(tacit: Callable[..., Any], tm
 
 def test_a_table_of_places_says_which_columns_it_has(tacit: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "towns.csv").write_text(TOWNS, encoding="utf-8")
-    words = ("plan", "--from", "2018-01-01", "--epsilon", 1, "--places")
+    words = ("plan", *DOUBS, "--from", "2018-01-01", "--epsilon", 1, "--places")
     for wrong, said in (
         ((), "must have a column that names places, such as town, commune or region; got NOM, GROUPE, NUMERO"),
         (("--places-column", "town=NAME"), "must have a column NAME; got NOM, GROUPE, NUMERO"),
@@ -80,7 +83,7 @@ def test_check_says_how_an_export_is_written_and_counts_blank_places_by_coordina
     (tmp_path / "export.csv").write_text(EXPORT, encoding="latin-1")
     (tmp_path / "besancon.geojson").write_text(POLYGONS, encoding="utf-8")
     read = ("export.csv", "--time", "debut", "--place", "ville", "--date-format", "day-first")
-    ran = tacit("check", *read)
+    ran = tacit("check", *DOUBS, *read)
     assert ran.code == 0, ran.err
     assert "5 rows read, 2 events counted." in ran.out
     assert "It is a CSV file in Windows-1252, with the separator ;." in ran.out
@@ -88,7 +91,7 @@ def test_check_says_how_an_export_is_written_and_counts_blank_places_by_coordina
     for reason in ("no date (row 5)", "no place (row 6)", "a place that is not known (row 4)"):
         assert f"1 row with {reason}" in ran.err
     located = ("--latitude", "Lat", "--longitude", "Lon", "--polygons", "besancon.geojson")
-    ran = tacit("check", *read, *located)
+    ran = tacit("check", *DOUBS, *read, *located)
     assert "5 rows read, 3 events counted." in ran.out
     assert "Numbers may have a decimal point or comma." in ran.out
     assert "no place" not in ran.err
@@ -125,7 +128,7 @@ def test_a_file_alone_is_answered_with_its_columns_and_what_they_seem_to_hold(ta
     assert ran.code == 0
     assert "trips.csv has 5 columns: id, Start date, end, Station, Type." in ran.out
     assert "time seems to be Start date, place seems to be Station, kind seems to be Type" in ran.out
-    assert "Next: tacit check trips.csv --time 'Start date' --place Station" in ran.out
+    assert "Next: tacit check trips.csv --time 'Start date' --place Station --places TABLE --zone ZONE" in ran.out
     assert list(tmp_path.iterdir()) == [tmp_path / "trips.csv"]
 
 
@@ -136,3 +139,40 @@ def test_a_file_without_column_names_is_not_repeated(tacit, tmp_path):
         assert ran.code == 3
         assert "--names" in ran.err
         assert "Mary" not in ran.out + ran.err
+
+
+SPAN = ("--from", "2025-04-01", "--to", "2025-04-30")
+READ = ("visits.csv", "--time", "day", "--place", "town")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", *READ),
+        ("summary", *READ),
+        ("laboratory", *READ),
+        ("plan", *SPAN, "--epsilon", 1),
+        ("bound", *READ, *SPAN, "--user", "who", "--epsilon", 1),
+        ("counter", "start", *SPAN, "--epsilon", 1),
+    ],
+    ids=lambda words: words[0],
+)
+def test_nobody_else_chooses_the_places_or_the_time_zone(tacit, tmp_path, words):
+    (tmp_path / "visits.csv").write_text("day,town,who\n2025-04-03,Ornans,a\n")
+    for given, said in (
+        (DOUBS[:2], "the time zone of the events' clocks must be named. Add: --zone ZONE"),
+        (DOUBS[2:], "the table of places must be named. Add: --places TABLE, or count events in all: --places none"),
+    ):
+        ran = tacit(*words, *given)
+        assert ran.code == 2
+        assert said in " ".join(ran.err.split())
+    assert list(tmp_path.iterdir()) == [tmp_path / "visits.csv"]
+
+
+def test_the_time_zone_of_a_description_need_not_be_named_again(tacit, tmp_path):
+    (tmp_path / "visits.csv").write_text("day,town\n2025-04-03T23:30:00Z,Ornans\n2025-04-03T21:30:00Z,Ornans\n")
+    assert tacit("check", *READ, *DOUBS, "--confirm").code == 0
+    for command in ("check", "summary"):
+        ran = tacit(command, "visits.csv", *DOUBS[:2], "--from", "2025-04-04", "--to", "2025-04-04")
+        assert ran.code == 0
+        assert "1 row with a date outside the time axis (row 3)" in ran.err

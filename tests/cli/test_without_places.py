@@ -12,7 +12,7 @@ from tacit.release import Release
 
 COUNTS = np.array([30, 0, 12, 41, 7])
 SPAN = ("--from", "2025-01-01", "--to", "2025-01-05")
-NONE = ("--places", "none")
+NONE = ("--places", "none", "--zone", "Europe/Paris")
 
 
 @pytest.fixture

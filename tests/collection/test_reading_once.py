@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from small_worlds import simulated, simulated_estimate
+from small_worlds import DOUBS, simulated, simulated_estimate
 from tacit.collection.poisoning import tally_and_watch, watch
 from tacit.collection.tallying import tally_reports
 from tacit.collection.wire import RandomizingWriter, ReportFile
@@ -103,7 +103,7 @@ def test_a_plan_ranks_its_mechanisms_once(tacit, monkeypatch):
     ranked = registry.oracles_by_error
     for module in (registry, oracles):
         monkeypatch.setattr(module, "oracles_by_error", counted)
-    assert tacit("plan", "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2").code == 0
+    assert tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2").code == 0
     assert len(calls) == 1
 
 

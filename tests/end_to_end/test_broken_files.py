@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from small_worlds import DOUBS
+
 HEADER = "ID,SDate,Station,Town,Location"
 ROWS = [f'{i},2018/03/{1 + i % 28:02d} 08:08,Besançon East,Besançon,"(47.2380, 6.0243)"' for i in range(60)]
 COLUMNS = ("--time", "SDate", "--place", "Town")
@@ -17,7 +19,7 @@ def check(tacit, tmp_path):
 
     def run(content: bytes, *words: str):
         (tmp_path / "events.csv").write_bytes(content)
-        return tacit("check", "events.csv", *(words or COLUMNS))
+        return tacit("check", *DOUBS, "events.csv", *(words or COLUMNS))
 
     return run
 

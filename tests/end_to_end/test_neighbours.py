@@ -176,7 +176,7 @@ CURATORS: dict[str, tuple[str, tuple[object, ...]]] = {
     "user-days with counts": ("user-day", (*COUNT, "--user", "who", "--count", "n")),
 }
 COUNTER = (
-    ("counter", "start", "--places", "../places.csv", "--level", "place", "--from", "2018-01-01", "--epsilon", "1"),
+    ("counter", "start", "--places", "../places.csv", "--zone", "UTC", "--from", "2018-01-01", "--epsilon", "1"),
     (
         *("counter", "add", "visits.counter", "events.csv", "--date", "2018-01-01", "--to", "2018-01-04"),
         *(*COLUMNS, *READ, "--count", "n"),

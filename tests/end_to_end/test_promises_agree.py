@@ -16,7 +16,8 @@ from tacit.release import Release
 DAYS = ("--from", "2025-01-01", "--to", "2025-01-03")
 WRITTEN = ("--encoding", "utf-8", "--separator", ",", "--date-format", "%Y-%m-%d")
 READ = ("--time", "Date", "--place", "Branch", *WRITTEN)
-CURATOR = ("plan", "--trust", "curator", "--places", "branches.csv", *DAYS, "--mechanism", "flat")
+BRANCHES = ("--places", "branches.csv", "--zone", "Europe/Paris")
+CURATOR = ("plan", "--trust", "curator", *BRANCHES, *DAYS, "--mechanism", "flat")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ class World:
         return " ".join((ran.out + ran.err).split())
 
     def reports(self, number: int) -> str:
-        self.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", f"{number}.toml")
+        self.done("plan", *BRANCHES, *DAYS, "--epsilon", "2", "--out", f"{number}.toml")
         plan, out = ("--plan", f"{number}.toml"), f"{number}.reports"
         self.done("randomize", "visits.csv", *plan, *READ, "--out", out, "--again")
         self.done("tally", out, *plan, "--out", f"{number}.tally")
@@ -69,7 +70,7 @@ class World:
 
     def counter(self, number: int, *, unit: tuple[str, ...] = (), user: tuple[str, ...] = ()) -> str:
         started = self.done(
-            *("counter", "start", "--places", "branches.csv", *DAYS, "--epsilon", "1", "--data-set", "visits"),
+            *("counter", "start", *BRANCHES, *DAYS, "--epsilon", "1", "--data-set", "visits"),
             *("--out", f"{number}.counter", *unit),
         )
         self.done("counter", "add", f"{number}.counter", "visits.csv", "--date", "2025-01-01", *READ, *user)
@@ -152,7 +153,7 @@ def test_where_no_counter_is_none_is_blamed_for_what_persons_lost(tacit, events,
     world.done(*CURATOR, *made)
     world.done("count", "visits.csv", "--plan", "p.toml", *READ, "--user", "Who", "--out", "p.parquet")
     march = ("--from", "2025-03-01", "--to", "2025-03-03", "--mechanism", "flat", "--epsilon", "1", "--out", "e.toml")
-    world.done("plan", "--trust", "curator", "--places", "branches.csv", *march)
+    world.done("plan", "--trust", "curator", *BRANCHES, *march)
     world.done("count", "visits.csv", "--plan", "e.toml", *READ, "--out", "e.parquet")
     told = world.done("ledger", "statement", "p.parquet", "--out", "again.html")
     for said in (told, _text(tmp_path / "again.html")):
@@ -171,7 +172,7 @@ def test_after_reports_no_release_promises_that_an_event_is_not_there(tacit, eve
     assert "epsilon 4" in text  # 2 for the reports, and twice 1
 
 
-@pytest.mark.parametrize("other", [("--private", "time", "--places", "branches.csv"), ("--places", "two.csv")])
+@pytest.mark.parametrize("other", [("--private", "time", *BRANCHES), (*BRANCHES, "--places", "two.csv")])
 def test_reports_that_undo_each_other_leave_no_promise_anywhere(tacit, events, tmp_path, other):
     """Some hide the place, others the day; or some count all places, others two of them."""
     (tmp_path / "two.csv").write_text("branch\nnorth\nwest\n")
@@ -244,7 +245,7 @@ def test_reports_of_two_data_sets_state_what_was_spent_on_either(tacit, events, 
     lines = events.read_text().splitlines()
     for name, some in (("north", lines[1:7]), ("south", lines[7:])):
         (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *some]) + "\n")
-    world.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", "l.toml")
+    world.done("plan", *BRANCHES, *DAYS, "--epsilon", "2", "--out", "l.toml")
     world.done(*CURATOR, "--epsilon", "1", "--out", "c.toml")
     for name in ("north", "south"):
         world.done("randomize", f"{name}.csv", "--plan", "l.toml", *READ, "--out", f"{name}.reports")
@@ -260,7 +261,7 @@ def test_reports_of_two_data_sets_state_what_was_spent_on_either(tacit, events, 
 def test_a_ledger_says_nothing_better_of_what_another_ledger_paid_for(tacit, events, tmp_path, monkeypatch):
     """Reports of two ledgers, one of which had randomized its events twice."""
     world = World(tacit, tmp_path)
-    world.done("plan", "--places", "branches.csv", *DAYS, "--epsilon", "2", "--out", "l.toml")
+    world.done("plan", *BRANCHES, *DAYS, "--epsilon", "2", "--out", "l.toml")
     monkeypatch.setenv("TACIT_LEDGER", str(tmp_path / "theirs.sqlite"))
     for again in ((), ("--again",)):
         world.done("randomize", "visits.csv", "--plan", "l.toml", *READ, "--out", "theirs.reports", "--force", *again)
@@ -283,7 +284,7 @@ def test_replacement_is_promised_for_the_days_covered_alone(tacit, events, tmp_p
     for day, epsilon in (("2025-01-01", 5), ("2025-01-02", 1)):
         days = ("--from", day, "--to", day)
         made = ("--mechanism", "flat", "--epsilon", epsilon, "--out", f"{day}.toml")
-        world.done("plan", "--trust", "curator", "--places", "branches.csv", *days, *made)
+        world.done("plan", "--trust", "curator", *BRANCHES, *days, *made)
         said = world.done("count", "visits.csv", "--plan", f"{day}.toml", *READ, "--out", f"{day}.parquet")
         assert f"One event replaced by any other on the days covered: epsilon {2 * epsilon}." in said
     said = world.done("ledger", "statement", "--data-set", "visits")
@@ -292,7 +293,7 @@ def test_replacement_is_promised_for_the_days_covered_alone(tacit, events, tmp_p
 
 def test_the_condition_of_a_source_stays_with_the_sum(tacit, events, tmp_path):
     world = World(tacit, tmp_path)
-    world.done("check", "visits.csv", *READ, "--places", "branches.csv", "--confirm")
+    world.done("check", "visits.csv", *READ, *BRANCHES, "--confirm")
     description = tmp_path / "visits.csv.source.toml"
     plain = description.read_text()
     world.done(*CURATOR, "--epsilon", "1", "--out", "c.toml")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from postgres_server import PASSWORD, Server
+from small_worlds import DOUBS
 from tacit.errors import DataError, MissingExtra, UnreadableFile
 from tacit.events import EventColumns, ReadOptions, SqlQuery, scan_span
 from tacit.events.badrows import Reason
@@ -149,9 +150,9 @@ def test_the_shell_counts_a_table_and_never_shows_an_address_with_a_password(pos
     query = ("--query", "select * from visits", "--place", "town")
     said = ""
     for words in (
-        ("check", postgres.url(), *query, "--time", "written"),
-        ("check", postgres.url(), *query, "--time", "day", "--source", "v.source.toml", "--confirm"),
-        ("plan", "--from", "2025-04-01", "--to", "2025-04-30", "--epsilon", "2", "--out", "plan.toml"),
+        ("check", *DOUBS, postgres.url(), *query, "--time", "written"),
+        ("check", *DOUBS, postgres.url(), *query, "--time", "day", "--source", "v.source.toml", "--confirm"),
+        ("plan", *DOUBS, "--from", "2025-04-01", "--to", "2025-04-30", "--epsilon", "2", "--out", "plan.toml"),
         ("randomize", postgres.url(), *query, "--plan", "plan.toml"),
         ("randomize", postgres.url(), *query[:2], "--plan", "plan.toml", "--time", "written"),
         (

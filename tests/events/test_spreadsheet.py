@@ -12,6 +12,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from small_worlds import DOUBS
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events import Reason, spreadsheet
 
@@ -120,7 +121,7 @@ def test_an_archive_that_is_no_spreadsheet_is_named_for_what_it_is(tmp_path: Pat
 def test_the_shell_describes_and_counts_a_sheet(tacit, tmp_path: Path) -> None:
     book(tmp_path, ROWS, sheet="Visits", name="visits.xlsx")
     words = ("visits.xlsx", "--time", "SDate", "--place", "Town", "--sheet", "Visits", "--places", "doubs")
-    ran = tacit("check", *words, "--zone", "Europe/Paris", "--confirm")
+    ran = tacit("check", *DOUBS, *words, "--zone", "Europe/Paris", "--confirm")
     assert "Its sheet Visits is read; row 1 holds the names." in ran.out
     assert 'sheet = "Visits"' in (tmp_path / "visits.xlsx.source.toml").read_text()
-    assert tacit("check", "visits.xlsx", "--sheet", "Other").code == 2
+    assert tacit("check", *DOUBS, "visits.xlsx", "--sheet", "Other").code == 2

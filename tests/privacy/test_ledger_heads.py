@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_worlds import days_and_places, simulated
+from small_worlds import DOUBS, days_and_places, simulated
 from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
@@ -121,7 +121,7 @@ class TestCounters:
     def counter(self, tacit, tmp_path):
         (tmp_path / "branches.csv").write_text("branch\nCentre\nPort\n", encoding="utf-8")
         ran = tacit(
-            *("counter", "start", "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
+            *("counter", "start", *DOUBS, "--places", "branches.csv", "--level", "branch", "--from", "2025-01-01"),
             *("--epsilon", "1", "--out", "visits.counter"),
         )
         assert ran.code == 0, ran.err

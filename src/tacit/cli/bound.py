@@ -21,7 +21,7 @@ from tacit.cli.options import (
     UserSourceOptions,
     takes,
 )
-from tacit.cli.sources import domain_of, open_source, say_bad_rows
+from tacit.cli.sources import description_of, domain_of, open_source, say_bad_rows
 from tacit.collection.choosing import choose_bound, price_bound
 from tacit.errors import SettingError
 from tacit.events.person_counts import PersonCounts
@@ -58,15 +58,15 @@ def bound(
     The bound for [bold]tacit plan --unit person --most[/bold] should leave most persons uncut, and how many events they
     have is private. The exponential mechanism looks at the events and draws a bound; the ledger is asked first.
 
-    Example: [bold]tacit bound loans.csv --user Card --from 2014-01-02 --to 2019-06-30 --grid 1,2,5,10,20,50 --epsilon \
-0.1[/bold]
+    Example: [bold]tacit bound loans.csv --user Card --places libraries.csv --from 2014-01-02 --to 2019-06-30 --grid \
+1,2,5,10,20,50 --epsilon 0.1[/bold]
     """
     if domain.first is None or domain.last is None:
         raise SettingError("the days that are looked at are public. Give the first and the last: --from, --to")
     choice = BoundChoice(_numbers(grid), quantile, epsilon, window)
     book = paying_ledger(ledger, seed=seed, dry_run=dry_run, budget=budget)
     console.check_outputs((out,), (Path(source.file), None if book is None else book.path), force=force)
-    events = open_source(source, domain_of(domain), with_user=True)
+    events = open_source(source, domain_of(domain, known=description_of(source)), with_user=True)
     name = data_set or data_set_name(source)
     allowed = None if budget is None else Budget(epsilon=budget)
     with console.progress("Counting persons") as report:

@@ -27,6 +27,7 @@ from tacit.cli.sources import (
     say_kinds,
     say_table_notes,
     settings_of,
+    zone_of,
 )
 from tacit.collection.curating import bound_of
 from tacit.errors import DataError, SettingError
@@ -61,7 +62,7 @@ def check(
 
     Rows are named by number and reason, never by what they hold. What is shown here is exact: for your screen only.
 
-    Example: [bold]tacit check interventions.csv --time SDate --place Town[/bold]
+    Example: [bold]tacit check trips.csv --time started_at --place station --places stations.csv --zone UTC[/bold]
     """
     agreed = None if plan is None else agreed_plan(plan)
     path = description_path(source)
@@ -69,15 +70,14 @@ def check(
     if known is None and source.time is None:
         _say_columns(source)
         return
-    zone = domain.zone if agreed is None else agreed.domain.time.zone
+    zone = zone_of(domain.zone, known) if agreed is None else agreed.domain.time.zone
     if known is None:
         with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
         described = describe(source, zone, with_kinds=with_kinds)
         settings = Settings(named_source(source), columns_of(source, described), described.options(options_of(source)))
     else:
         described, settings = known, settings_of(source, with_user=True)
-        domain = replace(domain, zone=known.zone or zone)
-    counted_over = domain_of(domain, settings) if agreed is None else agreed.domain
+    counted_over = domain_of(domain, settings, known=known) if agreed is None else agreed.domain
     bound = None
     if agreed is not None and settings.columns.user is not None:
         bound = bound_of(agreed.protected_unit, bytes(32), "")  # how much is cut does not depend on the key
@@ -106,7 +106,7 @@ def _say_columns(source: UserSourceOptions) -> None:
     console.say(f"By their names and first rows, {', '.join(roles)}. Only you know.")
     words = [word for role in ("time", "place") for word in (f"--{role}", found.get(role, "COLUMN"))]
     query = [] if source.query is None else ["--query", source.query]
-    console.say(f"Next: {shlex.join(['tacit', 'check', source.shown, *query, *words])}")
+    console.say(f"Next: {shlex.join(['tacit', 'check', source.shown, *query, *words])} --places TABLE --zone ZONE")
 
 
 def describe(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:

@@ -113,7 +113,7 @@ def start(
     Two files are made. The counter holds true sums and the key of its noise: guard it like the events. The history is
     for everyone. Without --to or --horizon the counter never ends.
 
-    Example: [bold]tacit counter start --places branches.csv --level branch --from 2025-01-01 --epsilon 1 --out \
+    Example: [bold]tacit counter start --places branches.csv --zone UTC --from 2025-01-01 --epsilon 1 --out \
 visits.counter[/bold]
     """
     what, protected = domain_of(domain), whose.protected()

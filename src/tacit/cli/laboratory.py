@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, SourceOptions, Title, takes
-from tacit.cli.sources import domain_of, looked_at, say_bad_rows
+from tacit.cli.sources import description_of, domain_of, looked_at, say_bad_rows, zone_of
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError, SettingError
 from tacit.pages.evaluation import Evaluation, make_evaluation_page
@@ -54,7 +54,7 @@ def laboratory(
     The evaluation of the paper on your own data: error rates by year, month and day, and forecasts one day ahead. It
     compares with exact counts and is [bold]not for publication[/bold]. Reports are simulated; nothing is spent.
 
-    Example: [bold]tacit laboratory interventions.csv --time SDate --place Town --epsilon 0.5,1,2,4[/bold]
+    Example: [bold]tacit laboratory trips.csv --time started_at --place station --places stations.csv --zone UTC[/bold]
     """
     from tacit.publication.laboratory import EPSILONS, epsilon_of, evaluate
 
@@ -67,8 +67,9 @@ def laboratory(
         if not all(0 < one < 1 for one in given):
             raise SettingError(f"--f must be shares between 0 and 1; got {f}. Write 0.1,0.5,0.9, say.")
         epsilons = tuple(map(epsilon_of, given))
-    settings = looked_at(source, zone=domain.zone)
-    counted_over = domain_of(domain, settings)
+    known = description_of(source)
+    settings = looked_at(source, zone=zone_of(domain.zone, known))
+    counted_over = domain_of(domain, settings, known=known)
     with console.progress("Reading events") as report:
         counts = settings.open(counted_over).count(progress=report)
     say_bad_rows(counts.bad_rows)

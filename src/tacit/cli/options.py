@@ -337,13 +337,13 @@ class DomainOptions:
     """The options that say what is counted: periods, places and, if wanted, kinds of events."""
 
     places: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="The table of towns and regions: 'doubs', a CSV of your own, or 'none': then events are counted in "
+            help="The table of towns and regions: a CSV of your own, 'doubs', or 'none': then events are counted in "
             "all, wherever they are.",
             metavar="TABLE",
         ),
-    ] = "doubs"
+    ] = None
     places_column: PlacesColumns = None
     level: Annotated[
         str | None,
@@ -385,7 +385,10 @@ class DomainOptions:
         ),
     ] = None
     step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"
-    zone: Annotated[str, typer.Option(help="The time zone of the events' clocks.")] = "Europe/Paris"
+    zone: Annotated[
+        str | None,
+        typer.Option(help="The time zone of the events' clocks, such as Europe/Paris (default: the description's)."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,7 +155,7 @@ def plan(
 
     [bold]--compare[/bold] writes nothing and prints how much every mechanism and fan-out would err.
 
-    Example: [bold]tacit plan --places doubs --from 2006-01-01 --to 2018-12-31 --epsilon 2.2[/bold]
+    Example: [bold]tacit plan --places doubs --zone Europe/Paris --from 2006-01-01 --to 2018-12-31 --epsilon 2.2[/bold]
     """
     if not asked.compare:
         console.check_new(out, force=force)

@@ -46,7 +46,8 @@ def _doubs(out: Path, seed: int, force: bool) -> None:
         data = doubs.interventions(seed)
         data.write(out, progress=report)
     console.say(f"Wrote {out}: {data.n_rows:,} SYNTHETIC interventions, {data.days[0]} to {data.days[-1]}.")
-    console.say(f"Next: tacit check {out} --time SDate --place Town, and for kinds of events: --kinds doubs")
+    console.say(f"Next: tacit check {out} --time SDate --place Town --places doubs --zone Europe/Paris")
+    console.say("For kinds of events, add: --kinds doubs")
 
 
 def _library(out: Path, seed: int, force: bool) -> None:

@@ -62,7 +62,7 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
         pass
     raise NotDescribed(
         f"{source.shown} holds text, and nothing public says how it is written. Describe it first, once: "
-        f"{_check_command(source, has_places=not domain.place.is_all)}"
+        f"{_check_command(source, domain)}"
     )
 
 
@@ -191,20 +191,21 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
             )
 
 
-def _check_command(source: SourceOptions, *, has_places: bool = True) -> str:
+def _check_command(source: SourceOptions, domain: Domain | None = None) -> str:
     """The command that describes a source, with what was given."""
     words = ["tacit", "check", source.shown]
     if "://" in source.file:
         words += ["--query", source.query or "SELECT ...", "--source", "events.source.toml"]
     words += ["--time", source.time or "COLUMN"]
-    if not has_places:
-        words += ["--places", NO_PLACES]
-    elif not (source.location or source.latitude):
+    has_places = domain is None or not domain.place.is_all
+    if has_places and not (source.location or source.latitude):
         words += ["--place", source.place or "COLUMN"]
     known = {field.name for field in fields(source)} - {"file", "query", "source", "time", "place", "where", "strict"}
     for name in sorted(known & {*ROLES, *_WRITTEN, "names", "polygons"}):
         if getattr(source, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(source, name))]
+    words += ["--places", "TABLE" if has_places else NO_PLACES]
+    words += ["--zone", "ZONE" if domain is None else domain.time.zone]
     return shlex.join(words)
 
 
@@ -271,23 +272,42 @@ def places_columns(given: Sequence[str] | None) -> dict[str, str]:
     return named
 
 
-def domain_of(options: DomainOptions, settings: Settings | None = None, *, level: str = "region") -> Domain:
-    """The domain asked for; without dates it spans those of the events, for the curator's screen."""
-    first, last = options.first, options.last
+def zone_of(given: str | None, known: SourceDescription | None = None) -> str:
+    """The time zone of the source's description, else the one that was given; refused where nobody said it."""
+    described = given if known is None or known.zone is None else known.zone
+    if described is None:
+        raise SettingError("the time zone of the events' clocks must be named. Add: --zone ZONE, such as Europe/Paris")
+    if given not in (None, described):
+        raise SettingError(f"--zone must be that of the source's description, {described}; got {given}. Leave it out.")
+    return described
+
+
+def domain_of(
+    options: DomainOptions,
+    settings: Settings | None = None,
+    *,
+    known: SourceDescription | None = None,
+    level: str = "region",
+) -> Domain:
+    """The domain asked for; without dates it spans those of the events, for the curator's screen.
+
+    A description that is ``known`` gives the time zone.
+    """
+    first, last, zone = options.first, options.last, zone_of(options.zone, known)
+    place = places_of(options, level)
     if settings is not None and (first is None or last is None):
         with console.progress("Looking for the first and last date") as report:
             span = scan_span(
                 settings.named,
                 columns=settings.columns,
                 options=settings.options,
-                zone=options.zone,
+                zone=zone,
                 progress=report,
             )
         first, last = first or str(span.first)[:10], last or str(span.last)[:10]
     if first is None:
         raise SettingError("the first day must be given. Add: --from 2006-01-01")
-    place = places_of(options, level)
-    time = TimeAxis.between(first, last, step=options.step, zone=options.zone)
+    time = TimeAxis.between(first, last, step=options.step, zone=zone)
     if options.kinds is None:
         if options.kind_level is not None or options.other:
             raise SettingError("--kind-level and --other are for counts by kind. Name the kinds: --kinds fire,flood")
@@ -304,6 +324,10 @@ def places_of(options: DomainOptions, level: str) -> PlaceAxis:
                 "--elsewhere, or name a table of places."
             )
         return PlaceAxis.everything()
+    if options.places is None:
+        raise SettingError(
+            "the table of places must be named. Add: --places TABLE, or count events in all: --places none"
+        )
     gazetteer = gazetteer_of(options.places, options.places_column)
     usual = level if level in gazetteer.levels else gazetteer.levels[0]
     axis = PlaceAxis.from_gazetteer(gazetteer, level=options.level or usual)

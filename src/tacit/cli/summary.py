@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import check_kinds_are_counted, domain_of, looked_at, say_bad_rows
+from tacit.cli.sources import check_kinds_are_counted, description_of, domain_of, looked_at, say_bad_rows, zone_of
 from tacit.errors import DataError
 from tacit.events import summarize
 
@@ -16,10 +16,11 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
     A cell with one event points at one person: the disclosure found in published weekly and monthly aggregates.
     The figures are exact and [bold]not for publication[/bold].
 
-    Example: [bold]tacit summary interventions.csv --time SDate --place Town[/bold]
+    Example: [bold]tacit summary trips.csv --time started_at --place station --places stations.csv --zone UTC[/bold]
     """
-    settings = looked_at(source, zone=domain.zone, with_kinds=domain.kinds is not None)
-    counted_over = domain_of(domain, settings, level="town")
+    known = description_of(source)
+    settings = looked_at(source, zone=zone_of(domain.zone, known), with_kinds=domain.kinds is not None)
+    counted_over = domain_of(domain, settings, known=known, level="town")
     check_kinds_are_counted(source, counted_over)
     events = settings.open(counted_over)
     with console.progress("Reading events") as report:

@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from small_worlds import DOUBS
 from tacit.errors import SettingError
 from tacit.events.datasets import library
 
@@ -48,11 +49,11 @@ def test_the_table_is_written_with_its_libraries(tmp_path):
 def test_a_curator_counts_the_simulated_library(tacit, tmp_path):
     assert tacit("simulate", "library", "--out", "visits.csv").code == 0
     plan = ("--trust", "curator", "--places", "libraries.csv", "--level", "library", "--epsilon", "1")
-    made = tacit("plan", *plan, "--from", "2014-01-02", "--to", "2019-06-30", "--zone", "Europe/Copenhagen")
+    made = tacit("plan", *DOUBS, *plan, "--from", "2014-01-02", "--to", "2019-06-30", "--zone", "Europe/Copenhagen")
     assert made.code == 0, made.err
     described = ("--time", "Date", "--place", "Library", "--count", "Visits", "--places", "libraries.csv")
     described += ("--zone", "Europe/Copenhagen")
-    assert tacit("check", "visits.csv", *described, "--confirm").code == 0
+    assert tacit("check", *DOUBS, "visits.csv", *described, "--confirm").code == 0
     counted = tacit("count", "visits.csv")
     assert counted.code == 0, counted.err
     asked = tacit("query", "release.parquet", "--from", "2015-01-01", "--to", "2015-12-31", "--place", "Hillside")
