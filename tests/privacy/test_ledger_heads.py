@@ -76,7 +76,7 @@ class TestLabels:
 class TestReleases:
     @pytest.mark.slow
     def test_a_release_carries_a_head_that_its_ledger_holds(self, tacit, events, central, tmp_path):
-        for name in ("one.parquet", "one.csv"):
+        for name in ("one.parquet", "two.parquet"):
             tacit("count", events, *COLUMNS, "--out", name, "--budget", "2")
             (head,) = Release.read(tmp_path / name).unbiased.provenance.ledger_heads
             book = Ledger(tmp_path / "ledger.sqlite")
