@@ -221,7 +221,7 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most", "3", "--most-per-cell", "4"), "most-per-cell must"),
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--most-per-cell", "0"), "most-per-cell must"),
         ((*CURATOR, "--epsilon", "1", "--unit", "person", "--window", "hour"), "window must be one of"),
-        (("--epsilon", "1", "--fan-outs", "4,4"), "the product of --fan-outs must be at least the number of values, 17"),
+        (("--epsilon", "1", "--fan-outs", "4,4"), "the product of --fan-outs must be at least the number of values"),
         (("--epsilon", "1", "--fan-outs", "5,4", "--oracle", "response"), "oracle must be one of"),
         (("--epsilon", "1", "--fan-outs", "5,4", "--unit", "device"), "leave out --fan-outs"),
         ((*CURATOR, "--epsilon", "1", "--oracle", "subset"), "leave out --oracle"),
