@@ -92,13 +92,20 @@ def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
     ran = tacit("publish", *words, *known, "--places", "stations.csv")
     assert ran.code == 0, ran.err
     assert "exactly how many events there were per day" in ran.out
-    for missing in ("--from", "--trust"):
+    for missing in ("--from", "--trust", "--epsilon"):
         fewer = list(known)
         del fewer[fewer.index(missing) : fewer.index(missing) + 2]
         ran = tacit("publish", *words, *fewer, "--places-from-events", "--folder", "other")
         assert ran.code == 2, missing
         assert missing in ran.err
     assert not (tmp_path / "other").exists()
+    assert (
+        "counts events in all"
+        in tacit("publish", *words, *known, "--places", "none", "--level", "town", "--folder", "all").err
+    )
+    ran = tacit("publish", *words, *known, "--places", "none", "--folder", "all", "--seed", 1)
+    assert ran.code == 0, ran.err
+    assert Release.read(tmp_path / "all" / "release.parquet").domain.place.is_all
 
 
 def test_police_stops_with_broken_rows_stop_until_the_loss_is_accepted(tacit, tmp_path):

@@ -15,6 +15,7 @@ from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
     AcceptLoss,
     DataSetName,
+    DomainOptions,
     MostEpsilon,
     Noun,
     Panel,
@@ -27,13 +28,15 @@ from tacit.cli.options import (
 from tacit.cli.release import say_protection
 from tacit.cli.sources import (
     Settings,
+    check_command,
     columns_of,
     description_of,
-    gazetteer_of,
     kinds_of,
     named_source,
     options_of,
+    places_of,
     say_bad_rows,
+    zone_of,
 )
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
@@ -56,7 +59,7 @@ def publish(
     whose: UnitOptions,
     places: Annotated[
         str | None,
-        typer.Option(help="The table of places to count, a CSV, or 'doubs'; everybody may see it.", metavar="TABLE"),
+        typer.Option(help="The table of places to count: a public CSV, 'doubs', or 'none'.", metavar="TABLE"),
     ] = None,
     places_from_events: Annotated[
         bool,
@@ -185,15 +188,16 @@ class _Beginning:
         if known is not None:
             named = columns_of(self._source, known)
             known = replace(known, **{role: getattr(named, role) for role in ROLES})
-            if zone is not None and known.zone not in (None, zone):
-                raise SettingError(f"--zone must be that of the source's description, {known.zone}; got {zone}.")
-        zone = zone or (known and known.zone) or self._ask("Which time zone do the events' clocks show?", "--zone ZONE")
+        if zone is None and self._is_asking and (known is None or known.zone is None):
+            zone = typer.prompt("Which time zone do the events' clocks show?")
+        zone = zone_of(zone, known)
         if known is not None:
             return replace(known, zone=zone)
         proposal = describe(self._source, zone, with_kinds=self._source.kind is not None)
         if proposal.is_csv and not self._is_asking:
             raise SettingError(
-                "how the source is written must be confirmed once by someone who knows it. Run: tacit check … --confirm"
+                "how the source is written must be confirmed once by someone who knows it. Run: "
+                f"{check_command(self._source)} --confirm"
             )
         if proposal.is_csv:
             console.say(f"How {self._source.file} is written:")
@@ -215,24 +219,22 @@ class _Beginning:
     ) -> PlaceAxis:
         """The places that are counted: of a table, of the events where their names are public, or none."""
         if table is not None:
-            known = gazetteer_of(table)
-            usual = "region" if "region" in known.levels else known.levels[0]
-            axis = PlaceAxis.from_gazetteer(known, level or usual)
-        elif described.place is None:
+            return places_of(DomainOptions(places=table, level=level, elsewhere=with_elsewhere), "region")
+        if described.place is None:
             return PlaceAxis.everything()
-        else:
-            names = names_in(
-                named_source(self._source), column=described.place, options=described.options(options_of(self._source))
-            )
-            if not from_events:
-                self._say_names(names)
-                question = "Are these names public, whatever rows there are, and are they all the places to count?"
-                if not (self._is_asking and typer.confirm(question)):
-                    raise SettingError(
-                        "the list of places is published, so somebody must say that it may be. Give a table: --places "
-                        "TABLE, or say that all names in the events are public: --places-from-events"
-                    )
-            axis = PlaceAxis.of(sorted(names), described.place)
+        names = names_in(
+            named_source(self._source), column=described.place, options=described.options(options_of(self._source))
+        )
+        if not from_events:
+            self._say_names(names)
+            question = "Are these names public, whatever rows there are, and are they all the places to count?"
+            if not (self._is_asking and typer.confirm(question)):
+                raise SettingError(
+                    "the list of places is published, so somebody must say that it may be. Give a table: --places "
+                    "TABLE, say that all names in the events are public: --places-from-events, or count events in "
+                    "all: --places none"
+                )
+        axis = PlaceAxis.of(sorted(names), described.place)
         return axis.with_elsewhere() if with_elsewhere else axis
 
     def span(self, described: SourceDescription, first: str | None, last: str | None) -> tuple[str, str]:
@@ -257,8 +259,10 @@ class _Beginning:
     ) -> tuple[str, float | None]:
         """Whom to trust and how much to give away, chosen from a table of what counts would err by."""
         if not self._is_asking:
+            if trust is None:
+                raise SettingError("it must be said whom to trust. Add: --trust curator, or --trust nobody")
             raise SettingError(
-                "it must be said whom to trust and how much to give away. Add: --trust curator --epsilon 1"
+                "it must be said how much to give away. Add: --epsilon 1, or the error counts may have: --target 40"
             )
         settings = Settings(
             named_source(self._source),
@@ -298,11 +302,6 @@ class _Beginning:
         shown = [f"{name} ({n:,})" for name, n in names.items()]
         few = shown if len(shown) <= 2 * _NAMES_SHOWN else [*shown[:_NAMES_SHOWN], "…", *shown[-_NAMES_SHOWN:]]
         console.say(f"{console.counted(len(names), 'name')}: {', '.join(few)}")
-
-    def _ask(self, question: str, option: str) -> str:
-        if not self._is_asking:
-            raise SettingError(f"it must be said: {question} Add: {option}")
-        return str(typer.prompt(question))
 
 
 def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:

@@ -62,7 +62,7 @@ def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = Fals
         pass
     raise NotDescribed(
         f"{source.shown} holds text, and nothing public says how it is written. Describe it first, once: "
-        f"{_check_command(source, domain)}"
+        f"{check_command(source, domain)}"
     )
 
 
@@ -83,7 +83,7 @@ def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
     named, description = named_source(source), description_of(source)
     if description is None:
         if source.time is None:
-            raise NotDescribed(f"the column of dates must be named. Add: --time COLUMN, or: {_check_command(source)}")
+            raise NotDescribed(f"the column of dates must be named. Add: --time COLUMN, or: {check_command(source)}")
         return Settings(named, columns_of(source), options_of(source))
     _refuse_contradictions(source, description)
     columns = columns_of(source, description if with_user else replace(description, user=None))
@@ -191,7 +191,7 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
             )
 
 
-def _check_command(source: SourceOptions, domain: Domain | None = None) -> str:
+def check_command(source: SourceOptions, domain: Domain | None = None) -> str:
     """The command that describes a source, with what was given."""
     words = ["tacit", "check", source.shown]
     if "://" in source.file:

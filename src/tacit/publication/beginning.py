@@ -54,7 +54,9 @@ class Beginning:
             wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
             return wanted.plan(self._epsilon(wanted), name=name)[0]
         if self.unit != Unit():
-            raise SettingError("devices hide single events; only a curator can protect a person. Leave unit out.")
+            raise SettingError(
+                "devices hide single events; only a curator can protect a person. Protect events, or trust one."
+            )
         hidden = tuple(self.private) if self.private is not None else domain.axes[1:]
         if domain.n_columns == 1 and self.private is None:
             hidden = ("time",)  # there is nothing else to hide
@@ -65,7 +67,7 @@ class Beginning:
 
     def _epsilon(self, wanted: Wanted) -> float:
         if (self.epsilon is None) == (self.target is None):
-            raise SettingError("epsilon must be given, or the error that counts may have (target), and not both.")
+            raise SettingError("epsilon must be given, or a target for the error of counts, and not both.")
         if self.target is None:
             assert self.epsilon is not None
             return self.epsilon
