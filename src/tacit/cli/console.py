@@ -267,6 +267,7 @@ REMEDIES: Final = {
     Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",
     Remedy.LIST_PLACES: "Give a table with --places, or take the names in the events: --places-from-events",
     Remedy.MAKE_PLAN: "Make one with: tacit plan",
+    Remedy.MAKE_PUBLICATION: "Make one with: tacit publish",
     Remedy.MAKE_RELEASE: "Make one with: tacit release",
     Remedy.MAKE_REPORTS: "Make one with: tacit randomize",
     Remedy.MAKE_TALLY: "Make one with: tacit tally",

@@ -79,7 +79,7 @@ def publish(
     last: Annotated[
         str | None, typer.Option("--to", help="The last one, included; a later one continues.", metavar="DATE")
     ] = None,
-    step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day",
+    step: Annotated[str | None, typer.Option(help="hour, '3 hours', day, week, month or year (default: day).")] = None,
     zone: Annotated[str | None, typer.Option(help="The time zone of the events' clocks, such as Europe/Paris.")] = None,
     trust: Annotated[
         str | None, typer.Option(help="nobody (every event is randomized) or curator (you count and add noise).")
@@ -122,26 +122,39 @@ def publish(
     root = folder or Path(publishing.folder_name(name))
     is_asking = not yes and console.is_attended()
     agreed = Agreement.read(root)
-    settings: dict[str, Any] = {"data_set": name, "last": last, "epsilon": epsilon, "trust": trust, "zone": zone}
+    begun = _Beginning(source, whose, is_asking)
+    settings: dict[str, Any] = {
+        "data_set": name,
+        "first": first,
+        "last": last,
+        "step": step,
+        "epsilon": epsilon,
+        "target": target,
+        "expected_events": events,
+        "delta": delta,
+        "trust": trust,
+        "zone": zone,
+        "unit": None if whose == UnitOptions() else whose.protected(),
+        "kinds": None if kinds is None else kinds_of(kinds),
+    }
     if agreed is not None:
-        console.say(f"{root} holds a publication up to {agreed.stretches[-1][1]}, which goes on.")
+        end = agreed.stretches[-1][1]
+        console.say(f"{root} holds a publication up to {end}, which goes on.")
+        settings |= {role: getattr(source, role) for role in ("time", "place", "kind", "count", "user")}
+        if places is not None:
+            settings["places"] = begun.places(agreed.source, places, False, level, with_elsewhere=elsewhere)
         if last is None and is_asking:
-            settings["last"] = typer.prompt("Up to which day, which becomes public?", default=agreed.stretches[-1][1])
+            settings["last"] = typer.prompt("Up to which day, which becomes public?", default=end)
     else:
-        begun = _Beginning(source, whose, is_asking)
         settings["description"] = described = begun.described(zone)
         settings["zone"] = described.zone
         settings["places"] = place = begun.places(
             described, places, places_from_events, level, with_elsewhere=elsewhere
         )
-        settings["kinds"] = kind = None if kinds is None else kinds_of(kinds)
         settings["first"], settings["last"] = begun.span(described, first, last)
-        settings |= {"step": step, "target": target, "expected_events": events, "delta": delta}
-        settings["unit"] = whose.protected()
         if trust is None or (epsilon is None and target is None):
-            domain = Domain(
-                TimeAxis.between(settings["first"], settings["last"], step=step, zone=str(described.zone)), place, kind
-            )
+            time = TimeAxis.between(settings["first"], settings["last"], step=step or "day", zone=str(described.zone))
+            domain = Domain(time, place, settings["kinds"])
             settings["trust"], settings["epsilon"] = begun.price(described, domain, trust, epsilon, target)
     stages = console.Stages()
 
@@ -169,6 +182,8 @@ def publish(
         )
     finally:
         stages.end()
+    if agreed is not None and made.release.domain.time.days[1] == agreed.stretches[-1][1]:
+        console.say("No new days: nothing was counted and nothing spent. The pages were made again.")
     say_protection(made.release)
     if seed is None:
         say_ledger(Ledger(ledger or default_ledger()))
@@ -299,9 +314,9 @@ class _Beginning:
 
     def _say_names(self, names: dict[str, int]) -> None:
         console.strong("For your eyes only: the names of places in the events, with their rows")
-        shown = [f"{name} ({n:,})" for name, n in names.items()]
-        few = shown if len(shown) <= 2 * _NAMES_SHOWN else [*shown[:_NAMES_SHOWN], "…", *shown[-_NAMES_SHOWN:]]
-        console.say(f"{console.counted(len(names), 'name')}: {', '.join(few)}")
+        shown = ", ".join(f"{name} ({n:,})" for name, n in names.items())
+        console.say(f"{console.counted(len(names), 'name')}: {shown}")
+        console.say("Look at the last ones, which are rare: a name that should not be there becomes public.")
 
 
 def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
@@ -316,7 +331,12 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
         shown = ", ".join(f"{name} ({console.counted(n, 'row')})" for name, n in preview.unknown[:_NAMES_SHOWN])
         more = "" if len(preview.unknown) <= _NAMES_SHOWN else f" and {len(preview.unknown) - _NAMES_SHOWN:,} more"
         console.warn(f"Names that are none of the places: {shown}{more}.")
-    console.strong("What it costs")
+    if preview.n_empty:
+        console.warn(
+            f"The last {console.counted(preview.n_empty, preview.plan.domain.time.step)} up to {preview.last} have no "
+            "event, and will be published so for ever. If the events are not all there yet, name an earlier last day."
+        )
+    console.strong("What it costs, with all that was made of these days before")
     for sentence in (*preview.promises, preview.public):
         console.say(sentence)
     step = preview.plan.domain.time.step

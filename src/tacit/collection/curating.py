@@ -82,6 +82,11 @@ class CountedEvents:
     bad_rows: BadRowSummary
     table: TableNotes | None = field(repr=False)
 
+    @property
+    def last_bin(self) -> int:
+        """The last period with an event, -1 for none."""
+        return int(np.flatnonzero(self.tally.reveal().sum(axis=1)).max(initial=-1))
+
 
 def count_events(
     events: Events, *, key: bytes, data_set: str = "", unit: Unit = EVENT, progress: Progress | None = None

@@ -46,12 +46,16 @@ class Randomized:
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """What was read before anything is paid: exact figures, for whoever holds the events."""
+    """What was read before anything is paid: exact figures, for whoever holds the events.
+
+    ``last_bin`` is the last period with an event, -1 for none, where the time is public.
+    """
 
     n_events: int
     n_rows: int
     n_left_out: int
     bad_rows: BadRowSummary
+    last_bin: int | None = None
 
 
 def randomize_events(
@@ -96,7 +100,9 @@ def randomize_events(
     counts, days = _counted(events, plan, digest_key(ledger), only, progress)
     _check_size(events, counts.n_events)
     if look is not None:
-        look(ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows))
+        last = int(counts.cells.max(initial=-1)) // (counts.n_private * plan.public_per_period)
+        is_told = "time" not in plan.private
+        look(ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows, last if is_told else None))
     digest = counts.digest()
     # a day of which the reports say nothing stays silent, whatever rows without a kind it has: statements are public
     days = {day: days.get(day, b"") for day in _covered(plan, counts, only)}

@@ -49,7 +49,7 @@ class Beginning:
             )
         check_one_of((CURATOR, NOBODY), trust=self.trust)
         time = TimeAxis.between(self.first, last, step=self.step, zone=self.zone)
-        domain = Domain(time, _places(self.places, source), _kinds(self.kinds, source))
+        domain = Domain(time, places_of(self.places, source), kinds_of(self.kinds))
         if self.trust == CURATOR:
             wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
             return wanted.plan(self._epsilon(wanted), name=name)[0]
@@ -119,7 +119,7 @@ def described_as(
     return SourceDescription(format, **roles, date_format=date_format, zone=zone)
 
 
-def _places(given: Any, source: SourceDescription) -> PlaceAxis:
+def places_of(given: Any, source: SourceDescription) -> PlaceAxis:
     located = source.place is not None or source.columns.has_coordinates
     if given is None:
         if located:
@@ -138,7 +138,7 @@ def _places(given: Any, source: SourceDescription) -> PlaceAxis:
     return PlaceAxis.of(map(str, given))
 
 
-def _kinds(given: Any, source: SourceDescription) -> KindAxis | None:
+def kinds_of(given: Any) -> KindAxis | None:
     if given is None or isinstance(given, KindAxis):
         return given
     if isinstance(given, str | Path):

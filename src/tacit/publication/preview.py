@@ -13,6 +13,7 @@ from tacit.domain import Domain
 from tacit.events.badrows import BadRowSummary, share_lost
 from tacit.mechanisms.planner import CURATOR, NOBODY, choose
 from tacit.plan import Plan
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.randomness.laplace import laplace_variance
 from tacit.release import PrivacyStatement
@@ -35,7 +36,8 @@ class ExpectedError:
 class Preview:
     """What is about to be published: exact figures of the rows, never to be published themselves.
 
-    ``unknown`` names places that the events have and the plan has not, with their numbers of rows.
+    ``unknown`` names places that the events have and the plan has not, with their numbers of rows. The last ``n_empty``
+    periods have no event. ``prior`` is what other entries about the same days promise already.
     """
 
     plan: Plan
@@ -46,6 +48,8 @@ class Preview:
     n_left_out: int = field(repr=False)
     bad_rows: BadRowSummary = field(repr=False)
     unknown: tuple[tuple[str, int], ...] = field(repr=False)
+    n_empty: int = field(repr=False)
+    prior: Guarantee = field(default_factory=Guarantee)
     ledger: Path | None = None
     is_new_ledger: bool = False
 
@@ -56,9 +60,9 @@ class Preview:
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """The price in words, had nothing else been made of these events."""
-        plan = self.plan
-        return PrivacyStatement.of(plan, Provenance(plan.fingerprint), unbiased_steps=(), refined_steps=()).promises
+        """The price in words, together with all that was made of these days before."""
+        label = Provenance(self.plan.fingerprint, prior=self.prior)
+        return PrivacyStatement.of(self.plan, label, unbiased_steps=(), refined_steps=()).promises
 
     @property
     def public(self) -> str:

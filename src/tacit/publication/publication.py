@@ -15,7 +15,7 @@ from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Answer
 from tacit.domain import ALL
 from tacit.domain.step import When
-from tacit.errors import SettingError
+from tacit.errors import FormatError, Remedy, SettingError
 from tacit.release import Release
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class Publication:
 def open_publication(path: str | Path) -> Publication:
     """Open a release file, or the folder that :func:`~tacit.publish` made."""
     path = Path(path)
+    if not (path / RELEASE if path.is_dir() else path).exists():
+        raise FormatError(f"there is no publication at {path}.", remedy=Remedy.MAKE_PUBLICATION)
     if path.is_dir():
         return Publication(Release.read(path / RELEASE), path)
     return Publication(Release.read(path))

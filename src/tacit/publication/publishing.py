@@ -31,15 +31,17 @@ from tacit.pages.forecast_page import make_forecast_page
 from tacit.pages.page import plural_of
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, default_ledger
 from tacit.privacy.unit import Unit
 from tacit.publication.agreement import AGREED, Agreement
-from tacit.publication.beginning import FRAME, Beginning, day_of, described_as
+from tacit.publication.beginning import FRAME, Beginning, day_of, described_as, kinds_of, places_of
 from tacit.publication.preview import Preview
 from tacit.publication.publication import RELEASE, Publication
 from tacit.release import Release, join
 from tacit.release.restating import stated_now
 
+_OWN: Final = re.compile(r"(plan(-.+)?\.toml|(counts|reports)-.+\.(parquet|reports)|\..*)")
 _SLUG: Final = re.compile(r"[^\w.-]+")
 Look = Callable[[Preview], None]
 
@@ -58,14 +60,14 @@ def publish(
     kinds: Sequence[str] | str | Path | Gazetteer | KindAxis | None = None,
     first: When | None = None,
     last: When | None = None,
-    step: str = "day",
+    step: str | None = None,
     zone: str | None = None,
     trust: str | None = None,
     epsilon: float | None = None,
     target: str | None = None,
     expected_events: float | None = None,
     delta: float | None = None,
-    unit: Unit | str = "event",
+    unit: Unit | str | None = None,
     private: Sequence[str] | None = None,
     date_format: str | None = None,
     description: SourceDescription | None = None,
@@ -112,32 +114,53 @@ def publish(
     )
     plural_of(noun)  # refused before anything is paid
     agreed = Agreement.read(work.root)
+    protected = Unit(unit) if isinstance(unit, str) else unit
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
     if agreed is None:
+        _check_folder(work.root)
         source = described_as(events, named, date_format, description, zone)
         agreed = Agreement(data_set, source, tuple(where))
         begun = Beginning(
             places=places,
             kinds=kinds,
             first=day_of(first, "first"),
-            step=step,
+            step=step or "day",
             zone=source.zone or zone,
             trust=trust,
             epsilon=epsilon,
             target=target,
             expected_events=expected_events,
             delta=delta,
-            unit=Unit(unit) if isinstance(unit, str) else unit,
+            unit=protected or Unit(),
             private=private,
         )
         stretch = (begun.first, day_of(last, "last"))
         agreed = work.new_stretch(agreed, begun.plan(source, stretch[1], data_set), stretch)
     else:
-        given = named | {"epsilon": epsilon, "trust": trust, "zone": zone, "where": tuple(where) or None}
-        _check_same(agreed, given | {"data_set": data_set}, work.plan_of(agreed, agreed.stretches[-1]))
+        plan = work.plan_of(agreed, agreed.stretches[-1])
+        given = named | {
+            "data_set": data_set,
+            "epsilon": epsilon,
+            "target": target,
+            "trust": trust,
+            "zone": zone,
+            "where": tuple(where) or None,
+            "step": step,
+            "first": None if first is None else day_of(first, "first"),
+            "unit": protected,
+            "delta": delta,
+            "private": None if private is None else tuple(private),
+            "places": None if places is None else places_of(places, agreed.source).cells,
+            "kinds": None if (axis := kinds_of(kinds)) is None else axis.cells,
+        }
+        _check_same(agreed, given, plan)
+        end = agreed.stretches[-1][1]
+        until = end if last is None else day_of(last, "last")
+        if until < end:
+            raise SettingError(f"last must not be before {end}, up to which the publication goes; got last={until}.")
         agreed = work.finished(agreed)
-        if last is not None and day_of(last, "last") > agreed.stretches[-1][1]:
-            agreed = work.next_stretch(agreed, day_of(last, "last"))
+        if until > end:
+            agreed = work.next_stretch(agreed, until)
     return work.written(agreed, days_ahead=days_ahead, title=title, noun=noun)
 
 
@@ -230,7 +253,7 @@ class _Publishing:
         if plan.is_central:
             self._count(agreed, plan, stretch, events, path, agree)
             return
-        bins = plan.domain.time.range(*stretch)
+        bins = self._bins(plan, stretch)
 
         def seen(read: ReadEvents) -> None:
             self._show(agreed, plan, stretch, read, events)
@@ -304,6 +327,8 @@ class _Publishing:
                     n_left_out=read.n_left_out,
                     bad_rows=read.bad_rows,
                     unknown=unknown,
+                    n_empty=0 if read.last_bin is None else self._bins(plan, stretch).stop - 1 - read.last_bin,
+                    prior=self._prior(agreed, plan, stretch),
                     ledger=None if self.book is None else self.book.path,
                     is_new_ledger=self.book is not None and self.book.is_new,
                 )
@@ -314,6 +339,17 @@ class _Publishing:
                 f"no event lies between {stretch[0]} and {stretch[1]} in a known place. Nothing was spent.",
                 remedy=Remedy.ACCEPT_LOSS,
             )
+
+    def _bins(self, plan: Plan, stretch: tuple[str, str]) -> slice:
+        return plan.domain.time.range(*stretch)
+
+    def _prior(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> Guarantee:
+        """Return what the ledger knows of these days beside this stretch."""
+        if self.book is None or self._is_unfinished(plan, agreed.data_set):
+            return Guarantee()
+        first, last = map(date.fromisoformat, stretch)
+        days = ((first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1))
+        return self.book.remaining(agreed.data_set, dict.fromkeys(days, b"")).guarantee
 
     def _unknown(self, agreed: Agreement, plan: Plan, events: Events) -> tuple[tuple[str, int], ...]:
         assert agreed.source.place is not None
@@ -371,6 +407,14 @@ def folder_name(name: str) -> str:
     return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
 
 
+def _check_folder(root: Path) -> None:
+    """Refuse a folder that holds other things than what an interrupted beginning leaves."""
+    if root.exists() and any(not _OWN.fullmatch(path.name) for path in root.iterdir()):
+        raise SettingError(
+            f"{root} holds other files, which a publication could overwrite.", remedy=Remedy.PUBLISH_ELSEWHERE
+        )
+
+
 def _check_whole(time: TimeAxis, stretch: tuple[str, str]) -> None:
     """Refuse a stretch that cuts a period: the next one could not go on with it."""
     axis = TimeAxis.between(*stretch, step=time.step, zone=time.zone)
@@ -393,11 +437,25 @@ def _check_same(agreed: Agreement, given: Mapping[str, Any], plan: Plan) -> None
         "epsilon": plan.epsilon,
         "trust": CURATOR if plan.is_central else NOBODY,
         "zone": plan.domain.time.zone,
+        "step": plan.domain.time.step,
+        "first": agreed.stretches[0][0],
+        "unit": plan.protected_unit,
+        "target": None,
+        "delta": plan.delta or None,
+        "private": plan.private,
+        "places": plan.domain.place.cells,
+        "kinds": None if plan.domain.kind is None else plan.domain.kind.cells,
         **{role: getattr(agreed.source, role) for role in ("time", "place", "kind", "count", "user")},
     }
     for name, value in given.items():
         if value is not None and value != said[name]:
             raise SettingError(
-                f"{name} must be as the publication began, {said[name]}; got {name}={value}. Leave it out.",
+                f"{name} must be as the publication began, {_shown(said[name])}; got {name}={_shown(value)}. "
+                "Leave it out.",
                 remedy=Remedy.PUBLISH_ELSEWHERE,
             )
+
+
+def _shown(value: Any) -> str:
+    """A setting for a message: of a long list its length alone."""
+    return f"{len(value)} names" if isinstance(value, tuple) and len(value) > 3 else str(value)
