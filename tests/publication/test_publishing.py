@@ -169,6 +169,41 @@ def test_what_is_shown_before_payment_tells_rows_price_and_errors(run):
     assert preview.ledger == run.ledger
 
 
+def test_what_was_made_of_these_days_before_counts_in_the_price_that_is_shown(run):
+    run(trips())
+    Ledger(run.ledger).set_budget("bike trips", epsilon=3.0)
+    seen = []
+    again = run(trips(), folder=run.folder.parent / "again", epsilon=0.5, look=seen.append)
+    assert "One event added or removed: epsilon 1.5." in seen[0].promises
+    assert again.release.statement.promises == seen[0].promises
+
+
+def test_periods_without_an_event_at_the_end_are_told(run):
+    for trust in ("curator", "nobody"):
+        seen = []
+        with pytest.raises(KeyboardInterrupt):
+            run(trips(), last="2026-04-10", trust=trust, look=lambda one, seen=seen: (seen.append(one), _stop()))
+        assert seen[0].n_empty == 10  # the trips end on 31 March
+
+
+def _stop():
+    raise KeyboardInterrupt
+
+
+def test_a_folder_of_other_things_is_left_alone(run):
+    run.folder.mkdir()
+    (run.folder / "page.html").write_text("mine")
+    with pytest.raises(SettingError, match="holds other files"):
+        run(trips())
+    assert (run.folder / "page.html").read_text() == "mine"
+    assert not entries(run)
+
+
+def test_nothing_to_open_is_said_so(tmp_path):
+    with pytest.raises(FormatError, match=r"there is no publication at .*tacit\.publish"):
+        tacit.open(tmp_path)
+
+
 def test_what_devices_make_public_is_said(run):
     seen = []
     run(trips(), trust="nobody", look=seen.append)
@@ -198,6 +233,15 @@ def test_no_event_at_all_is_not_published_by_mistake(run):
         ({"trust": "nobody"}, "trust must be as the publication began, curator"),
         ({"place": "other"}, "place must be as the publication began, station"),
         ({"data_set": "walks"}, "data_set must be as the publication began"),
+        ({"unit": Unit.person(most=2)}, "unit must be as the publication began, event"),
+        ({"unit": "user-day"}, "unit must be as the publication began, event"),
+        ({"step": "month"}, "step must be as the publication began, day"),
+        ({"places": ["Market"]}, "places must be as the publication began"),
+        ({"kinds": ["fire"]}, "kinds must be as the publication began"),
+        ({"first": "2026-03-10"}, "first must be as the publication began, 2026-01-01"),
+        ({"target": "40"}, "target must be as the publication began"),
+        ({"delta": 1e-6}, "delta must be as the publication began"),
+        ({"last": "2026-02-10"}, "last must not be before 2026-02-28"),
     ],
 )
 def test_other_settings_do_not_continue_a_publication(run, settings, words):
