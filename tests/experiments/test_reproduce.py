@@ -58,9 +58,7 @@ def test_every_experiment_here_has_its_files_and_names_its_command() -> None:
         assert f"python -m experiments.{one.name}.run" in (folder / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "name", ["findings", "worlds", "reproduction_page", "paper_appendix_a.bounds", "paper_table2.run"]
-)
+@pytest.mark.parametrize("name", ["findings", "reproduction_page", "paper_appendix_a.bounds", "paper_table2.run"])
 def test_examples_in_docstrings_run(name: str) -> None:
     tried = doctest.testmod(import_module(f"experiments.{name}"))
     assert tried.attempted > 0

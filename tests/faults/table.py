@@ -810,14 +810,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a counter forgets that a count stands in several nodes",
         "tacit.counts.continual_noise.model.node_distribution",
-        lambda right: lambda cost, *, levels, most=1: right(cost, levels=1, most=most),
+        lambda right: lambda cost, *, sizes, most=1, **_: right(cost, sizes=sizes[:1], most=most),
         by.counter_events,
         "tests/counts/continual_noise/test_models.py",
     ),
     Fault(
         "a counter forgets that a person's day is several counts",
         "tacit.counts.continual_noise.model.node_distribution",
-        lambda right: lambda cost, *, levels, most=1: right(cost, levels=levels),
+        lambda right: lambda cost, *, sizes, **_: right(cost, sizes=sizes),
         by.counter_days,
         "tests/counts/continual_noise/test_models.py",
     ),
@@ -1127,7 +1127,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "names are written as formulas",
-        "tacit.release.files.harmless",
+        "tacit.release.exports.harmless",
         lambda right: lambda cell: cell,
         by.formulas,
         "tests/release/test_formulas.py",
