@@ -32,6 +32,8 @@ SHAPES = ((2, 0.5), (3, 2.0), (8, 1.0), (17, 2.2), (17, 5.89), (100, 1.0))
 MORE_SHAPES = {"subset": ((24, 1.0), (33, 0.1), (300, 3.0), (5000, 8.0))}  # two blocks, no coins, wide lanes
 N_REPORTS = 6
 PRIVATE = (("place",), ("kind",), ("place", "kind"), ("time", "place", "kind"))  # of plans with kinds
+MESSAGES = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of([f"place {i}" for i in range(17)]))
+ID = bytes(range(16))  # of messages: devices draw their own
 EVENTS = [[4, 2, 1], [0, 1, 0], [4, 0, 1], [0, 1, 1], [2, 2, 0], [4, 2, 1]]  # time, place and kind
 
 
@@ -105,10 +107,9 @@ def reports(name: str) -> dict[str, Any]:
 
 def messages() -> dict[str, Any]:
     """Messages of every mechanism, with what was put in."""
-    domain = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of([f"place {i}" for i in range(17)]))
     vectors = []
     for name in sorted(MECHANISMS):
-        plan = plan_for(domain, epsilon=2.0, mechanism=name)
+        plan = plan_for(MESSAGES, epsilon=2.0, mechanism=name)
         for n_reports, prior_epsilon in ((0, 0.0), (1, 0.0), (5, 2.5)):
             vectors.append(_message(plan, n_reports, prior_epsilon))
     return _file(
@@ -126,11 +127,12 @@ def _message(plan: Plan, n_reports: int, prior_epsilon: float) -> dict[str, Any]
         "mechanism": plan.mechanism,
         "is_simulation": label.is_simulation,
         "prior_epsilon": label.prior_epsilon,
+        "id": ID.hex(),
         "n_public": plan.n_public,
         "report_bytes": rows.shape[1],
         "bins": bins.tolist(),
         "reports": [row.tobytes().hex() for row in rows],
-        "message": encode_message(plan, bins, rows, label).hex(),
+        "message": encode_message(plan, bins, rows, label, id=ID).hex(),
     }
 
 
@@ -171,7 +173,8 @@ def _message_of_events(plan: Plan) -> dict[str, Any]:
         "cells": cells.tolist(),
         "words": _words(source),
         "reports": [row.tobytes().hex() for row in rows],
-        "message": encode_message(plan, bins, rows, Provenance.of_reports(plan.fingerprint, False, 0.0)).hex(),
+        "id": ID.hex(),
+        "message": encode_message(plan, bins, rows, Provenance.of_reports(plan.fingerprint, False, 0.0), id=ID).hex(),
     }
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places
-from tacit.collection.tallying import tally_message
-from tacit.collection.wire import RandomizingWriter, ReportFile, encode_message, parse_message
+from tacit.collection.wire import RandomizingWriter, ReportFile, encode_message, parse_message, tally_message
 from tacit.counts.provenance import Provenance
 from tacit.domain import AXES, KindAxis, Layout
 from tacit.mechanisms.registry import mechanism_of, plan_for

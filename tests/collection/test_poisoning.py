@@ -235,7 +235,7 @@ def test_copies_that_a_forger_did_not_sort_are_found(seed):
     reports[::3] = reports[0]
     batch = batch_of(plan, reports)
     shuffled = np.random.default_rng(seed).permutation(300)
-    forged = Batch(batch.provenance, batch.bins, batch.run_lengths, reports[shuffled])
+    forged = Batch(batch.id, batch.provenance, batch.bins, batch.run_lengths, reports[shuffled])
     assert watch(forged, plan) == watch(batch, plan)
     assert any("100 of 300 reports are one and the same" in str(alarm) for alarm in watch(forged, plan))
 

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.validation import check_share
-from tacit.collection.tallying import tallies_of, tally_message
-from tacit.collection.wire import Batch, ReportFile
+from tacit.collection.tallying import tallies_of
+from tacit.collection.wire import Batch, ReportFile, tally_message
 from tacit.collection.wire.spool import report_keys, sorting_order
 from tacit.counts.oracle_distributions import (
     HadamardDistribution,

@@ -1,4 +1,4 @@
-"""From report files and messages to a tally: what a collector does."""
+"""From report files to a tally and on to an estimate: what a collector does. Messages count themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.collection.wire import Batch, ReportFile
+from tacit.collection.wire import ReportFile
 from tacit.collection.wire.spool import n_bins_allowed
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import Provenance, check_plan
@@ -71,18 +71,6 @@ def tallies_of(
                 if progress is not None:
                     progress(done, n_reports)
         yield Tally(file.provenance, statistics, reports)
-
-
-def tally_message(batch: Batch, plan: Plan) -> Tally:
-    """Count the reports of one message. Reports that no device of the plan could send are refused, and none counts."""
-    check_plan("the message", batch.provenance.plan_id, plan.fingerprint)
-    mechanism = mechanism_of(plan)
-    n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
-    statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
-    reports = np.zeros(n_bins, np.int64)
-    statistics[batch.bins] = mechanism.statistics(batch.reports, batch.run_lengths)
-    reports[batch.bins] = batch.run_lengths
-    return Tally(batch.provenance, statistics, reports)
 
 
 def estimate_tally(tally: Tally, plan: Plan) -> Estimate:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from small_worlds import days_and_places
-from tacit.collection.tallying import tally_message
-from tacit.collection.wire import MessageFormat, encode_message
+from tacit.collection.wire import MessageFormat, encode_message, tally_message
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError, PlanMismatch
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for

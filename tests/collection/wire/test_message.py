@@ -10,20 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small_worlds import days_and_places
-from tacit.collection.tallying import tally_message, tally_reports
-from tacit.collection.wire import MessageFormat, ReportWriter, encode_message, parse_message
+from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import MessageFormat, ReportWriter, encode_message, parse_message, tally_message
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
-from tacit.randomness import SeededRandomness
+from tacit.randomness import SecureRandomness, SeededRandomness
 
 PLAN = plan_for(days_and_places(90, 17), epsilon=2.0)
-HEADER = struct.Struct("<8sHHI16sdQQ")
+HEADER = struct.Struct("<8sHHI16s16sdQQ")
+ID = bytes(range(16))
 LABEL = Provenance.of_reports(PLAN.fingerprint, True, 1.5)
 
 
@@ -35,7 +37,7 @@ def drawn(n_reports, plan=PLAN, seed=1):
 
 
 def forged(message, **fields):
-    names = ("magic", "version", "flags", "report_bytes", "plan", "prior_epsilon", "n_bins", "n_reports")
+    names = ("magic", "version", "flags", "report_bytes", "plan", "id", "prior_epsilon", "n_bins", "n_reports")
     header = dict(zip(names, HEADER.unpack_from(message), strict=True)) | fields
     return HEADER.pack(*header.values()) + message[HEADER.size :]
 
@@ -55,8 +57,8 @@ def test_what_is_put_in_comes_out(n_reports, seed, is_simulation, prior_epsilon)
 def test_any_order_of_the_reports_gives_the_same_bytes(seed):
     bins, reports = drawn(200, seed=seed)
     shuffled = np.random.default_rng(seed).permutation(200)
-    message = encode_message(PLAN, bins, reports, LABEL)
-    assert encode_message(PLAN, bins[shuffled], reports[shuffled], LABEL) == message
+    message = encode_message(PLAN, bins, reports, LABEL, id=ID)
+    assert encode_message(PLAN, bins[shuffled], reports[shuffled], LABEL, id=ID) == message
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -120,8 +122,8 @@ def test_a_truncated_message_is_refused(keep):
         (MESSAGE + MESSAGE, "cut short or added to"),
         (b"", "not a message"),
         (b"TACITRPT" + MESSAGE[8:], "not a message"),
-        (forged(MESSAGE, version=2), "Install a newer Tacit"),
-        (forged(MESSAGE, version=0), "version 0"),
+        (forged(MESSAGE, version=3), "Install a newer Tacit"),
+        (forged(MESSAGE, version=1), "version 1"),
         (forged(MESSAGE, flags=3), "label"),
         (forged(MESSAGE, flags=1 << 15), "label"),
         (forged(MESSAGE, prior_epsilon=float("nan")), "label"),
@@ -133,7 +135,7 @@ def test_a_truncated_message_is_refused(keep):
         (forged(MESSAGE, n_reports=2**64 - 1), "cut short"),
         (forged(MESSAGE, n_bins=2**64 - 1), "cut short"),
         # as many bytes, cut otherwise
-        (forged(MESSAGE, n_bins=HEADER.unpack_from(MESSAGE)[6] - 3, n_reports=40 + 16), "bins"),
+        (forged(MESSAGE, n_bins=HEADER.unpack_from(MESSAGE)[7] - 3, n_reports=40 + 16), "bins"),
     ],
 )
 def test_a_forged_message_is_refused_with_the_reason(message, words):
@@ -145,7 +147,7 @@ def with_runs(bins, lengths, n_reports=4):
     """A message of reports all zero, with these runs."""
     runs = np.array([*bins, *lengths], "<i8").tobytes()
     label = bytes.fromhex(PLAN.fingerprint)
-    return HEADER.pack(b"TACITMSG", 1, 0, 3, label, 0.0, len(bins), n_reports) + runs + bytes(3 * n_reports)
+    return HEADER.pack(b"TACITMSG", 2, 0, 3, label, ID, 0.0, len(bins), n_reports) + runs + bytes(3 * n_reports)
 
 
 def test_forged_runs_start_from_ones_that_are_read():
@@ -219,3 +221,41 @@ def test_on_an_axis_without_end_a_collector_says_how_far_it_believes():
 def test_a_label_that_a_message_cannot_hold_is_not_packed(label):
     with pytest.raises(SettingError, match="Send the report file"):
         encode_message(PLAN, *drawn(5), label)
+
+
+def test_every_message_has_an_id_of_its_own_and_says_it_again():
+    messages = [encode_message(PLAN, *drawn(3), LABEL) for _ in range(3)]
+    assert len({parse_message(message, PLAN).id for message in messages}) == 3
+    assert parse_message(encode_message(PLAN, *drawn(3), LABEL, id=ID), PLAN).id == ID
+    with pytest.raises(SettingError, match="16 bytes"):
+        encode_message(PLAN, *drawn(3), LABEL, id=b"short")
+
+
+@pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if not entry.is_repeated])
+def test_events_become_a_message_whose_label_nobody_writes(name):
+    plan = plan_for(days_and_places(5, 9), epsilon=1.0, mechanism=name)
+    form = MessageFormat.of(plan)
+    days, places = np.array([4, 0, 4]), np.array([2, 8, 2])
+    batch = form.parse(form.randomize(days, places, randomness=SeededRandomness(3)))
+    reports = mechanism_of(plan).randomize(places, randomness=SeededRandomness(3))
+    again = form.parse(form.encode(days, reports, Provenance(plan.fingerprint, is_simulation=True)))
+    assert (batch.provenance, batch.reports.tolist()) == (again.provenance, again.reports.tolist())
+    secure = form.parse(form.randomize(days, places, randomness=SecureRandomness()))
+    assert secure.provenance == Provenance(plan.fingerprint)
+    assert form.tally(secure).reports.tolist() == [1, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if entry.is_repeated])
+def test_only_a_memo_randomizes_again_and_again(name, tmp_path):
+    plan = plan_for(days_and_places(5, 9), epsilon=1.0, mechanism=name)
+    form = MessageFormat.of(plan)
+    day, place = np.array([1]), np.array([7])
+    with pytest.raises(SettingError, match="what a device remembers"):
+        form.randomize(day, place, randomness=SeededRandomness(1))
+    other = mechanism_of(plan_for(days_and_places(5, 9), epsilon=1.5, mechanism=name))
+    with pytest.raises(SettingError, match="of the plan's mechanism"):
+        form.randomize(day, place, randomness=SeededRandomness(1), memo=DeviceMemo(other))
+    memo = DeviceMemo(mechanism_of(plan))
+    batch = form.parse(form.randomize(day, place, randomness=SeededRandomness(1), memo=memo))
+    twin = DeviceMemo(mechanism_of(plan)).report(7, randomness=SeededRandomness(1))
+    assert batch.reports.tolist() == [twin.tolist()]

@@ -13,7 +13,7 @@ import pytest
 from tacit.audit.testing import ListedWords
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import Provenance
-from tacit.mechanisms.registry import MECHANISMS, mechanism_of
+from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
@@ -123,13 +123,16 @@ def test_unary_reports_follow_by_hand(name):
 
 @pytest.mark.parametrize("vector", listed("message"), ids=lambda v: f"{v['mechanism']}-{len(v['bins'])}")
 def test_messages_are_packed_and_read_as_listed(vector):
-    form = MessageFormat(vector["plan"], vector["report_bytes"], vector["n_public"])
+    form = MessageFormat.of(plan_for(tool().MESSAGES, epsilon=2.0, mechanism=vector["mechanism"]))
+    assert (form.plan_id, form.report_bytes, form.n_public) == tuple(
+        vector[name] for name in ("plan", "report_bytes", "n_public")
+    )
     label = Provenance.of_reports(vector["plan"], vector["is_simulation"], vector["prior_epsilon"])
     rows = np.frombuffer(bytes.fromhex("".join(vector["reports"])), np.uint8).reshape(-1, vector["report_bytes"])
     message = bytes.fromhex(vector["message"])
-    assert form.encode(np.array(vector["bins"], np.int64), rows, label) == message
+    assert form.encode(np.array(vector["bins"], np.int64), rows, label, id=bytes.fromhex(vector["id"])) == message
     batch = form.parse(message)
-    assert batch.provenance == label
+    assert (batch.id.hex(), batch.provenance) == (vector["id"], label)
     pairs = sorted(zip(vector["bins"], (row[::-1].tobytes() for row in rows), strict=True))
     assert np.repeat(batch.bins, batch.run_lengths).tolist() == [bin for bin, _ in pairs]
     assert [row[::-1].tobytes() for row in batch.reports] == [backwards for _, backwards in pairs]
@@ -160,8 +163,8 @@ def test_messages_of_events_with_kinds_follow_from_what_is_listed(vector):
     rows = mechanism_of(plan).randomize(np.array(vector["cells"]), randomness=source)
     assert source.n_left == 0
     assert [row.tobytes().hex() for row in rows] == vector["reports"]
-    form = MessageFormat(plan.fingerprint, rows.shape[1], plan.n_public)
-    message = form.encode(np.array(vector["bins"]), rows, Provenance.of_reports(plan.fingerprint, False, 0.0))
+    label = Provenance.of_reports(plan.fingerprint, False, 0.0)
+    message = MessageFormat.of(plan).encode(np.array(vector["bins"]), rows, label, id=bytes.fromhex(vector["id"]))
     assert message.hex() == vector["message"]
 
 

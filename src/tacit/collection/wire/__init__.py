@@ -1,6 +1,6 @@
 """Reports on their way from a device to a collector."""
 
-from tacit.collection.wire.message import Batch, MessageFormat, encode_message, parse_message
+from tacit.collection.wire.message import Batch, MessageFormat, encode_message, parse_message, tally_message
 from tacit.collection.wire.reports import RandomizingWriter, ReportFile, ReportWriter
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "ReportWriter",
     "encode_message",
     "parse_message",
+    "tally_message",
 ]

@@ -3,8 +3,9 @@
 A header of fixed size says under which plan the reports were made; public bins and fixed-width packed reports follow.
 What a message shows beyond its reports is the plan, the label *simulation*, what the same events had cost before, and
 how many reports stand in which public bin. Its length depends on the plan and on these numbers only; it holds no time
-of sending and nothing that names the sender; its reports are sorted, so nothing of their order is left. Heads of a
-ledger are not in it: a device has none. A label of which it cannot say all is refused.
+of sending and nothing that names the sender; its reports are sorted, so nothing of their order is left. Its id is drawn
+at random for every message, and sent again with the same message only: by it a collector counts a message once. Heads
+of a ledger are not in it: a device has none. A label of which it cannot say all is refused.
 
 Layout, all integers little-endian::
 
@@ -13,6 +14,7 @@ Layout, all integers little-endian::
     2 bytes    flags: bit 0 for a simulation; the other bits are zero
     4 bytes    bytes of a report
     16 bytes   fingerprint of the plan
+    16 bytes   id of the message
     8 bytes    epsilon that the same events had cost before, a 64-bit float
     8 bytes    number of public bins that hold reports
     8 bytes    number of reports
@@ -23,6 +25,7 @@ Layout, all integers little-endian::
 
 from __future__ import annotations
 
+import secrets
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -32,13 +35,20 @@ from numpy.typing import NDArray
 
 from tacit.collection.wire.spool import are_runs, n_bins_allowed, sorting_order
 from tacit.counts.provenance import MOST_EPSILON, Provenance, check_plan
+from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
+from tacit.privacy.device import remembers
+from tacit.randomness import Randomness
 
-VERSION: Final = 1
+VERSION: Final = 2
+ID_BYTES: Final = 16
+"""Bytes of a message's id: so many that no two are drawn alike, whoever draws how many."""
 _MAGIC: Final = b"TACITMSG"
-_HEADER: Final = struct.Struct("<8sHHI16sdQQ")
+_HEADER: Final = struct.Struct("<8sHHI16s16sdQQ")
 _SIMULATION: Final = 1
 _AGAIN: Final = "Ask for it again; nothing was counted."
 
@@ -47,6 +57,7 @@ _AGAIN: Final = "Ask for it again; nothing was counted."
 class Batch:
     """The content of a message, as views of its bytes: reports in runs, one run for each public bin."""
 
+    id: bytes
     provenance: Provenance
     bins: NDArray[np.int64]
     run_lengths: NDArray[np.int64]
@@ -59,25 +70,60 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class MessageFormat:
-    """The form of messages of one plan. Whoever reads many keeps one of these, so that the plan is verified once.
+    """The form of messages of one plan. Whoever makes or reads many keeps one of these: the plan is verified once.
 
     ``n_public`` is the number of public bins believed. A collector of an axis without end gives its own, so that no
     forged message makes it keep bins that are far in the future.
     """
 
+    plan: Plan
     plan_id: str
-    report_bytes: int
+    mechanism: LocalRandomizer
     n_public: int
 
     @classmethod
     def of(cls, plan: Plan, *, n_public: int | None = None) -> MessageFormat:
         allowed = n_bins_allowed(plan)
-        return cls(
-            plan.fingerprint, mechanism_of(plan).report_bytes, allowed if n_public is None else min(n_public, allowed)
-        )
+        believed = allowed if n_public is None else min(n_public, allowed)
+        return cls(plan, plan.fingerprint, mechanism_of(plan), believed)
 
-    def encode(self, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance) -> bytes:
-        """Pack reports, given in any order with the public bin of each."""
+    @property
+    def report_bytes(self) -> int:
+        return self.mechanism.report_bytes
+
+    def randomize(
+        self,
+        time_bins: NDArray[np.int64],
+        columns: NDArray[np.integer],
+        *,
+        randomness: Randomness,
+        memo: DeviceMemo | None = None,
+    ) -> bytes:
+        """Randomize events, given as cells of the plan's domain, and pack their reports with the label they have.
+
+        What it does not promise: it keeps no ledger and forgets the events at once. Calling it again for the same
+        events draws further reports of them. Where the mechanism remembers, reports come from the device's ``memo``.
+        """
+        bins, cells = self.plan.split(np.asarray(time_bins, np.int64), columns)
+        if not remembers(dict(self.plan.thresholds)):
+            reports = self.mechanism.randomize(cells, randomness=randomness)
+        elif memo is not None and memo.mechanism == self.mechanism:
+            reports = np.array([memo.report(cell, randomness=randomness) for cell in cells.tolist()], np.uint8)
+        else:
+            raise SettingError(
+                "reports of this plan come from what a device remembers; drawn anew each time, they would give its "
+                "value away. Give memo=DeviceMemo.read(...), of the plan's mechanism."
+            )
+        label = Provenance.of_reports(self.plan_id, randomness.is_simulation, 0.0)
+        return self.encode(bins, reports.reshape(len(bins), self.report_bytes), label)
+
+    def encode(
+        self, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance, *, id: bytes | None = None
+    ) -> bytes:
+        """Pack reports, given in any order with the public bin of each. The ``id`` is drawn where none is given."""
+        id = secrets.token_bytes(ID_BYTES) if id is None else id
+        if len(id) != ID_BYTES:
+            raise SettingError(f"id must have {ID_BYTES} bytes; got {len(id)}. Leave it out, and it is drawn.")
         bins, reports = np.asarray(bins, np.int64), np.asarray(reports)
         if bins.ndim != 1 or reports.dtype != np.uint8 or reports.shape != (len(bins), self.report_bytes):
             raise SettingError(
@@ -100,6 +146,7 @@ class MessageFormat:
             _SIMULATION if provenance.is_simulation else 0,
             self.report_bytes,
             bytes.fromhex(self.plan_id),
+            id,
             provenance.prior_epsilon,
             len(found),
             len(bins),
@@ -112,7 +159,7 @@ class MessageFormat:
         data = memoryview(data).cast("B")
         if len(data) < _HEADER.size or bytes(data[:8]) != _MAGIC:
             raise FormatError(f"these {len(data)} bytes are not a message of reports. {_AGAIN}")
-        _, version, flags, report_bytes, plan_id, prior_epsilon, n_bins, n_reports = _HEADER.unpack_from(data)
+        _, version, flags, report_bytes, plan_id, id, prior_epsilon, n_bins, n_reports = _HEADER.unpack_from(data)
         if version != VERSION:
             raise FormatError(f"the message has version {version}; this Tacit reads {VERSION}. Install a newer Tacit.")
         check_plan("the message", plan_id.hex(), self.plan_id)
@@ -135,10 +182,27 @@ class MessageFormat:
         reports = flat.reshape(n_reports, report_bytes)
         for view in (bins, run_lengths, reports):
             view.flags.writeable = False
-        return Batch(Provenance.of_reports(self.plan_id, bool(flags), prior_epsilon), bins, run_lengths, reports)
+        return Batch(id, Provenance.of_reports(self.plan_id, bool(flags), prior_epsilon), bins, run_lengths, reports)
+
+    def tally(self, batch: Batch) -> Tally:
+        """Count the reports of a message; if one is none that a device of the plan could send, none counts."""
+        check_plan("the message", batch.provenance.plan_id, self.plan_id)
+        n_bins = int(batch.bins[-1]) + 1 if batch.n_reports else 0
+        statistics = np.zeros((n_bins, self.mechanism.n_statistics), np.int64)
+        reports = np.zeros(n_bins, np.int64)
+        statistics[batch.bins] = self.mechanism.statistics(batch.reports, batch.run_lengths)
+        reports[batch.bins] = batch.run_lengths
+        return Tally(batch.provenance, statistics, reports)
 
 
-def encode_message(plan: Plan, bins: NDArray[np.int64], reports: NDArray[np.uint8], provenance: Provenance) -> bytes:
+def encode_message(
+    plan: Plan,
+    bins: NDArray[np.int64],
+    reports: NDArray[np.uint8],
+    provenance: Provenance,
+    *,
+    id: bytes | None = None,
+) -> bytes:
     """Pack reports made under a plan, given in any order with the public bin of each.
 
     >>> from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -150,9 +214,14 @@ def encode_message(plan: Plan, bins: NDArray[np.int64], reports: NDArray[np.uint
     >>> batch.bins.tolist(), batch.run_lengths.tolist(), batch.reports.tolist()
     ([5], [2], [[1], [6]])
     """
-    return MessageFormat.of(plan).encode(bins, reports, provenance)
+    return MessageFormat.of(plan).encode(bins, reports, provenance, id=id)
 
 
 def parse_message(data: bytes | bytearray | memoryview, plan: Plan) -> Batch:
     """Read a message without copying it; whoever reads many asks ``MessageFormat.of(plan)`` once."""
     return MessageFormat.of(plan).parse(data)
+
+
+def tally_message(batch: Batch, plan: Plan) -> Tally:
+    """Count the reports of one message; whoever counts many asks ``MessageFormat.of(plan)`` once."""
+    return MessageFormat.of(plan).tally(batch)
