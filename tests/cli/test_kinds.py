@@ -186,7 +186,19 @@ def test_a_summary_tells_of_kinds_for_the_curator_alone(tacit, events):
 
 @pytest.mark.parametrize("trust", [("--trust", "nobody"), ("--trust", "curator")])
 def test_mechanisms_are_compared_for_kinds_in_places(tacit, events, trust):
-    words = ("plan", *PLACES, *DAYS, "--kinds", "kinds.csv", "--epsilon", "1", "--compare", "--events", "1000", *trust)
+    words = (
+        "plan",
+        *PLACES,
+        *DAYS,
+        "--kinds",
+        "kinds.csv",
+        "--epsilon",
+        "1",
+        "--compare",
+        "--expected-events",
+        "1000",
+        *trust,
+    )
     ran = done(tacit(*words))
     assert "3 periods x 2 places x 3 kinds, about 1,000 events" in ran.out
     assert "answers about one kind in one place" in ran.out

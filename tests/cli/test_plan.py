@@ -29,7 +29,7 @@ def number(cell: str) -> float:
 
 
 def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path):
-    ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--events", "1e6")
+    ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--expected-events", "1e6")
     assert ran.code == 0, ran.err
     assert list(tmp_path.iterdir()) == []
     assert "1,096 periods x 17 places, about 1,000,000 events; a trusted curator spends epsilon 1 per event." in ran.out
@@ -47,7 +47,7 @@ def test_a_wanted_error_gives_the_plan_its_epsilon(tacit, tmp_path):
     assert ran.code == 0, ran.err
     plan = Plan.read(tmp_path / "plan.toml")
     assert f"An error of 40 events takes epsilon {epsilon_at_most(plan.epsilon)}." in ran.out
-    ran = tacit("plan", *DOUBS, *YEARS, "--target", "20%", "--events", "1e6", "--ask", "30", "--force")
+    ran = tacit("plan", *DOUBS, *YEARS, "--target", "20%", "--expected-events", "1e6", "--ask", "30", "--force")
     assert ran.code == 0, ran.err
     assert 0.5 < Plan.read(tmp_path / "plan.toml").epsilon < 5
 
@@ -66,7 +66,9 @@ def test_a_plan_may_have_a_place_for_events_elsewhere(tacit, tmp_path):
 
 @pytest.mark.slow
 def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
-    ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--events-per-bin", "1000")
+    ran = tacit(
+        "plan", *DOUBS, *YEARS, "--compare", "--private", "time", "--epsilon", "1", "--expected-events-per-bin", "1000"
+    )
     rows = rows_of(ran.out)
     assert "about 1,096,000 events; devices that trust nobody hide the time, epsilon 1 per event." in ran.out
     assert rows["subset"][-1] == "137"
@@ -76,7 +78,18 @@ def test_a_comparison_of_devices_has_the_bytes_of_reports(tacit):
 
 
 def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
-    asked = ("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--events", "1e6", "--ask", "points,30")
+    asked = (
+        "plan",
+        *DOUBS,
+        *YEARS,
+        "--compare",
+        "--trust",
+        "curator",
+        "--expected-events",
+        "1e6",
+        "--ask",
+        "points,30",
+    )
     both = tacit(*asked, "--epsilon", "1", "--delta", "1e-6").out
     assert "epsilon 1, delta 1e-06 per event" in both
     assert {"flat laplace", "flat gaussian"} <= rows_of(both).keys()
@@ -88,16 +101,18 @@ def test_gaussian_noise_is_compared_where_there_is_a_delta_or_rho(tacit):
 @pytest.mark.slow
 def test_a_target_finds_the_epsilon_or_the_number_of_events(tacit):
     asked = ("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--ask", "points")
-    found = tacit(*asked, "--target", "10", "--events", "1e6").out
+    found = tacit(*asked, "--target", "10", "--expected-events", "1e6").out
     (epsilon,) = re.findall(r"An error of 10 events takes epsilon ([\d.]+)\.$", found, re.MULTILINE)
     assert float(epsilon) == pytest.approx(0.1414, rel=0.01)
     assert rows_of(found)["flat laplace"] == ["10.0*"] or number(rows_of(found)["flat laplace"][0]) <= 10
     found = tacit(*asked, "--target", "5%", "--epsilon", "0.5").out
     (events,) = re.findall(r"An error of 5% of the answer takes ([\d,]+) events in all\.", found)
     assert float(events.replace(",", "")) == pytest.approx(8**0.5 / 0.05 * 1096 * 17, rel=0.02)
-    said = tacit(*asked, "--target", "1", "--epsilon", "0.5", "--events", "1e6").out
+    said = tacit(*asked, "--target", "1", "--epsilon", "0.5", "--expected-events", "1e6").out
     assert "Nothing errs by at most 1 events for all of these questions. It takes epsilon 1.31" in said
-    said = tacit("plan", *DOUBS, *YEARS, "--compare", "--events", "1e9", "--target", "0.001", "--ask", "totals").out
+    said = tacit(
+        "plan", *DOUBS, *YEARS, "--compare", "--expected-events", "1e9", "--target", "0.001", "--ask", "totals"
+    ).out
     assert said == "No epsilon up to 32 gives answers that err by at most 0.001 events; more would protect nobody.\n"
 
 
@@ -151,7 +166,7 @@ def test_persons_are_planned_with_their_bounds_and_the_noise_that_errs_less(taci
     assert made.rho > 0
     assert tacit(*asked[:-4], "--out", "b.toml").code == 0
     assert Plan.read(tmp_path / "b.toml").protected_unit == Unit.person(most=20)
-    compared = tacit(*asked, "--compare", "--events", "1000000")
+    compared = tacit(*asked, "--compare", "--expected-events", "1000000")
     assert "flat gaussian" in compared.out
     assert "per person of at most 20 events in a month" in " ".join(compared.out.split())
 
@@ -167,7 +182,7 @@ def test_tables_are_planned_where_places_and_kinds_are_asked_about(tacit, tmp_pa
     made = Plan.read(tmp_path / "b.toml")
     assert made.mechanism == "sampled tables"
     assert dict(made.thresholds)["table 3 chance"] / 2**64 < 0.001
-    compared = tacit(*devices[:-2], "--private", "place,kind", "--compare", "--events", "100000")
+    compared = tacit(*devices[:-2], "--private", "place,kind", "--compare", "--expected-events", "100000")
     rows = rows_of(compared.out)
     assert {"sampled tables", "split epsilon (SPL)", "fake data (RS+FD)"} <= rows.keys()
     assert "Best for these questions together: sampled tables" in compared.out
@@ -200,7 +215,7 @@ def test_devices_get_a_tree_where_ranges_are_asked(tacit, tmp_path):
 
 
 CURATOR = ("--trust", "curator")
-COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
+COMPARED = ("--compare", "--epsilon", "1", "--expected-events", "1000")
 
 
 @pytest.mark.parametrize(
@@ -228,16 +243,19 @@ COMPARED = ("--compare", "--epsilon", "1", "--events", "1000")
         (("--epsilon", "1", "--target", "5%"), "leave out --epsilon"),
         (("--target", "5%"), "Add how many events to expect"),
         (("--target", "40"), "Add how many events to expect"),
-        (("--target", "0.0001", "--events", "1e6"), "No plan was written"),
+        (("--target", "0.0001", "--expected-events", "1e6"), "No plan was written"),
         (("--compare",), "Add: --epsilon 1, or --target 5%"),
         (("--compare", "--epsilon", "1"), "Add how many events to expect"),
         (("--compare", "--target", "5%"), "Add how many events to expect"),
-        ((*COMPARED, "--events-per-bin", "5"), "Give --events or --events-per-bin"),
+        ((*COMPARED, "--expected-events-per-bin", "5"), "Give --expected-events or --expected-events-per-bin"),
         ((*COMPARED, "--mechanism", "subset"), "leave out --mechanism"),
         ((*COMPARED, "--ask", "5000"), "length must be at most the number of bins, 1,096"),
         ((*COMPARED, "--ask", "everything"), "a question must be points, ranges, totals or a length"),
         ((*COMPARED, "--target", "little"), "target must be a number of events or a share"),
-        (("--compare", "--epsilon", "1", "--events", "-5"), "--events must be a finite number above 0"),
+        (
+            ("--compare", "--epsilon", "1", "--expected-events", "-5"),
+            "--expected-events must be a finite number above 0",
+        ),
         (("--compare", "--epsilon", "1", "--target", "5"), "target must be a share of the answer"),
     ],
 )
@@ -255,8 +273,8 @@ def test_a_time_without_an_end_cannot_be_compared(tacit):
 
 
 def test_events_are_counted_in_all():
-    assert QuestionOptions(events=500.0).n_events(10) == 500
-    assert QuestionOptions(events_per_bin=50.0).n_events(10) == 500
+    assert QuestionOptions(expected_events=500.0).n_events(10) == 500
+    assert QuestionOptions(expected_events_per_bin=50.0).n_events(10) == 500
     assert QuestionOptions().n_events(10) is None
 
 

@@ -41,7 +41,7 @@ def trips(path, n_days):
 
 def test_bike_stations_are_published_by_answering_questions_and_next_month_goes_on(tacit, tmp_path, answers):
     trips(tmp_path / "trips.csv", 59)
-    words = ("publish", "trips.csv", "--time", "started_at", "--place", "station", "--ahead", "0")
+    words = ("publish", "trips.csv", "--time", "started_at", "--place", "station", "--days-ahead", "0")
     # zone, description, names, first and last day, trust, epsilon, go
     answers("America/Los_Angeles", "y", "y", "", "", "curator", "1", "y")
     ran = tacit(*words)
@@ -54,7 +54,7 @@ def test_bike_stations_are_published_by_answering_questions_and_next_month_goes_
     folder = tmp_path / "trips"
     assert Release.read(folder / "release.parquet").domain.time.days == ("2026-01-01", "2026-02-28")
     trips(tmp_path / "trips.csv", 90)
-    ran = tacit("publish", "trips.csv", "--to", "2026-03-31", "--yes", "--ahead", "0")
+    ran = tacit("publish", "trips.csv", "--to", "2026-03-31", "--yes", "--days-ahead", "0")
     assert ran.code == 0, ran.err
     assert "holds a publication up to 2026-02-28, which goes on" in ran.out
     assert Release.read(folder / "release.parquet").domain.time.days == ("2026-01-01", "2026-03-31")
@@ -64,9 +64,20 @@ def test_bike_stations_are_published_by_answering_questions_and_next_month_goes_
 def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
     trips(tmp_path / "trips.csv", 40)
     words = ("trips.csv", "--time", "started_at", "--place", "station")
-    once = tacit("publish", *words, "--zone", "UTC", "--yes")
+    once = tacit("publish", *words, "--yes")
     assert once.code == 2
-    assert "tacit check" in once.err
+    for named in (
+        "--zone",
+        "tacit check",
+        "--places-from-events",
+        "--from",
+        "--to",
+        "--trust",
+        "--epsilon",
+        "--target",
+    ):
+        assert named in once.err
+    assert "--time COLUMN" not in once.err
     known = (
         "--from",
         "2026-01-01",
@@ -76,7 +87,7 @@ def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
         "nobody",
         "--epsilon",
         "2",
-        "--ahead",
+        "--days-ahead",
         "0",
         "--yes",
     )
@@ -120,7 +131,7 @@ def test_police_stops_with_broken_rows_stop_until_the_loss_is_accepted(tacit, tm
         == 0
     )
     words += ("--places", "beats.csv", "--from", "2026-02-01", "--to", "2026-02-28", "--trust", "curator")
-    words += ("--epsilon", "1", "--ahead", "0", "--yes")
+    words += ("--epsilon", "1", "--days-ahead", "0", "--yes")
     ran = tacit("publish", *words)
     assert ran.code == 3
     assert "3.3% of the rows would fall out" in ran.err
@@ -137,7 +148,7 @@ def test_visits_without_places_are_counted_in_all(tacit, tmp_path, answers):
     answers("Europe/Copenhagen", "y", "y")
     ran = tacit(
         *("publish", "visits.csv", "--time", "day", "--count", "visits", "--trust", "curator", "--epsilon", "1"),
-        *("--from", "2026-01-01", "--to", "2026-01-31", "--ahead", "0"),
+        *("--from", "2026-01-01", "--to", "2026-01-31", "--days-ahead", "0"),
     )
     assert ran.code == 0, ran.err
     january = Release.read(tmp_path / "visits" / "release.parquet").answer(first="2026-01", last="2026-01")
@@ -152,3 +163,23 @@ def test_whoever_says_no_spends_nothing(tacit, tmp_path, answers):
     assert "was not published. Nothing was spent" in ran.err
     assert not (tmp_path / "trips").exists()
     assert not Ledger(tmp_path / "ledger.sqlite").history()
+
+
+def test_places_and_kinds_are_chosen_as_in_other_commands(tacit, tmp_path):
+    trips(tmp_path / "trips.csv", 20)
+    words = ("trips.csv", "--time", "started_at", "--place", "station")
+    zone = ("--zone", "UTC")
+    (tmp_path / "stations.csv").write_text("NAME,quarter\n" + "".join(f"{name},East\n" for name in NAMES[1:]))
+    table = ("--places", "stations.csv", "--places-column", "town=NAME", "--places-column", "quarter=quarter")
+    assert tacit("check", *words, *table, *zone, "--confirm").code == 0
+    days = ("--from", "2026-01-01", "--to", "2026-01-20")
+    known = ("publish", *words, *days, "--trust", "curator", "--epsilon", "1", "--days-ahead", "0", "--yes")
+    ran = tacit(*known, *table, "--level", "quarter", "--elsewhere")
+    assert ran.code == 0, ran.err
+    assert Release.read(tmp_path / "trips" / "release.parquet").domain.place.cells == ("East", "elsewhere")
+    for wrong in (("--level", "quarter"), ("--places-column", "town=NAME")):
+        ran = tacit(*known, "--places-from-events", *wrong, "--folder", "other")
+        assert (ran.code, "are for a table of places" in ran.err) == (2, True)
+    for wrong in (("--other",), ("--kind-level", "group")):
+        assert "--kinds" in tacit(*known, *table, *wrong, "--folder", "other").err
+    assert not (tmp_path / "other").exists()

@@ -134,6 +134,14 @@ def test_a_name_of_several_lines_is_refused_and_not_printed_raw(axis, sign):
         assert sign not in str(refused.value)
 
 
+def test_all_names_that_clash_are_named_at_once():
+    with pytest.raises(SettingError) as refused:
+        PlaceAxis.of(["STRASSE", "Pier", "Straße", "strasse", "A\tB", "Bésançon", "Besancon"])
+    for shown in ("'STRASSE' and 'Straße' and 'strasse'", "'Bésançon' and 'Besancon'", r"'A\tB'"):
+        assert shown in str(refused.value)
+    assert "Pier" not in str(refused.value)
+
+
 def test_cells_that_are_not_in_the_table_are_refused(towns):
     with pytest.raises(SettingError, match=r"cells must be of level region in the table towns; got 1 .* 'Nord'"):
         PlaceAxis("region", ["Ouest", "Nord"], towns)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from tacit.domain import Gazetteer, PlaceAxis
 from tacit.errors import DataError, MissingColumn
 from tacit.events import ReadOptions, names_in
+from tacit.release.exports import csv_text
 
 
 def test_names_come_with_their_rows_the_most_frequent_first():
@@ -30,3 +33,16 @@ def test_a_column_of_numbers_is_not_taken_for_places():
 def test_a_column_that_is_not_there_is_refused():
     with pytest.raises(MissingColumn):
         names_in(pa.table({"town": ["A"]}), column="place")
+
+
+def test_names_are_read_as_they_were_before_a_table_guarded_them_from_spreadsheets(tmp_path):
+    names = ["=SUM(A1)", "-7 Bridge", "'s-Hertogenbosch", "'+1"]
+    path = tmp_path / "towns.csv"
+    path.write_text(csv_text({"town": np.array(names, object)}))
+    options = ReadOptions(separator=",", encoding="utf-8", header_lines=1, names=("town",))
+    assert set(names_in(path, column="town", options=options)) == set(names)
+    axis = PlaceAxis.from_gazetteer(Gazetteer.read(path), "town")
+    assert axis.cells == tuple(names)
+    written = path.read_text().split("\n")[1:-1]
+    assert written[0] == "'=SUM(A1)"
+    assert axis.match(written).tolist() == [0, 1, 2, 3]

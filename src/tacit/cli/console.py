@@ -254,7 +254,7 @@ REMEDIES: Final = {
     "{other}; or, if they only look alike on such days: tacit ledger distinct {data_set} {other}",
     Remedy.DESCRIBE_AGAIN: "Describe it again with: tacit check --force, or name the right file.",
     Remedy.DESCRIBE_SOURCE: "Make one with: tacit check",
-    Remedy.EXPECT_EVENTS: "Add: --events 400000, say.",
+    Remedy.EXPECT_EVENTS: "Add: --expected-events 400000, say.",
     Remedy.FIT_AGAIN: "Else fit again without --load.",
     Remedy.GIVE_LAST_DAY: "Add the last day: --to 2018-12-31",
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
@@ -297,7 +297,7 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
     )
-    named = {f"n_{name}": option for name, option in options.items()} | dict(options)
+    named = {f"n_{name.removeprefix('expected_')}": option for name, option in options.items()} | dict(options)
     for name in named:
         # a word with an underscore is of Python wherever it stands; others may be plain English
         where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else rf"^{name}(?= must )|(?<=[;,] got ){name}="

@@ -375,16 +375,20 @@ class DomainOptions:
     first: Annotated[
         str | None,
         typer.Option(
-            "--from", help="The first day, month or year (check and summary: the data's if left out).", metavar="DATE"
+            "--from",
+            help="The first day, month or year (check and summary: the data's if left out; publish: asked for).",
+            metavar="DATE",
         ),
     ] = None
     last: Annotated[
         str | None,
         typer.Option(
-            "--to", help="The last one, included (check and summary: the data's; plan: no end).", metavar="DATE"
+            "--to",
+            help="The last one, included (check and summary: the data's; plan: no end; publish: a later one goes on).",
+            metavar="DATE",
         ),
     ] = None
-    step: Annotated[str, typer.Option(help="hour, '3 hours', day, week, month or year.")] = "day"
+    step: Annotated[str | None, typer.Option(help="hour, '3 hours', day, week, month or year (default: day).")] = None
     zone: Annotated[
         str | None,
         typer.Option(help="The time zone of the events' clocks, such as Europe/Paris (default: the description's)."),

@@ -59,17 +59,17 @@ class QuestionOptions:
             metavar="KINDS",
         ),
     ] = None
-    events: Annotated[
+    expected_events: Annotated[
         float | None, typer.Option(help="How many events to expect, over all periods and places.", metavar="N")
     ] = None
-    events_per_bin: Annotated[
+    expected_events_per_bin: Annotated[
         float | None, typer.Option(help="How many to expect in one period, over all places.", metavar="N")
     ] = None
     target: Annotated[
         str | None,
         typer.Option(
             help="The error that answers may have: 40 (events) or 5% (of the answer). The plan gets the epsilon it "
-            "takes; --compare with --epsilon and no --events finds the number of events.",
+            "takes; --compare with --epsilon and no --expected-events finds the number of events.",
             metavar="ERROR",
         ),
     ] = None
@@ -81,9 +81,11 @@ class QuestionOptions:
 
     def n_events(self, n_bins: int) -> float | None:
         """Return how many events to expect in all, None if nothing was said."""
-        if self.events is not None and self.events_per_bin is not None:
-            raise SettingError("the events are expected in all or in each period. Give --events or --events-per-bin.")
-        return self.events if self.events_per_bin is None else self.events_per_bin * n_bins
+        if self.expected_events is not None and self.expected_events_per_bin is not None:
+            raise SettingError(
+                "the events are expected in all or in each period. Give --expected-events or --expected-events-per-bin."
+            )
+        return self.expected_events if self.expected_events_per_bin is None else self.expected_events_per_bin * n_bins
 
 
 @takes(
@@ -273,7 +275,8 @@ def _epsilon_of_target(whom: Wanted, asked: QuestionOptions) -> float:
     target, n_events = Target.parse(asked.target), asked.n_events(whom.n_bins)
     if n_events is None and (target.is_relative or whom.trust != CURATOR):
         raise SettingError(
-            "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
+            "how much an error matters depends on what is counted. Add how many events to expect: "
+            "--expected-events 400000"
         )
     found = _epsilon_for(asked.questions, target, whom.situation(1.0, n_events or 1.0))
     if found is None:
@@ -293,7 +296,8 @@ def _say_comparison(whom: Wanted, options: QuestionOptions, epsilon: float | Non
     if n_events is None:
         if target is None or not is_spent:
             raise SettingError(
-                "how much an error matters depends on what is counted. Add how many events to expect: --events 400000"
+                "how much an error matters depends on what is counted. Add how many events to expect: "
+                "--expected-events 400000"
             )
         n_events = float(least_events(whom.situation(epsilon, 1.0), questions, target))
         console.strong(f"An error of {target} takes {whole(n_events)} events in all.")

@@ -42,6 +42,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.events import SourceDescription, names_in, scan_span
 from tacit.events.source_description import ROLES
+from tacit.events.sources import format_of
 from tacit.mechanisms.planner import CURATOR, NOBODY
 from tacit.pages.figures import largest_belief
 from tacit.privacy.ledger import Ledger, default_ledger
@@ -50,37 +51,22 @@ from tacit.publication.agreement import Agreement
 from tacit.publication.preview import USUAL_EPSILONS, expected_errors
 
 _NAMES_SHOWN: Final = 12  # of places on the screen: two lines of them
+_PLACES: Final = (
+    "the places, whose list is published: in a table, --places TABLE; all names in the events, if they are public, "
+    "--places-from-events; or none, for events in all: --places none"
+)
 _WHOM: Final = {NOBODY: "nobody: every event is randomized", CURATOR: "you, the curator: noise is added to counts"}
 
 
-@takes(source=UserSourceOptions, whose=Panel("Whom a curator protects", UnitOptions))
+@takes(source=UserSourceOptions, domain=DomainOptions, whose=Panel("Whom a curator protects", UnitOptions))
 def publish(
     source: UserSourceOptions,
+    domain: DomainOptions,
     whose: UnitOptions,
-    places: Annotated[
-        str | None,
-        typer.Option(help="The table of places to count: a public CSV, 'doubs', or 'none'.", metavar="TABLE"),
-    ] = None,
     places_from_events: Annotated[
         bool,
         typer.Option("--places-from-events", help="Take the names in the events for the places, and make them public."),
     ] = False,
-    level: Annotated[
-        str | None, typer.Option(help="The places to count, as the table has them (default: region, or its first).")
-    ] = None,
-    elsewhere: Annotated[
-        bool, typer.Option("--elsewhere", help="Count events in none of these places as one more place.")
-    ] = False,
-    kinds: Annotated[
-        str | None,
-        typer.Option(help="Also count by kind: a CSV, 'doubs', or names such as fire,flood.", metavar="TABLE"),
-    ] = None,
-    first: Annotated[str | None, typer.Option("--from", help="The first day that is counted.", metavar="DATE")] = None,
-    last: Annotated[
-        str | None, typer.Option("--to", help="The last one, included; a later one continues.", metavar="DATE")
-    ] = None,
-    step: Annotated[str | None, typer.Option(help="hour, '3 hours', day, week, month or year (default: day).")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone of the events' clocks, such as Europe/Paris.")] = None,
     trust: Annotated[
         str | None, typer.Option(help="nobody (every event is randomized) or curator (you count and add noise).")
     ] = None,
@@ -91,7 +77,7 @@ def publish(
             help="The error that a count may have, instead of epsilon: 40 (events), or 5% of it.", metavar="ERROR"
         ),
     ] = None,
-    events: Annotated[
+    expected_events: Annotated[
         float | None, typer.Option(help="How many events to expect, for --target: a public guess.", metavar="N")
     ] = None,
     delta: Annotated[float | None, typer.Option(help="For a curator: allows Gaussian noise, such as 1e-6.")] = None,
@@ -107,7 +93,7 @@ def publish(
     ] = False,
     title: Title = None,
     noun: Noun = "event/events",
-    ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
+    days_ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
     seed: SimulationSeed = None,
 ) -> None:
     """Publish the counts of events: plan, release, page, statement and forecast, in one folder.
@@ -122,40 +108,41 @@ def publish(
     root = folder or Path(publishing.folder_name(name))
     is_asking = not yes and console.is_attended()
     agreed = Agreement.read(root)
-    begun = _Beginning(source, whose, is_asking)
+    begun = _Beginning(source, domain, whose, places_from_events, is_asking)
     settings: dict[str, Any] = {
         "data_set": name,
-        "first": first,
-        "last": last,
-        "step": step,
+        "first": domain.first,
+        "last": domain.last,
+        "step": domain.step,
         "epsilon": epsilon,
         "target": target,
-        "expected_events": events,
+        "expected_events": expected_events,
         "delta": delta,
         "trust": trust,
-        "zone": zone,
+        "zone": domain.zone,
         "unit": None if whose == UnitOptions() else whose.protected(),
-        "kinds": None if kinds is None else kinds_of(kinds),
+        "kinds": kinds_of(domain),
     }
     if agreed is not None:
         end = agreed.stretches[-1][1]
         console.say(f"{root} holds a publication up to {end}, which goes on.")
         settings |= {role: getattr(source, role) for role in ("time", "place", "kind", "count", "user")}
-        if places is not None:
-            settings["places"] = begun.places(agreed.source, places, False, level, with_elsewhere=elsewhere)
-        if last is None and is_asking:
+        if domain.places is not None:
+            settings["places"] = begun.places(agreed.source)
+        if domain.last is None and is_asking:
             settings["last"] = typer.prompt("Up to which day, which becomes public?", default=end)
     else:
-        settings["description"] = described = begun.described(zone)
+        is_priced = epsilon is not None or target is not None
+        if not is_asking:
+            begun.check_all_named(trust, is_priced=is_priced)
+        settings["description"] = described = begun.described()
         settings["zone"] = described.zone
-        settings["places"] = place = begun.places(
-            described, places, places_from_events, level, with_elsewhere=elsewhere
-        )
-        settings["first"], settings["last"] = begun.span(described, first, last)
-        if trust is None or (epsilon is None and target is None):
-            time = TimeAxis.between(settings["first"], settings["last"], step=step or "day", zone=str(described.zone))
-            domain = Domain(time, place, settings["kinds"])
-            settings["trust"], settings["epsilon"] = begun.price(described, domain, trust, epsilon, target)
+        settings["places"] = place = begun.places(described)
+        settings["first"], settings["last"] = first, last = begun.span(described)
+        if trust is None or not is_priced:
+            time = TimeAxis.between(first, last, step=domain.step or "day", zone=str(described.zone))
+            counted = Domain(time, place, settings["kinds"])
+            settings["trust"], settings["epsilon"] = begun.price(described, counted, trust, epsilon, target)
     stages = console.Stages()
 
     def look(preview: Preview) -> None:
@@ -171,7 +158,7 @@ def publish(
             ledger=ledger,
             budget=budget,
             accept_loss=accept_loss,
-            days_ahead=ahead,
+            days_ahead=days_ahead,
             title=title,
             noun=noun,
             seed=seed,
@@ -194,12 +181,42 @@ def publish(
 class _Beginning:
     """What a new publication needs to know: taken from options, else proposed and asked for."""
 
-    def __init__(self, source: UserSourceOptions, whose: UnitOptions, is_asking: bool) -> None:
-        self._source, self._whose, self._is_asking = source, whose, is_asking
+    def __init__(
+        self,
+        source: UserSourceOptions,
+        domain: DomainOptions,
+        whose: UnitOptions,
+        takes_names: bool,
+        is_asking: bool,
+    ) -> None:
+        self._source, self._domain, self._whose = source, domain, whose
+        self._takes_names, self._is_asking = takes_names, is_asking
 
-    def described(self, zone: str | None) -> SourceDescription:
+    def check_all_named(self, trust: str | None, *, is_priced: bool) -> None:
+        """Refuse what nobody is asked for and no option says, all of it at once."""
+        source, domain, known = self._source, self._domain, description_of(self._source)
+        columns = columns_of(source, known)
+        named = named_source(source)
+        missing = {
+            "the column of dates: --time COLUMN": known is None and source.time is None,
+            "the time zone of the events' clocks: --zone ZONE": domain.zone is None
+            and getattr(known, "zone", None) is None,
+            "how the source is written, confirmed once by someone who knows it: "
+            f"{check_command(source)} --confirm": known is None
+            and isinstance(named, Path)
+            and format_of(named) == "csv",
+            _PLACES: columns.place is not None and domain.places is None and not self._takes_names,
+            "the first and the last day, which become public: --from DATE --to DATE": None
+            in (domain.first, domain.last),
+            "whom to trust: --trust curator, or --trust nobody": trust is None,
+            "how much to give away, --epsilon 1, or the error that counts may have: --target 40": not is_priced,
+        }
+        if said := [words for words, is_missing in missing.items() if is_missing]:
+            raise SettingError("\n  ".join(["these must be said, and nobody is there to ask:", *said]))
+
+    def described(self) -> SourceDescription:
         """How the source is written: as confirmed before, or as proposed and confirmed now."""
-        known = description_of(self._source)
+        known, zone = description_of(self._source), self._domain.zone
         if known is not None:
             named = columns_of(self._source, known)
             known = replace(known, **{role: getattr(named, role) for role in ROLES})
@@ -209,11 +226,6 @@ class _Beginning:
         if known is not None:
             return replace(known, zone=zone)
         proposal = describe(self._source, zone, with_kinds=self._source.kind is not None)
-        if proposal.is_csv and not self._is_asking:
-            raise SettingError(
-                "how the source is written must be confirmed once by someone who knows it. Run: "
-                f"{check_command(self._source)} --confirm"
-            )
         if proposal.is_csv:
             console.say(f"How {self._source.file} is written:")
             for sentence in proposal.sentences():
@@ -223,42 +235,30 @@ class _Beginning:
                 raise SettingError("the description was not confirmed. Nothing was published.")
         return proposal
 
-    def places(
-        self,
-        described: SourceDescription,
-        table: str | None,
-        from_events: bool,
-        level: str | None,
-        *,
-        with_elsewhere: bool,
-    ) -> PlaceAxis:
+    def places(self, described: SourceDescription) -> PlaceAxis:
         """The places that are counted: of a table, of the events where their names are public, or none."""
-        if table is not None:
-            return places_of(DomainOptions(places=table, level=level, elsewhere=with_elsewhere), "region")
+        domain = self._domain
+        if domain.places is not None:
+            return places_of(domain, "region")
+        if domain.places_column or domain.level is not None:
+            raise SettingError("--places-column and --level are for a table of places. Name it: --places TABLE")
         if described.place is None:
             return PlaceAxis.everything()
         names = names_in(
             named_source(self._source), column=described.place, options=described.options(options_of(self._source))
         )
-        if not from_events:
+        if not self._takes_names:
             self._say_names(names)
             question = "Are these names public, whatever rows there are, and are they all the places to count?"
-            if not (self._is_asking and typer.confirm(question)):
-                raise SettingError(
-                    "the list of places is published, so somebody must say that it may be. Give a table: --places "
-                    "TABLE, say that all names in the events are public: --places-from-events, or count events in "
-                    "all: --places none"
-                )
+            if not typer.confirm(question):
+                raise SettingError(f"the places must be said: {_PLACES}")
         axis = PlaceAxis.of(sorted(names), described.place)
-        return axis.with_elsewhere() if with_elsewhere else axis
+        return axis.with_elsewhere() if domain.elsewhere else axis
 
-    def span(self, described: SourceDescription, first: str | None, last: str | None) -> tuple[str, str]:
+    def span(self, described: SourceDescription) -> tuple[str, str]:
         """The first and the last day: as named, else proposed from the events and confirmed."""
+        first, last = self._domain.first, self._domain.last
         if first is None or last is None:
-            if not self._is_asking:
-                raise SettingError(
-                    "the first and the last day become public, so they must be named. Add: --from DATE --to DATE"
-                )
             found = scan_span(
                 named_source(self._source),
                 columns=described.columns,
@@ -273,12 +273,6 @@ class _Beginning:
         self, described: SourceDescription, domain: Domain, trust: str | None, epsilon: float | None, target: str | None
     ) -> tuple[str, float | None]:
         """Whom to trust and how much to give away, chosen from a table of what counts would err by."""
-        if not self._is_asking:
-            if trust is None:
-                raise SettingError("it must be said whom to trust. Add: --trust curator, or --trust nobody")
-            raise SettingError(
-                "it must be said how much to give away. Add: --epsilon 1, or the error counts may have: --target 40"
-            )
         settings = Settings(
             named_source(self._source),
             columns_of(self._source, described),

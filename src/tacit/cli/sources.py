@@ -219,8 +219,13 @@ def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
     return ours
 
 
-def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) -> KindAxis:
-    """The kinds that are named: those of a table of ours, of the user's own, or a list with commas."""
+def kinds_of(options: DomainOptions) -> KindAxis | None:
+    """The kinds that are named: those of a table of ours, of the user's own, or a list with commas; None for none."""
+    named, level = options.kinds, options.kind_level
+    if named is None:
+        if level is not None or options.other:
+            raise SettingError("--kind-level and --other are for counts by kind. Name the kinds: --kinds fire,flood")
+        return None
     is_file = False
     with suppress(OSError):  # a long list of names is too long for the name of a file
         is_file = Path(named).is_file()
@@ -239,7 +244,7 @@ def kinds_of(named: str, level: str | None = None, *, with_other: bool = False) 
             f"such as fire,flood; got kinds={named!r}, and there is no such file. Check the name and the folder; a "
             "list of one kind ends with a comma: fire,"
         )
-    return axis.with_elsewhere() if with_other else axis
+    return axis.with_elsewhere() if options.other else axis
 
 
 def moved_table(table: str | None) -> Gazetteer | Path | None:
@@ -307,12 +312,8 @@ def domain_of(
         first, last = first or str(span.first)[:10], last or str(span.last)[:10]
     if first is None:
         raise SettingError("the first day must be given. Add: --from 2006-01-01")
-    time = TimeAxis.between(first, last, step=options.step, zone=zone)
-    if options.kinds is None:
-        if options.kind_level is not None or options.other:
-            raise SettingError("--kind-level and --other are for counts by kind. Name the kinds: --kinds fire,flood")
-        return Domain(time, place)
-    return Domain(time, place, kinds_of(options.kinds, options.kind_level, with_other=options.other))
+    time = TimeAxis.between(first, last, step=options.step or "day", zone=zone)
+    return Domain(time, place, kinds_of(options))
 
 
 def places_of(options: DomainOptions, level: str) -> PlaceAxis:

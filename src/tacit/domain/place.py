@@ -331,10 +331,9 @@ class NamedAxis:
             return SettingError(f"{rule}, which does not lie in one of them. Ask for one of the cells.")
         alike = [cell for cell in self.cells if fold_name(name) and fold_name(cell).startswith(fold_name(name))]
         if alike:
-            shown = ", ".join(map(repr, alike[:_SHOWN])) + (
-                f" and {len(alike) - _SHOWN} more" if alike[_SHOWN:] else ""
+            return SettingError(
+                f"{rule}. {'These begin' if alike[1:] else 'This begins'} alike: {_some(list(map(repr, alike)))}."
             )
-            return SettingError(f"{rule}. {'These begin' if alike[1:] else 'This begins'} alike: {shown}.")
         close = difflib.get_close_matches(fold_name(name), list(map(fold_name, self.cells)), n=1, cutoff=0.5)
         cell = next((cell for cell in self.cells if [fold_name(cell)] == close), None)
         hint = f"The first of {self.n_cells} is {self.cells[0]!r}." if cell is None else f"Did you mean {cell!r}?"
@@ -398,19 +397,22 @@ def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:
     cells = tuple(cells)
     if not cells:
         raise SettingError(f"cells must name at least one {word}; got none. Give the names of the {word}s.")
-    seen: dict[str, str] = {}
+    unnamed = [cell for cell in cells if not isinstance(cell, str) or not fold_name(cell)]
+    if unnamed:
+        raise SettingError(f"cells must be names; got {_some(list(map(repr, unnamed)))}. Give every {word} a name.")
+    spellings: dict[str, list[str]] = {}
     for cell in cells:
-        folded = fold_name(cell) if isinstance(cell, str) else ""
-        if not folded:
-            raise SettingError(f"cells must be names; got {cell!r}. Give every {word} a name.")
-        if not is_on_one_line(cell):
-            raise SettingError(
-                f"cells must be names on one line, without control characters; got {cell!r}. Rename that {word}."
-            )
-        if folded in seen:
-            raise SettingError(
-                f"cells must be different names, also without accents and hyphens; got {seen[folded]!r} and {cell!r}. "
-                "Rename one of them."
-            )
-        seen[folded] = cell
+        spellings.setdefault(fold_name(cell), []).append(cell)
+    wrong = [" and ".join(map(repr, alike)) for alike in spellings.values() if alike[1:]]
+    wrong += [repr(cell) for cell in cells if not is_on_one_line(cell)]
+    if wrong:
+        raise SettingError(
+            "cells must be different names, also without accents and hyphens, each on one line without control "
+            f"characters; got {_some(wrong)}. "
+            f"List one plain spelling of each {word}: events with another that reads alike are counted there."
+        )
     return cells
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if words[_SHOWN:] else "")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tacit._base.files import as_it_was
 from tacit.domain.names import fold_name, is_on_one_line
 from tacit.errors import DataError, MissingColumn, Remedy, UnreadableFile
 
@@ -302,7 +303,7 @@ class _Reader:
                 )
 
     def _cell(self, record: list[str], meaning: str) -> str:
-        return record[self.columns[meaning]].strip() if meaning in self.columns else ""
+        return as_it_was(record[self.columns[meaning]].strip()) if meaning in self.columns else ""
 
     def _error(self, number: int, rule: str) -> DataError:
         return DataError(f"row {number} of the table of {self.of} {self.source} {rule}. Correct that row.")

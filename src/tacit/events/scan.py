@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.files import as_it_was
 from tacit.domain import TimeAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import DataError, UnreadableFile
@@ -107,7 +108,7 @@ def names_in(
         found: Counter[str] = Counter()
         for name, n_rows in zip(names, counts, strict=True):
             if name is not None and name.strip():
-                found[name.strip()] += n_rows
+                found[as_it_was(name.strip())] += n_rows
         return found
 
     total: Counter[str] = Counter()
