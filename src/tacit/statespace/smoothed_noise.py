@@ -86,7 +86,7 @@ class SmoothedNoise(PosteriorNoise):
             **per_place,
         )
 
-    def _browser_moments(self) -> dict[str, Any] | None:
+    def _browser_moments(self) -> dict[str, Any]:
         # the file's own names: noise_smoothed.js reads what a release holds
         return {
             **self.to_dict(),
@@ -268,8 +268,9 @@ class FusedNoise(SmoothedNoise):
     not normal: an answer that follows the tree's own to a part G has the tree's fourth cumulant, times G^4.
     """
 
-    def _browser_moments(self) -> dict[str, Any] | None:
-        return None
+    def _browser_moments(self) -> dict[str, Any]:
+        found = super()._browser_moments()
+        return found | {"model": found["model"] | {"tree": self.model.summed.browser_moments()}}
 
     def to_dict(self) -> dict[str, Any]:
         content = super().to_dict() | {"kind": "fused states"}

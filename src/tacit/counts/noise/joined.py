@@ -70,7 +70,7 @@ class JoinedNoise(VarianceGammaNoise):
         parts = [scaled for part in self.parts if (scaled := part.scaled(budget)) is not None]
         return JoinedNoise.of(parts) if len(parts) == len(self.parts) else None
 
-    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+    def browser_moments(self, level: float) -> dict[str, Any] | None:
         parts = [part.browser_model(level) for part in self.parts]
         return (
             None if None in parts else {"kind": "joined", "parts": parts, "n_times": [p.shape[0] for p in self.parts]}

@@ -78,7 +78,7 @@ class MarginalNoise(VarianceGammaNoise):
         variances = [0.0 if one is None else one.variance for one in self.distributions]
         return np.asarray((loads.T * np.repeat(variances, self.fusion.marginals.level_sizes)) @ loads, np.float64)
 
-    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+    def browser_moments(self, level: float) -> dict[str, Any] | None:
         levels = self.fusion.marginals.levels
         variances = [0.0 if one is None else one.variance for one in self.distributions]
         kurtosis = [0.0 if one is None else one.excess_kurtosis for one in self.distributions]

@@ -123,7 +123,7 @@ class TreeNoise(VarianceGammaNoise):
     def fused_trees(self) -> FusedTrees | None:
         return FusedTrees(self.fusion, self.leaves, self.cells, None)
 
-    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+    def browser_moments(self, level: float | None = None) -> dict[str, Any]:
         fusion = self.fusion
         return {
             "kind": "tree",

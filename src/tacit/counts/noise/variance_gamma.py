@@ -59,7 +59,7 @@ class VarianceGammaNoise(Noise):
         return LinearMap(self, grouping)
 
     def browser_model(self, level: float) -> dict[str, Any] | None:
-        moments = self._browser_moments(level)
+        moments = self.browser_moments(level)
         if moments is None:
             return None
         smooth = self._largest_smooth_kurtosis
@@ -73,7 +73,7 @@ class VarianceGammaNoise(Noise):
             "factors": _table(level)[1].tolist(),
         }
 
-    def _browser_moments(self, level: float) -> dict[str, Any] | None:
+    def browser_moments(self, level: float) -> dict[str, Any] | None:
         """Plain data from which a script finds the variance and the fourth cumulant of a box; None if none can."""
         return None
 

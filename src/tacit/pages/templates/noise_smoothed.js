@@ -74,62 +74,124 @@
     return chances;
   }
 
-  // The model of one column: how its filter weighs times, found once; then the variance of any question to it
+  // The filter of one column (filter_together in statespace/passes.py): its gains are found once, then it passes over any
+  // series. A state is a level, an AR(1) component, and for each level of a tree the sum of its node so far, held as what
+  // it differs by from the sum of what was observed; `gained` is what the variance of the level grows by.
 
-  function column(model, place) {
-    const T = model.exposures.data.length, nTerms = model.basis.shape[1], P = model.deviations.shape[1];
-    const { memory: phi } = model, basis = model.basis.data;
-    const [start, step, ofAr] = [0, 1, 2].map((i) => model.series.data[place * 3 + i]);
-    const shiftAt = model.shocks.data.length === 1 ? () => model.shocks.data[0] : (t) => model.shocks.data[t * P + place];
-    const [weight, side0, side1] = [0, 1, 2].map(() => new Float64Array(T));
-    const innovations = new Float64Array(T * nTerms);
-    let [p00, p01, p11] = [start, 0, ofAr];
-    const [s0, s1] = [new Float64Array(nTerms), new Float64Array(nTerms)];
-    for (let t = 0; t < T; t += 1) {
+  function filterOf(T, { phi, gained, ofAr, isExposed, noise, process, ends, sumVariances }) {
+    const S = ends.length + 2, endedAt = (t) => ends.flatMap((of, k) => (of[t] ? [k + 2] : []));
+    const ended = Array.from({ length: T }, (_, t) => endedAt(t)), nRows = ended.reduce((n, some) => n + some.length, T);
+    const gains = new Float64Array(nRows * S), weight = new Float64Array(nRows), kept = new Float64Array(T);
+    const P = new Float64Array(S * S), side = new Float64Array(S);
+    const condition = (row, variance) => {
+      weight[row] = variance > 0 ? 1 / variance : 0;
+      for (let i = 0; i < S; i += 1) {
+        const gain = side[i] * weight[row];
+        gains[row * S + i] = gain;
+        if (gain !== 0) for (let j = 0; j < S; j += 1) P[i * S + j] -= gain * side[j];
+      }
+    };
+    P[S + 1] = ofAr;
+    for (let t = 0, row = 0; t < T; t += 1) {
       if (t > 0) {
-        for (let i = 0; i < nTerms; i += 1) s1[i] *= phi;
-        p01 *= phi; p11 = p11 * phi * phi + ofAr * (1 - phi * phi); p00 += step;
+        for (let i = 0; i < S; i += 1) { P[S + i] *= phi; P[i * S + 1] *= phi; }
+        P[S + 1] += ofAr * (1 - phi * phi);
       }
-      p00 += shiftAt(t);
-      const both = model.deviations.data[t * P + place] + model.errors.data[t * P + place], N = model.exposures.data[t];
-      const noise = both > 0 && N > 0 ? both / (N * N) : Infinity;
-      const [a, b] = [p00 + p01, p01 + p11], variance = a + b + noise, w = variance > 0 ? 1 / variance : 0;
-      [side0[t], side1[t], weight[t]] = [a, b, w];
-      for (let i = 0; i < nTerms; i += 1) {
-        const innovation = basis[t * nTerms + i] - s0[i] - s1[i];
-        innovations[t * nTerms + i] = innovation;
-        s0[i] += a * w * innovation; s1[i] += b * w * innovation;
+      P[0] += gained(t);
+      for (let i = 0; i < S; i += 1) side[i] = P[i] + P[S + i];
+      const own = side[0] + side[1] + process(t);
+      condition(row, isExposed(t) ? own + noise(t) : 0);
+      if (S > 2 && isExposed(t)) {
+        kept[t] = 1 - own * weight[row];
+        for (let i = 2; i < S; i += 1) for (let j = 0; j < S; j += 1) P[i * S + j] += side[j] * kept[t];
+        for (let i = 0; i < S; i += 1) for (let j = 2; j < S; j += 1) P[i * S + j] += (side[i] + (i > 1 ? own : 0)) * kept[t];
       }
-      p00 -= a * w * a; p01 -= a * w * b; p11 -= b * w * b;
+      row += 1;
+      for (const k of ended[t]) {
+        side.set(P.subarray(k * S, k * S + S));
+        condition(row, P[k * S + k] + sumVariances[k - 2]);
+        row += 1;
+      }
+      for (const k of ended[t]) for (let i = 0; i < S; i += 1) { P[k * S + i] = 0; P[i * S + k] = 0; }
     }
-    const root = rootOf(innovations, weight, nTerms, (i) => model.coefficients.data[place * nTerms + i]);
-    return (asked) => {
-      const covariances = priorCovariances(asked, phi, ofAr, (t) => (t ? step : start) + shiftAt(t));
-      const slopes = new Float64Array(nTerms);
-      let found = 0, level = 0, ar = 0;
-      for (let t = 0; t < T; t += 1) {
-        ar *= phi;
-        const innovation = covariances[t] - level - ar, weighed = weight[t] * innovation;
-        level += side0[t] * weighed; ar += side1[t] * weighed;
-        found += asked[t] * covariances[t] - innovation * weighed;
-        for (let i = 0; i < nTerms; i += 1) slopes[i] += asked[t] * basis[t * nTerms + i] - weighed * innovations[t * nTerms + i];
+    const innovations = (observed) => {
+      const found = new Float64Array(nRows), state = new Float64Array(S);
+      const follow = (row) => { for (let i = 0; i < S; i += 1) state[i] += gains[row * S + i] * found[row]; };
+      for (let t = 0, row = 0; t < T; t += 1) {
+        state[1] *= phi;
+        found[row] = observed[t] - state[0] - state[1];
+        follow(row);
+        for (let i = 2; i < S; i += 1) state[i] -= kept[t] * found[row];
+        row += 1;
+        for (const k of ended[t]) {
+          found[row] = -state[k];
+          follow(row);
+          row += 1;
+        }
+        for (const k of ended[t]) state[k] = 0;
       }
+      return found;
+    };
+    return { innovations, weight };
+  }
+
+  // The variance of any question to one column, and that with known coefficients beside how errors grow with them (_asked
+  // in statespace/state_space.py). Rates are known where they are to be a regression on one constant.
+
+  function column(model, place, ratesAreKnown = false) {
+    const T = model.exposures.data.length, P = model.deviations.shape[1], N = model.exposures.data;
+    const [start, step, ofAr] = [0, 1, 2].map((i) => (ratesAreKnown ? 0 : model.series.data[place * 3 + i]));
+    const isConstant = ratesAreKnown || model.shocks.data.length === 1, constant = ratesAreKnown ? 0 : model.shocks.data[0];
+    const gained = (t) => (t ? step : start) + (isConstant ? constant : model.shocks.data[t * P + place]);
+    const nTerms = ratesAreKnown ? 1 : model.basis.shape[1];
+    const basis = (t, i) => (ratesAreKnown ? 1 : model.basis.data[t * nTerms + i]);
+    const deviation = (t) => model.deviations.data[t * P + place], error = (t) => model.errors.data[t * P + place];
+    const { tree, memory: phi } = model, levels = tree ? tree.edges.map((_, level) => level).filter((level) => tree.variances[level] !== null) : [];
+    const ofShares = (t) => (deviation(t) + error(t) > 0 && N[t] > 0 ? (deviation(t) + error(t)) / N[t] ** 2 : Infinity);
+    const seen = tree // without sums nothing is asked of single counts: shares are observed with both variances together
+      ? { isExposed: (t) => N[t] > 0, noise: error, process: deviation }
+      : { isExposed: () => true, noise: ofShares, process: () => 0 };
+    const ends = levels.map((level) => {
+      const isEnd = new Uint8Array(T);
+      for (const edge of tree.edges[level].slice(1)) isEnd[edge - 1] = 1;
+      return isEnd;
+    });
+    const sumVariances = levels.map((level) => tree.variances[level]);
+    const { innovations, weight } = filterOf(T, { phi, gained, ofAr, ...seen, ends, sumVariances });
+    const times = Array.from({ length: T }, (_, t) => t);
+    const terms = Array.from({ length: nTerms }, (_, i) => innovations(times.map((t) => basis(t, i))));
+    const root = rootOf(terms, weight, (i) => (ratesAreKnown ? 1 : model.coefficients.data[place * nTerms + i]));
+    return (asked) => {
+      const exposed = asked.map((one, t) => (seen.isExposed(t) ? one : 0));
+      const covariances = priorCovariances(exposed, phi, ofAr, gained)
+        .map((one, t) => (seen.isExposed(t) ? one + seen.process(t) * exposed[t] : 0));
+      const own = innovations(covariances);
+      let given = 0, variance = 0;
+      for (let t = 0; t < T; t += 1) given += asked[t] * covariances[t];
+      for (let row = 0; row < own.length; row += 1) given -= weight[row] * own[row] ** 2;
+      const slopes = terms.map((term, i) => {
+        let slope = 0;
+        for (let t = 0; t < T; t += 1) slope += exposed[t] * basis(t, i);
+        for (let row = 0; row < own.length; row += 1) slope -= weight[row] * own[row] * term[row];
+        return slope;
+      });
+      const solved = [];
       for (let i = 0; i < nTerms; i += 1) { // by forward substitution
         let one = slopes[i];
-        for (let j = 0; j < i; j += 1) one -= root[i * nTerms + j] * slopes[j];
-        slopes[i] = one / root[i * nTerms + i];
-        found += slopes[i] ** 2;
+        for (let j = 0; j < i; j += 1) one -= root[i * nTerms + j] * solved[j];
+        solved[i] = one / root[i * nTerms + i];
+        variance += solved[i] ** 2;
       }
-      return Math.max(found, 0);
+      return { variance: Math.max(given + variance, 0), given, slopes };
     };
   }
 
   // the Cholesky root of the posterior precision of the coefficients
-  function rootOf(innovations, weight, n, variance) {
-    const root = new Float64Array(n * n);
-    for (let t = 0; t < weight.length; t += 1) {
-      for (let i = 0; i < n; i += 1) {
-        for (let j = 0; j <= i; j += 1) root[i * n + j] += weight[t] * innovations[t * n + i] * innovations[t * n + j];
+  function rootOf(terms, weight, variance) {
+    const n = terms.length, root = new Float64Array(n * n);
+    for (let i = 0; i < n; i += 1) {
+      for (let j = 0; j <= i; j += 1) {
+        for (let row = 0; row < weight.length; row += 1) root[i * n + j] += weight[row] * terms[i][row] * terms[j][row];
       }
     }
     for (let i = 0; i < n; i += 1) {
@@ -189,7 +251,7 @@
           }
           if (isAny) {
             columns[place] = columns[place] || column(model, place);
-            variance += noise.inflation * columns[place](asked);
+            variance += noise.inflation * columns[place](asked).variance;
           }
           if (noise.share_skews) skew += own ** 3 * noise.share_skews.data[place];
           if (noise.kinds && noise.kind_sd) {
@@ -203,6 +265,43 @@
           moments: [variance, sums[0], sums[1] + skew + noise.poisson_third * variance, sums[2], sums[3], sums[4]],
           largest, common,
         };
+      };
+    },
+    // leaves of a tree, of which sums were measured too (FusedNoise)
+    "fused states": (noise) => {
+      const { model } = noise, [T, P] = model.deviations.shape, process = model.deviations.data, errors = model.errors.data;
+      const ofTree = window.tacit.treeMoments(model.tree, T), columns = [];
+      return (box) => {
+        const asked = new Float64Array(T), n = box.time.length, common = [], moments = [0, 0, 0, 0, 0, 0];
+        for (const t of box.time) asked[t] = 1;
+        const [treeVariance, treeCumulant] = ofTree(asked);
+        for (const place of box.columns) {
+          columns[place] = columns[place] || [column(model, place), column(model, place, true)];
+          const { variance } = columns[place][0](asked), { given, slopes: [slope] } = columns[place][1](asked);
+          const ofShares = noise.inflation * Math.max(variance - given, 0), rest = slope / n;
+          const followed = treeVariance > 0 ? Math.min(variance / treeVariance, 1) : 1;
+          let [chance, excess, cells, squares] = [0, 0, 0, 0];
+          for (const t of box.time) {
+            const one = process[t * P + place], both = one + errors[t * P + place];
+            const cell = both > 0 ? (one * errors[t * P + place]) / both : 0;
+            chance += one; cells += cell; squares += cell ** 2;
+            if (model.excess) excess += one * model.excess.data[t];
+          }
+          const alike = cells > 0 ? squares / cells ** 2 : 0, isKnown = Boolean(model.excess);
+          const skew = noise.share_skews ? slope ** 3 * noise.share_skews.data[place] : 0;
+          const found = [
+            ofShares, given, rest ** 3 * chance + noise.poisson_third * ofShares + skew,
+            rest ** 4 * chance + followed ** 4 * treeCumulant + noise.excess_kurtosis * alike * given ** 2,
+            isKnown ? chance : 0, excess,
+          ];
+          found.forEach((one, i) => { moments[i] += one; });
+          if (noise.kinds && noise.kind_sd) {
+            const kind = noise.kinds.data[place];
+            common[kind] = (common[kind] || 0) + slope * noise.kind_sd.data[place];
+          }
+        }
+        for (const one of common) moments[0] += (one || 0) ** 2;
+        return { moments, largest: Infinity, common };
       };
     },
     strata: (noise) => {

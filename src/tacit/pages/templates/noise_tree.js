@@ -56,6 +56,8 @@
     };
   }
 
+  window.tacit.treeMoments = treeMoments;
+
   const MOMENTS = {
     tree(model) {
       const nLeaves = model.edges.length ? model.edges[0][1] : 1, ask = treeMoments(model, nLeaves);
