@@ -46,9 +46,9 @@ def with_kinds(n_days=80):
     return days_places_and_kinds(n_days, 4), np.random.default_rng(4).poisson(6, (n_days, 12))
 
 
-def of_kinds(private):
+def of_kinds(private, **settings):
     domain, counts = with_kinds()
-    return of_reports(counts=counts, domain=domain, private=private)
+    return of_reports(counts=counts, domain=domain, private=private, **settings)
 
 
 def of_towns(mechanism):
@@ -81,6 +81,9 @@ MADE = {
     "smoothed, by month": lambda: Release.of(*simulated_estimate(COUNTS, epsilon=2.0), by="month", refine="smooth"),
     "smoothed kinds": lambda: of_kinds(("place", "kind")),
     "smoothed strata": lambda: of_kinds(("place",)),
+    "filtered": lambda: of_reports(refine="filter"),
+    "filtered strata": lambda: of_kinds(("place",), refine="filter"),
+    "filtered tree": lambda: of_a_curator(refine="filter"),
     "smoothed, suppressed": lambda: of_reports(rules=KEPT),
     "tree": of_a_curator,
     "smoothed tree": lambda: of_a_curator(refine="smooth"),

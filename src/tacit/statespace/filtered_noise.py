@@ -68,6 +68,9 @@ class FilteredNoise(PosteriorNoise):
         offsets = None if self.offsets is None else pack_array(self.offsets)
         return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": offsets}
 
+    def _browser_moments(self) -> dict[str, Any]:
+        return self.to_dict() | {"offsets": None, "weights": [pack_array(part) for part in self.weights]}
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
         arrays = {name: numbers(content, key) for key, name in _KEYS.items()}

@@ -304,6 +304,30 @@
         return { moments, largest: Infinity, common };
       };
     },
+    // counts as they stood at their time: standard deviations of shares add up (FilteredNoise)
+    filtered: (noise) => {
+      const [, P] = noise.gains.shape, N = noise.exposures.data, [k, m] = noise.weights.map((part) => part.data);
+      const [gains, shares, counts, skews] = ["gains", "share_variances", "day_variances", "day_skews"].map((name) => noise[name].data);
+      return (box) => {
+        const isAsked = new Uint8Array(P);
+        let [deviation, ofCounts, third, largest] = [0, 0, 0, 0];
+        for (const place of box.columns) isAsked[place] = 1;
+        for (const t of box.time) {
+          let [ofK, ofM, variance] = [0, 0, 0];
+          for (const place of box.columns) { ofK += k[t * P + place]; ofM += m[t * P + place]; }
+          for (let place = 0; place < P; place += 1) {
+            const i = t * P + place, onCounts = isAsked[place] - ofM;
+            variance += (N[t] * (isAsked[place] - ofK - gains[i] * onCounts)) ** 2 * shares[i];
+            ofCounts += onCounts ** 2 * counts[i];
+            third += onCounts ** 3 * skews[i];
+          }
+          deviation += Math.sqrt(variance);
+          largest += N[t];
+        }
+        const moments = [deviation ** 2, ofCounts, third, 0, 0, 0];
+        return { moments, largest: noise.is_shared ? largest : Infinity, common: [] };
+      };
+    },
     strata: (noise) => {
       const parts = noise.parts.map((part) => MOMENTS[part.kind](part));
       const numbers = noise.columns.map((columns) => new Map(columns.map((column, own) => [column, own])));
