@@ -7,7 +7,7 @@ TESTED := $(wildcard requirements/*.txt)
 # tests start Python hundreds of times: what it compiles is kept, whatever the environment says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick check bench reproduce setup browser postgres constraints clean
+.PHONY: demo test quick check bench reproduce setup browser postgres node client constraints clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -22,7 +22,7 @@ test: check
 quick: check
 	$(BIN)/python -m pytest --quick --numprocesses auto --dist worksteal
 
-check: $(VENV)/.test browser postgres
+check: $(VENV)/.test browser postgres node
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
@@ -72,5 +72,13 @@ browser:
 postgres:
 	@sh tools/find_or_install_postgres.sh
 
+# the browser client is built and tested by Node, likewise
+node:
+	@sh tools/find_or_install_node.sh
+
+# build the one file of the browser client again, after a change in clients/js; a test compares it with a fresh build
+client: node
+	cd clients/js && npm run --silent check && npm run --silent build
+
 clean:
-	rm -rf $(VENV) $(VENV)-bench demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf clients/js/node_modules $(VENV) $(VENV)-bench demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

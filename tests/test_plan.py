@@ -39,9 +39,10 @@ def edited(plan, path, change):
     return path
 
 
+@pytest.mark.parametrize("name", ["plan.toml", "plan.json"])
 @given(st.floats(0.01, 10))
-def test_a_written_plan_reads_back_the_same(tmp_path_factory, epsilon):
-    path = tmp_path_factory.mktemp("plan") / "plan.toml"
+def test_a_written_plan_reads_back_the_same(tmp_path_factory, name, epsilon):
+    path = tmp_path_factory.mktemp("plan") / name
     for domain in (DOMAIN, DOUBS):
         plan = plan_for(domain, epsilon=epsilon)
         plan.write(path)
@@ -151,6 +152,19 @@ def test_a_private_time_fixes_the_end_too():
 def test_an_edited_plan_is_refused(plan, tmp_path, change):
     with pytest.raises(PlanError, match="edited after it was made"):
         Plan.read(edited(plan, tmp_path / "plan.toml", change))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", '{"format": 1}', '{"format": 1, "format": 1}', "[privacy]"])
+def test_what_is_no_plan_in_json_is_refused(tmp_path, text):
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    with pytest.raises(PlanError):
+        Plan.read(tmp_path / "plan.json")
+
+
+def test_a_plan_in_json_that_was_edited_is_refused(plan, tmp_path):
+    (tmp_path / "plan.json").write_text(plan.to_json().replace('"epsilon": 2', '"epsilon": 1'), encoding="utf-8")
+    with pytest.raises(PlanError, match="edited after it was made"):
+        Plan.read(tmp_path / "plan.json")
 
 
 def test_an_edited_plan_without_its_fingerprint_still_cannot_claim_a_smaller_epsilon(plan, tmp_path):

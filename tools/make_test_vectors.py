@@ -10,16 +10,23 @@ thresholds are hexadecimal text, because not every JSON reader keeps whole numbe
 from __future__ import annotations
 
 import json
+import math
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.audit.testing import RecordedWords
 from tacit.collection.wire import encode_message
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+from tacit.domain.step import STEPS
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.plan import Plan
 from tacit.randomness import SeededRandomness
@@ -34,6 +41,16 @@ N_REPORTS = 6
 PRIVATE = (("place",), ("kind",), ("place", "kind"), ("time", "place", "kind"))  # of plans with kinds
 MESSAGES = Domain(TimeAxis.between("2018-01-01", "2018-01-31"), PlaceAxis.of([f"place {i}" for i in range(17)]))
 ID = bytes(range(16))  # of messages: devices draw their own
+CHANGES = {  # of clocks, on the wall
+    "Europe/Paris": ("2018-03-25T02:00", "2018-10-28T02:00"),
+    "America/New_York": ("2026-03-08T02:00", "2026-11-01T02:00"),
+    "America/Sao_Paulo": ("2018-11-04T00:00", "2018-02-17T23:00"),  # at midnight
+    "Australia/Lord_Howe": ("2018-10-07T02:00", "2018-04-01T01:30"),  # by half an hour
+    "Pacific/Apia": ("2011-12-30T00:00", "2011-09-24T03:00"),  # by a whole day
+    "Asia/Kathmandu": ("2024-02-29T00:00", "2024-12-31T18:15"),  # never, 5:45 from UTC
+    "UTC": ("2024-02-29T00:00", "2024-12-30T00:00"),
+}
+AROUND = np.concatenate([np.arange(-26 * 3600, 27 * 3600, 14_400), [-1801, -1800, -1, 0, 1, 1799, 1800, 3599, 3600]])
 EVENTS = [[4, 2, 1], [0, 1, 0], [4, 0, 1], [0, 1, 1], [2, 2, 0], [4, 2, 1]]  # time, place and kind
 
 
@@ -41,11 +58,23 @@ def plans() -> dict[str, Any]:
     """Plans, the bytes under their fingerprints, and the fingerprints."""
     ended = Domain(TimeAxis.between("2018-01-01", "2018-03-31", zone="Europe/Paris"), PlaceAxis.of(["north", "été"]))
     hourly = Domain(TimeAxis("2018-01-01", "2 hours"), PlaceAxis.of([f"place {number}" for number in range(17)]))
+    kinds = replace(ended, kind=KindAxis.of(["fire", "aid"]).with_elsewhere())
+    outside = Domain(
+        TimeAxis.between("2018", None, step="week", zone="Europe/Paris"), PlaceAxis.of(["a"]).with_elsewhere()
+    )
+    part = Domain(TimeAxis.between("2018-01-05", "2018-03-14", step="month"), PlaceAxis.of(['"a"\\', "b / c", "日本"]))
+    remembered = plan_for(ended, epsilon=1.0, mechanism="longitudinal hashing")
     made = [
         *(plan_for(ended, epsilon=2.0, mechanism=name) for name in sorted(MECHANISMS)),
         plan_for(hourly, f=0.5),
         plan_for(ended, epsilon=1.0, mechanism="unary", private=("time",)),
         plan_for(ended, epsilon=0.1, mechanism="unary", private=("time", "place")),
+        plan_for(kinds, epsilon=math.log(3), private=("kind",)),
+        plan_for(outside, epsilon=1e-4, mechanism="unary"),
+        plan_for(part, epsilon=2.5e-05, mechanism="unary"),
+        plan_for(part, epsilon=1e-06, mechanism="unary", private=("time",)),
+        replace(remembered, unit="device"),
+        replace(remembered, unit="device", n_reports=365),
     ]
     return _file(
         "The fingerprint of a plan is the first 32 hexadecimal digits of the SHA-256 of its canonical bytes (UTF-8).",
@@ -178,9 +207,70 @@ def _message_of_events(plan: Plan) -> dict[str, Any]:
     }
 
 
+def times() -> dict[str, Any]:
+    """The bins of instants and of wall-clock times, in the hours around changes of clocks and at the ends of axes."""
+    vectors = []
+    for step in STEPS:
+        for zone, changes in CHANGES.items():
+            around = [np.datetime64(change, "s") + offset for change in changes for offset in AROUND]
+            vectors.append(_times(TimeAxis.between("2006", None, step=step, zone=zone), np.array(around)))
+        # days that are counted, and the seconds beside them
+        first, last = np.datetime64("2018-01-05", "s"), np.datetime64("2018-03-14", "s")
+        near = np.array([day + second for day in (first, last, last + 86_400) for second in (-1, 0, 43_200)])
+        vectors.append(_times(TimeAxis.between("2018-01-05", "2018-03-14", step=step, zone="Europe/Paris"), near))
+    return _file(
+        "Bins of a plan's time axis: of instants (UTC) and of wall-clock times in the axis' zone; -1 is outside of it.",
+        vectors,
+    )
+
+
+def _times(axis: TimeAxis, when: NDArray[np.datetime64]) -> dict[str, Any]:
+    plan = plan_for(Domain(axis, PlaceAxis.of(["north", "south"])), epsilon=1.0)
+    return {
+        "plan": plan.to_dict() | {"fingerprint": plan.fingerprint},
+        "times": when.astype(str).tolist(),
+        "bins_of_utc": axis.bins_of_utc(when).tolist(),
+        "bins_of_local": axis.bins_of_local(when).tolist(),
+    }
+
+
+def memos() -> dict[str, Any]:
+    """The reports of one device that remembers, one after the other, and its memo in the end."""
+    vectors = []
+    for name in sorted(name for name, entry in MECHANISMS.items() if entry.is_repeated):
+        for n_cells in (3, 17):
+            cells = [1, 1, 0, n_cells - 1, 1, 0]
+            vectors.append(_memo(MECHANISMS[name].from_epsilon(1.0, n_cells), name, cells))
+    bloom = LongitudinalRappor.from_parameters(f=0.5, q=0.75, p=0.5, n_cells=9, hashes=2, n_bits=16)
+    return _file(
+        "Reports of a device from its memo: the cells it held in this order, the random words drawn for all reports "
+        "together, the reports as bytes, and the content of the memo's file after the last of them.",
+        [*vectors, _memo(bloom, "longitudinal", [8, 2, 8])],
+    )
+
+
+def _memo(mechanism: Any, name: str, cells: list[int]) -> dict[str, Any]:
+    source = RecordedWords(SeededRandomness(len(cells)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memo.json"
+        memo = DeviceMemo.create(mechanism, path)
+        reports = [memo.report(cell, randomness=source).tobytes().hex() for cell in cells]
+        content = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        "mechanism": name,
+        "n_cells": mechanism.n_cells,
+        "thresholds": _hexed(mechanism.thresholds()),
+        "cells": cells,
+        "words": _words(source),
+        "reports": reports,
+        "memo": content,
+    }
+
+
 def vectors() -> dict[str, str]:
     """The content of every file, by its name."""
     made = {"plan": plans(), "coins": coins(), "message": messages(), "message-kinds": messages_with_kinds()}
+    made |= {"times": times(), "memo": memos()}
     made |= {f"reports-{name.replace(' ', '-')}": reports(name) for name in sorted(MECHANISMS)}
     return {f"{name}.json": _text(content) for name, content in made.items()}
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit._base.extras import require
 from tacit._base.fields import number, text, texts, whole
 from tacit._base.files import write_whole
-from tacit._base.reading import read_document, reading
+from tacit._base.reading import parse_json, read_document, reading
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.domain import AXES, Domain, Gazetteer, Layout
 from tacit.errors import FormatError, PlanError, Remedy, SettingError, TacitError
@@ -283,8 +283,15 @@ class Plan:
             )
         return plan
 
+    def to_json(self) -> str:
+        """Return the plan as a collector serves it and as the browser client reads it: its plain values as JSON."""
+        return json.dumps(self.to_dict() | {"fingerprint": self.fingerprint}, ensure_ascii=False, indent=1) + "\n"
+
     def write(self, path: str | Path) -> None:
-        """Write the plan as TOML."""
+        """Write the plan as TOML, or as JSON to a file that is called ``*.json``."""
+        if Path(path).suffix == ".json":
+            write_whole(Path(path), self.to_json().encode())
+            return
         content = self.to_dict() | {"fingerprint": self.fingerprint}
         whom = "everyone who asks how counts were made" if self.is_central else "every device"
         head = f"# A Tacit plan. Public: share it with {whom}. Do not edit it by hand.\n"
@@ -294,7 +301,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: str | Path, *, gazetteer: Gazetteer | str | Path | None = None) -> Plan:
-        """Read a plan from TOML and check that it was not edited.
+        """Read a plan from TOML, or from JSON in a file ``*.json``, and check that it was not edited.
 
         ``gazetteer`` is the table of places, or the file where it is, for a plan that does not carry its own. No path
         that stands in a plan is opened.
@@ -303,8 +310,9 @@ class Plan:
         keeps = (PlanError, FormatError, SettingError)
         with reading(path, "a plan", Remedy.MAKE_PLAN, refusal=PlanError, keeps=keeps):
             try:
-                content = tomllib.loads(read_document(path).decode())
-            except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+                document = read_document(path).decode()
+                content = parse_json(document) if path.suffix == ".json" else tomllib.loads(document)
+            except (UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as problem:
                 raise PlanError(f"{path} is not a plan: {problem}.", remedy=Remedy.MAKE_PLAN) from None
             return cls.from_dict(content, gazetteer=gazetteer)
 
