@@ -38,7 +38,7 @@ class Remedy(Enum):
     The names in braces are filled in from what the error is told besides its problem.
     """
 
-    ACCEPT_AGAIN = "Else keep to the new days with only=, or accept the sum with again=True."
+    ACCEPT_AGAIN = "Else keep to the new days, or accept the sum with again=True."
     ACCEPT_LOSS = "If it is right so, accept it with accept_loss=True."
     ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
     AUDIT_FEWER = "Make more, or audit with fewer n_runs."
@@ -48,8 +48,8 @@ class Remedy(Enum):
     CHOOSE_HORIZON = "Give for example 7, or 'month'."
     CHOOSE_STATE = "Choose another state for the CounterFiles."
     COUNT_THE_SAME = (
-        "Use the reports you have, from which coarser counts come at no cost. Else keep to the new days with only=, or "
-        "take the places, kinds, conditions and reading options of the earlier run; again=True does not help here."
+        "Use the reports you have, from which coarser counts come at no cost. Else keep to the new days, or take "
+        " the places, kinds, conditions and reading options of the earlier run; again=True does not help here."
     )
     COUNT_INSTEAD = "Use central_mechanism_of, or make a plan with plan_for."
     DECLARE_COPY = (
@@ -65,7 +65,7 @@ class Remedy(Enum):
     GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
     KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
-    KEEP_TO_NEW_DAYS = "Keep to the new days with only=; again=True does not help here."
+    KEEP_TO_NEW_DAYS = "Keep to the new days; again=True does not help here."
     LEAVE_OUT_REVISES = "Leave out revises."
     LEAVE_OUT_TOWNS = "Leave towns out."
     LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."

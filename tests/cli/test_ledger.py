@@ -90,7 +90,7 @@ def test_entries_and_what_remains_are_shown(tacit, book):
         "user-day of at most 3 events",
         "rho 0.1 (zCDP) (its first release)",
         "epsilon 3 at delta 1e-06",
-        "nothing until a budget is declared",
+        "none until a budget is declared",
     ):
         assert words in ran.out, words
     visits = next(line for line in ran.out.splitlines() if line.startswith("visits"))

@@ -461,7 +461,7 @@ time.sleep(60)
         with subprocess.Popen([sys.executable, "-c", script, ledger.path], stdout=subprocess.PIPE) as process:
             drawn = [int(word) for word in process.stdout.readline().split()]
             os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(BudgetExhausted, match="paid before and never finished: resume it"):
+        with pytest.raises(BudgetExhausted, match="never finished: resumed with the events as they were then"):
             spend(ledger, 1.0)
         again = ledger.resume(data_set="fires", release="first", days=DAYS)
         assert again.draw("first", b"counts").words(20).tolist() == drawn

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.errors import BadRows, BudgetExhausted, DataError, FormatError, SettingError
+from tacit.errors import AlreadyRandomized, BadRows, BudgetExhausted, DataError, FormatError, SettingError
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -336,3 +336,73 @@ def test_a_publication_answers_draws_and_forecasts(run):
         made.map("1999")
     assert "bike trips, 2026-01-01 to 2026-02-28, 3 places, epsilon 1" in repr(made)
     assert made._repr_mimebundle_()
+
+
+@pytest.mark.parametrize("trust", ["curator", "nobody"])
+def test_with_nothing_new_every_file_stays_until_a_setting_of_the_pages_changes(run, trust):
+    def written():
+        return {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
+
+    began = []
+    run(trips(), trust=trust)
+    before = written()
+    same = run(trips(), trust=trust, begin=began.append)
+    assert written() == before
+    assert began == ["Estimating counts"]
+    assert same.release.checksum == Release.read(run.folder / "release.parquet").checksum
+    run(trips(), trust=trust, title="Other")
+    assert written()["page.html"] > before["page.html"]
+    assert "<title>Other" in (run.folder / "page.html").read_text()
+    (run.folder / "page.html").unlink()
+    run(trips(), trust=trust, title="Other")
+    assert (run.folder / "page.html").exists()
+
+
+def test_what_is_spent_later_is_stated_when_it_is_run_again(run):
+    run(trips())
+    Ledger(run.ledger).set_budget("bike trips", epsilon=3.0)
+    run(trips(), folder=run.folder.parent / "other", epsilon=0.5)
+    assert "epsilon 1.5" not in (run.folder / "statement.html").read_text()
+    assert run(trips()).release.statement.total_epsilon == pytest.approx(1.5)
+    assert "epsilon 1.5" in (run.folder / "statement.html").read_text()
+    assert len(entries(run)) == 2
+
+
+def test_other_events_after_an_interruption_are_told_to_be_others(run, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(Release, "write", lambda *_, **__: _stop())
+        with pytest.raises(KeyboardInterrupt):
+            run(trips())
+    with pytest.raises(BudgetExhausted, match="resumed with the events as they were then, it costs nothing"):
+        run(trips(per_day=13))
+    assert run(trips()).release.domain.shape == (59, 3)
+    assert len(entries(run)) == 1
+
+
+def test_events_with_reports_are_published_again_only_if_the_sum_is_accepted(run):
+    run(trips(), trust="nobody")
+    other = {"trust": "nobody", "folder": run.folder.parent / "other"}
+    with pytest.raises(AlreadyRandomized, match="again=True"):
+        run(trips(), **other)
+    assert run(trips(), **other, again=True).release.statement.total_epsilon == pytest.approx(2.0)
+
+
+def test_the_rows_of_a_later_stretch_of_devices_add_up(run):
+    run(trips(), trust="nobody")
+    odd, seen = trips(), []
+    odd.loc[:400, "station"] = "nowhere"  # in days that are published already
+    odd.loc[len(odd) - 1, "station"] = "nowhere"
+    run(odd, trust="nobody", first=None, last="2026-03-31", look=seen.append)
+    (shown,) = seen
+    assert (shown.n_rows, shown.n_events) == (90 * 12, 31 * 12 - 1)
+    assert shown.n_rows == shown.n_events + shown.n_left_out + shown.bad_rows.n_rows
+    assert shown.lost == pytest.approx(1 / (31 * 12))
+
+
+def test_an_empty_frame_and_a_file_for_a_folder_are_told_so(run):
+    with pytest.raises(DataError, match=r"the events have no row\. Nothing was spent"):
+        run(trips().iloc[:0])
+    run.folder.write_text("mine")
+    with pytest.raises(SettingError, match="folder must be a folder"):
+        run(trips())
+    assert run.folder.read_text() == "mine"

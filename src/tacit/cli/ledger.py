@@ -290,10 +290,12 @@ def _say_budgets(book: Ledger, names: list[str]) -> None:
     for name in names:
         left = book.remaining(name)
         budget = "none" if left.budget is None else f"{left.budget}{'' if left.is_declared else ' (its first release)'}"
-        first = "the first release" if left.spent == Cost() else "nothing until a budget is declared"
-        rows.append([name, budget, left.spent, first if left.room is None else left.room])
+        room = str(left.room or "none there; other days may have room")
+        if left.room is None:
+            room = "for a first release" if left.spent == Cost() else "none until a budget is declared"
+        rows.append([name, budget, left.spent, room])
     console.table(
-        ["Data set", "Budget", "Spent on the dearest day or window", "What would fit there"],
+        ["Data set", "Budget", "Spent on the dearest day or window", "Room that is left"],
         rows,
         left=4,
         title="What remains",

@@ -61,6 +61,10 @@ MostEpsilon = Annotated[
 AcceptLoss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on although more than 1 % of the rows meant fall out.")
 ]
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="Randomize known events again, and state the summed epsilon.", rich_help_panel=LEDGER),
+]
 DryRun = Annotated[
     bool,
     typer.Option(

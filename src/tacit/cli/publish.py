@@ -14,6 +14,7 @@ from tacit.cli.check import confirm_description, describe
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
     AcceptLoss,
+    Again,
     DataSetName,
     DomainOptions,
     MostEpsilon,
@@ -88,6 +89,7 @@ def publish(
     budget: MostEpsilon = None,
     ledger: LedgerFile = None,
     accept_loss: AcceptLoss = False,
+    again: Again = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
     ] = False,
@@ -158,6 +160,7 @@ def publish(
             ledger=ledger,
             budget=budget,
             accept_loss=accept_loss,
+            again=again,
             days_ahead=days_ahead,
             title=title,
             noun=noun,
@@ -169,7 +172,9 @@ def publish(
         )
     finally:
         stages.end()
-    if agreed is not None and made.release.domain.time.days[1] == agreed.stretches[-1][1]:
+    if agreed is not None and agreed == Agreement.read(root):
+        console.say("Nothing new: no day was added, and nothing that pages are made from has changed. All files stay.")
+    elif agreed is not None and made.release.domain.time.days[1] == agreed.stretches[-1][1]:
         console.say("No new days: nothing was counted and nothing spent. The pages were made again.")
     say_protection(made.release)
     if seed is None:
@@ -320,6 +325,8 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
         f"{console.counted(preview.n_rows, 'row')} read, {console.counted(preview.n_events, 'event')} counted from "
         f"{preview.first} to {preview.last}."
     )
+    if preview.n_left_out:
+        console.say(f"{console.counted(preview.n_left_out, 'row')} of other days, or left out by --where.")
     say_bad_rows(preview.bad_rows)
     if preview.unknown:
         shown = ", ".join(f"{name} ({console.counted(n, 'row')})" for name, n in preview.unknown[:_NAMES_SHOWN])

@@ -12,8 +12,8 @@ import typer
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
-    LEDGER,
     AcceptLoss,
+    Again,
     DataSetName,
     Force,
     PlanFile,
@@ -46,12 +46,7 @@ def randomize(
         str | None, typer.Option("--to", help="Only events up to this day, included.", metavar="DATE")
     ] = None,
     data_set: DataSetName = None,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again", help="Randomize known events again, and state the summed epsilon.", rich_help_panel=LEDGER
-        ),
-    ] = False,
+    again: Again = False,
     accept_loss: AcceptLoss = False,
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,

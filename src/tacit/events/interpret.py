@@ -102,16 +102,23 @@ class Interpreter:
         self._kind = domain.kind
         self._kind_matcher = None if domain.kind is None else NameMatcher(domain.kind)
 
-    def interpret(self, table: RawTable, form: DateForm, bound: ContributionBound | None = None) -> Interpreted:
-        """Read one table, row by row: no row has a say in how another is read. A bound tells its groups apart."""
+    def interpret(
+        self, table: RawTable, form: DateForm, bound: ContributionBound | None = None, only: slice | None = None
+    ) -> Interpreted:
+        """Read one table, row by row: no row has a say in how another is read. A bound tells its groups apart.
+
+        Rows of other time bins than ``only`` are left out.
+        """
         dates = read_dates(self._column(table, "time"), form)
         record = table.records()
         reason = self._left_out(table)
-        n_left_out = int(np.count_nonzero(reason))
         _note(reason, dates.state != GOOD, Reason.UNREADABLE_DATE.code)
         reason[(dates.state == BLANK) & (reason != LEFT_OUT)] = Reason.NO_DATE.code
         time_bin, seconds = bins_and_clock(self._axis, dates, reason == 0)
         _note(reason, time_bin < 0, Reason.OUTSIDE_TIME.code)
+        if only is not None:
+            _note(reason, (time_bin < only.start) | (time_bin >= only.stop), LEFT_OUT)
+        n_left_out = int(np.count_nonzero(reason == LEFT_OUT))
         count = None
         if "count" in self._parts:
             count, count_reason = read_counts(self._column(table, "count"), decimal=self._options.decimal)

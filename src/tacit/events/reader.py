@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-import numpy as np
-
 from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
@@ -165,12 +163,12 @@ class Events:
 
     @property
     def n_rows(self) -> int:
-        """The rows read so far, blank ones apart: counted, left out by ``where``, or bad."""
+        """The rows read so far, blank ones apart: counted, left out, or bad."""
         return self._n_rows
 
     @property
     def n_left_out(self) -> int:
-        """The rows that ``where`` left out."""
+        """The rows that ``where`` left out, and those of other time bins than were asked for."""
         return self._n_left_out
 
     @property
@@ -199,16 +197,15 @@ class Events:
         """
         is_strict = self.options.strict
         if is_strict and self._source.can_reread:
-            for _ in self._read(None):
+            for _ in self._read(None, only=only):
                 pass
             refuse_bad_rows(self.name, self.bad_rows)
-        for batch, incomplete in self._read(progress):
+        for batch, incomplete in self._read(progress, only=only):
             if is_strict:
                 refuse_bad_rows(self.name, self.bad_rows)
-            batch = batch if only is None else _within(batch, only)
             if digest is not None:
                 digest.update(batch)
-                digest.update(incomplete if only is None else _within(incomplete, only))
+                digest.update(incomplete)
             if len(batch):
                 yield batch
 
@@ -303,14 +300,14 @@ class Events:
         self._n_rows = self._n_left_out = 0
 
     def _read(
-        self, progress: Progress | None, bound: ContributionBound | None = None
+        self, progress: Progress | None, bound: ContributionBound | None = None, only: slice | None = None
     ) -> Iterator[tuple[EventBatch, EventBatch]]:
         """The good rows, and those that lack nothing but a user or a kind."""
         self._start()
         reading = Reading(
             self._source,
             tuple(self._positions.values()),
-            lambda table: self._interpreter.interpret(table, self._form, bound),
+            lambda table: self._interpreter.interpret(table, self._form, bound, only),
         )
         path = self.options.bad_rows
         with nullcontext() if path is None else closing(BadRowFile(Path(path))) as listed:
@@ -323,11 +320,6 @@ class Events:
                 self._n_left_out += made.n_left_out
                 self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
                 yield batch, made.incomplete
-
-
-def _within(batch: EventBatch, bins: slice) -> EventBatch:
-    """The events of some time bins."""
-    return batch.take(np.flatnonzero((batch.time_bin >= bins.start) & (batch.time_bin < bins.stop)))
 
 
 def _locator(domain: Domain, options: ReadOptions) -> PointLocator:

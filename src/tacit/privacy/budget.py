@@ -26,6 +26,9 @@ class Room:
     epsilon: float
     rho: float
 
+    def __bool__(self) -> bool:
+        return bool(self.epsilon or self.rho)
+
     def __str__(self) -> str:
         parts = [f"epsilon {self.epsilon:.9g}"] if self.epsilon else []
         parts += [f"rho {self.rho:.9g} (zCDP)"] if self.rho else []

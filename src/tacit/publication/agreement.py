@@ -20,12 +20,16 @@ AGREED: Final = "publication.toml"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a publication goes on with: the events by name, how they are written, and the stretches of time so far."""
+    """What a publication goes on with: the events by name, how they are written, and the stretches of time so far.
+
+    ``pages`` is a digest of all that the pages in the folder were made from.
+    """
 
     data_set: str
     source: SourceDescription
     where: tuple[str, ...] = ()
     stretches: tuple[tuple[str, str], ...] = ()
+    pages: str = ""
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the publication."""
@@ -34,6 +38,7 @@ class Agreement:
             "data_set": self.data_set,
             "where": list(self.where),
             "stretches": [list(stretch) for stretch in self.stretches],
+            "pages": self.pages,
             "source": self.source.to_dict(),
         }
         head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
@@ -51,4 +56,5 @@ class Agreement:
                 raise FormatError(f"{path} was written by a newer Tacit. Install a newer Tacit.")
             stretches = tuple((str(first), str(last)) for first, last in content["stretches"])
             source = SourceDescription.from_dict(content["source"])
-            return cls(text(content, "data_set"), source, texts(content, "where"), stretches)
+            pages = str(content.get("pages", ""))
+            return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages)

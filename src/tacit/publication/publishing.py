@@ -8,6 +8,7 @@ by the same call: the ledger knows what is paid, and files that are there are no
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tacit import __version__
 from tacit.collection.curating import CountedEvents, curate_events
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
@@ -42,6 +44,7 @@ from tacit.release import Release, join
 from tacit.release.restating import stated_now
 
 _OWN: Final = re.compile(r"(plan(-.+)?\.toml|(counts|reports)-.+\.(parquet|reports)|\..*)")
+_WRITTEN: Final = ("counts.csv", "page.html", "statement.html")
 _SLUG: Final = re.compile(r"[^\w.-]+")
 Look = Callable[[Preview], None]
 
@@ -76,6 +79,7 @@ def publish(
     ledger: str | Path | None = None,
     budget: float | None = None,
     accept_loss: bool = False,
+    again: bool = False,
     days_ahead: int = 7,
     title: str | None = None,
     noun: str = "event/events",
@@ -96,9 +100,10 @@ def publish(
     ``target``, the error that single counts may have: ``"40"`` events, or ``"5%"`` of ``expected_events``.
 
     The same call after an interruption goes on at no further cost; with a later ``last`` on events that have grown it
-    publishes the new days, and the release goes on. ``look`` is shown a :class:`Preview` before anything is paid, and
-    may refuse by raising; ``begin`` is told every step as it begins, ``progress`` how much of the events is read. A
-    ``seed`` makes a simulation, which protects nobody.
+    publishes the new days, and the release goes on; with nothing new it leaves every file as it is. Events of which
+    there are reports already are refused, unless their sum is accepted with ``again``. ``look`` is shown a
+    :class:`Preview` before anything is paid, and may refuse by raising; ``begin`` is told every step as it begins,
+    ``progress`` how much of the events is read. A ``seed`` makes a simulation, which protects nobody.
     """
     work = _Publishing(
         root=Path(folder if folder is not None else folder_name(data_set)),
@@ -108,6 +113,7 @@ def publish(
         seed=seed,
         budget=budget,
         accept_loss=accept_loss,
+        again=again,
         look=look,
         progress=progress,
         begin=begin or (lambda _: None),
@@ -175,6 +181,7 @@ class _Publishing:
     seed: int | None
     budget: float | None
     accept_loss: bool
+    again: bool
     look: Look | None
     progress: Progress | None
     begin: Callable[[str], None]
@@ -267,6 +274,7 @@ class _Publishing:
             ledger=self.book,
             data_set=name,
             seed=self.seed,
+            again=self.again,
             only=bins,
             overwrite=False,
             progress=self.progress,
@@ -335,9 +343,9 @@ class _Publishing:
             )
         check_loss(read, is_accepted=self.accept_loss)
         if not read.n_events and not self.accept_loss:
+            found = f"no event lies between {stretch[0]} and {stretch[1]} in a known place"
             raise DataError(
-                f"no event lies between {stretch[0]} and {stretch[1]} in a known place. Nothing was spent.",
-                remedy=Remedy.ACCEPT_LOSS,
+                f"{found if read.n_rows else 'the events have no row'}. Nothing was spent.", remedy=Remedy.ACCEPT_LOSS
             )
 
     def _bins(self, plan: Plan, stretch: tuple[str, str]) -> slice:
@@ -367,7 +375,7 @@ class _Publishing:
         return open_events(self.events, columns=columns, domain=plan.domain, options=options)
 
     def written(self, agreed: Agreement, *, days_ahead: int, title: str | None, noun: str) -> Publication:
-        """Write release, page, statement and forecast of all stretches together."""
+        """Write release, page, statement and forecast of all stretches together, unless they are there already."""
         plan = self.plan_of(agreed, agreed.stretches[-1])
         paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
         ledger = None if self.book is None else self.book.path
@@ -378,15 +386,20 @@ class _Publishing:
             last = plan.domain.time.range(None, agreed.stretches[-1][1]).stop
             estimate = estimate_tally(tally_reports(paths, plan), replace(plan, domain=plan.domain.with_end(last)))
             release = stated_now(Release.of(plan, estimate), ledger)
+        made, heading = Publication(release, self.root), title or agreed.data_set
+        outlines = "" if self.polygons is None else hashlib.sha256(Path(self.polygons).read_bytes()).hexdigest()
+        parts = [release.checksum, heading, noun, str(days_ahead), outlines, __version__]
+        pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
+            return made
         release.write(self.root / RELEASE)
         release.write(self.root / "counts.csv")
-        heading = title or agreed.data_set
         self.begin("Making the page")
         make_page(release, self.root / "page.html", title=heading, polygons=self.polygons, noun=noun)
         make_statement_page(release, self.root / "statement.html", title=heading)
-        made = Publication(release, self.root)
         if days_ahead and "time" not in (plan.private if not plan.is_central else ()):
             self._forecast(made, days_ahead, heading)
+        replace(agreed, pages=pages).write(self.root)
         return made
 
     def _forecast(self, made: Publication, days: int, title: str) -> None:
@@ -408,7 +421,9 @@ def folder_name(name: str) -> str:
 
 
 def _check_folder(root: Path) -> None:
-    """Refuse a folder that holds other things than what an interrupted beginning leaves."""
+    """Refuse a file, and a folder that holds other things than what an interrupted beginning leaves."""
+    if root.exists() and not root.is_dir():
+        raise SettingError(f"folder must be a folder, or be free; {root} is a file. Name another.")
     if root.exists() and any(not _OWN.fullmatch(path.name) for path in root.iterdir()):
         raise SettingError(
             f"{root} holds other files, which a publication could overwrite.", remedy=Remedy.PUBLISH_ELSEWHERE

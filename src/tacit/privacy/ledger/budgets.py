@@ -128,7 +128,8 @@ def _exhausted(
         f"the budget of {called} is {budget}{why}; {budget.spent(before)} is spent on these events{more}. "
         f"Nothing was spent now. What would fit: {fits}. A budget of {budget.spent(bill.prices)} would be needed.{also}"
         + (
-            " This very release was paid before and never finished: resume it, at no cost."
+            " This release was paid before and never finished: resumed with the events as they were then, it costs "
+            "nothing."
             if unfinished and past.has_new
             else ""
         ),
