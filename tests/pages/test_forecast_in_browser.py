@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
 from pages.forecasts import HOLIDAYS, doubs_release, forecast_of, release_with_kinds
+from small_worlds import simulated_estimate
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.forecast.backtest import backtest
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.past import series_of
 from tacit.pages.forecast_page import make_backtest_page, make_forecast_page
+from tacit.release import Release
 
 pytestmark = pytest.mark.browser
 
@@ -185,3 +188,12 @@ def test_every_chart_is_drawn_without_compiling_text(open_page, page, release, t
         assert charts
         assert all(chart.locator("svg path").count() > 0 for chart in charts)
         assert said == []
+
+
+def test_a_long_name_does_not_widen_the_table_of_crews(open_page, tmp_path):
+    names = ["Hauptbahnhofsvorplatz" * 5, "Pier"]
+    domain = Domain(TimeAxis.between("2018-09-03", "2018-12-31"), PlaceAxis.of(names))
+    release = Release.of(*simulated_estimate(np.full(domain.shape, 9), domain=domain))
+    opened, _ = open_page(make_forecast_page(forecast_of(release, 7), release, tmp_path / "page.html"))
+    width = opened.locator("[data-crews='0'] th").bounding_box()["width"]
+    assert width <= 400  # in one line the name takes 840

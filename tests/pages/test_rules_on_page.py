@@ -161,7 +161,7 @@ def test_a_page_of_a_smoothed_release_says_that_a_model_speaks_and_what_its_own_
     make_page(Release.of(PLAN, ESTIMATE, refine="smooth"), tmp_path / "page.html")
     text, tables = tables_of(tmp_path / "page.html")
     assert "<dt>What a model says</dt>" in text
-    assert any("# All numbers here are refined counts of the release and about them" in table for table in tables)
+    assert any("# All numbers here are smoothed counts of the release and about them" in table for table in tables)
 
 
 def test_the_legend_names_every_reason_for_a_mark():

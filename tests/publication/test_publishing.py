@@ -326,8 +326,8 @@ def test_a_publication_answers_draws_and_forecasts(run):
     assert made.answer("2026-01", "2026-02", places="Pier").value == pytest.approx(59 * 4, abs=60)
     ranked = made.top(2, "2026-02")
     assert len(ranked) == 2
-    assert ranked[0][1].value >= ranked[1][1].value
-    assert ranked[0][1].value == pytest.approx(made.answer("2026-02", places=ranked[0][0]).value)
+    assert ranked[0].answer.value >= ranked[1].answer.value
+    assert ranked[0].answer.value == pytest.approx(made.answer("2026-02", places=ranked[0].place).value)
     assert {"place", "period", "estimate", "low", "high"} <= set(made.to_pandas().columns)
     assert made.forecast(3).totals.means.shape == (3,)
     for chart in (made.plot(), made.plot("Pier", by="day"), made.map(), made.map("2026-02")):

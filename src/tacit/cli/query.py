@@ -19,7 +19,15 @@ from tacit.domain import Box
 from tacit.errors import SettingError
 from tacit.release import Release
 from tacit.release.exports import csv_text, privacy_of
-from tacit.release.questions import across_the_cut, answered, as_columns, described, ranked_places, read_boxes
+from tacit.release.questions import (
+    RankedPlace,
+    across_the_cut,
+    answered,
+    as_columns,
+    described,
+    ranked_places,
+    read_boxes,
+)
 from tacit.release.release import CHANCE, LEVEL, contradiction
 
 SHOWS_SINGLE_DAYS_FROM: Final = 1.7
@@ -148,7 +156,7 @@ def _warn_of_contradiction(asked: Release, box: Box) -> None:
 
 def _say_ranked(
     asked: Release,
-    found: list[tuple[str, Answer]],
+    found: list[RankedPlace],
     top: int,
     *,
     level: float | None,
@@ -165,9 +173,9 @@ def _say_ranked(
         ]
         _print_json(asked, answers=answers, may_belong=possible)
         return
-    _warn_of_missing(asked, shown[0][1].box)
+    _warn_of_missing(asked, shown[0].answer.box)
     console.table(
-        ["", "Place", "Events", f"{percent(shown[0][1].level)} interval"],
+        ["", "Place", "Events", f"{percent(shown[0].answer.level)} interval"],
         [
             [rank, place, whole(one.value), f"{whole(one.lower)} to {whole(one.upper)}"]
             for rank, (place, one) in enumerate(shown, 1)

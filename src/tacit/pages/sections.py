@@ -337,11 +337,6 @@ def middle(errors: Sequence[Errors]) -> int:
     return steps.index("month") if "month" in steps else 0
 
 
-def shown_words(release: Release) -> str:
-    """Return the column of a release whose counts a page shows."""
-    return "refined" if release.has_refined_intervals else "unbiased"
-
-
 def unsure_words(release: Release) -> str:
     """Why a count is marked as too uncertain for one number."""
     rules = release.rules

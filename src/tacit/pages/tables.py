@@ -8,7 +8,7 @@ from typing import Any, Final
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import Counts
 from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
-from tacit.pages.sections import period_name, shown_words
+from tacit.pages.sections import period_name
 from tacit.pages.selection import MOST_CELLS, Selection, View
 from tacit.pages.words import column_width, counted, number, sheets
 
@@ -18,7 +18,7 @@ _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "uppe
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
     """Links to tables in the page itself, each with the statement at its head."""
     of_numbers = (
-        f"All numbers here are {shown_words(selection.release)} counts of the release and about them; 'reliable' "
+        f"All numbers here are {selection.release.basis} counts of the release and about them; 'reliable' "
         "judges them, as in its table."
     )
     remarks = remarks_of(selection, synthetic, of_numbers)

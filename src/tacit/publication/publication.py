@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from tacit.forecast import Forecast
+    from tacit.release.questions import RankedPlace
 
 RELEASE: Final = "release.parquet"
 """The name of the release in the folder of a publication."""
@@ -73,13 +74,16 @@ class Publication:
     def top(
         self,
         n: int = 10,
-        first: str | None = None,
-        last: str | None = None,
+        first: When | None = None,
+        last: When | None = None,
         *,
         kinds: str | Sequence[str] | None = None,
         measured: bool = False,
-    ) -> list[tuple[str, Answer]]:
-        """Return the ``n`` places with most events in a time, each with its answer; ranks are as unsure as these."""
+    ) -> list[RankedPlace]:
+        """Return the ``n`` places with most events in a time, each with ``place`` and ``answer``.
+
+        Ranks are as unsure as the answers.
+        """
         from tacit.release.questions import ranked_places
 
         check_at_least(1, n=n)

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
 from tacit.counts.query import answer
 from tacit.domain import Box, Grouping
+from tacit.domain.step import When
 from tacit.errors import DataError, MissingColumn, NotShown, SettingError, UnreadableFile
 from tacit.release.exports import privacy_of
 from tacit.release.release import Release
@@ -27,15 +28,22 @@ ASKED: Final = {"from": "first", "to": "last", "place": "places", "kind": "kinds
 """The columns of a file of boxes, and what they are called in Python."""
 
 
+class RankedPlace(NamedTuple):
+    """A place and the answer about it."""
+
+    place: str
+    answer: Answer
+
+
 def ranked_places(
     release: Release,
     *,
-    first: str | None = None,
-    last: str | None = None,
+    first: When | None = None,
+    last: When | None = None,
     kinds: Sequence[str] | None = None,
     level: float | None = None,
     measured: bool = False,
-) -> list[tuple[str, Answer]]:
+) -> list[RankedPlace]:
     """Return every place that is shown with its answer for the time and kinds asked for, the largest first."""
     domain = release.domain
     box = domain.box(first=first, last=last, kinds=kinds)
@@ -50,10 +58,10 @@ def ranked_places(
         if release.rules.suppress
         else _answers(asked, boxes, level=release.level if level is None else level)
     )
-    shown = [(place, one) for place, one in zip(domain.place.cells, found, strict=True) if one is not None]
+    shown = [RankedPlace(place, one) for place, one in zip(domain.place.cells, found, strict=True) if one is not None]
     if not shown:
         raise NotShown("the counts of all places are suppressed. Ask for a longer time.")
-    return sorted(shown, key=lambda one: -one[1].value)
+    return sorted(shown, key=lambda one: -one.answer.value)
 
 
 def _shown(release: Release, box: Box, level: float | None, measured: bool) -> Answer | None:
@@ -90,15 +98,15 @@ def _answers(estimate: Estimate, boxes: Sequence[Box], *, level: float) -> list[
     ]
 
 
-def across_the_cut(ranked: Sequence[tuple[str, Answer]], n: int) -> tuple[list[str], list[str]]:
+def across_the_cut(ranked: Sequence[RankedPlace], n: int) -> tuple[list[str], list[str]]:
     """Return which of the first ``n`` places may not belong to them, and which others may, by their intervals."""
     listed, others = ranked[:n], ranked[n:]
     if not others:
         return [], []
-    highest, lowest = max(one.upper for _, one in others), min(one.lower for _, one in listed)
+    highest, lowest = max(one.answer.upper for one in others), min(one.answer.lower for one in listed)
     return (
-        [place for place, one in listed if one.lower <= highest],
-        [place for place, one in others if one.upper >= lowest],
+        [one.place for one in listed if one.answer.lower <= highest],
+        [one.place for one in others if one.answer.upper >= lowest],
     )
 
 

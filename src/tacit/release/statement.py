@@ -55,9 +55,7 @@ _MODELS: Final = {
 _OF_A_MODEL: Final = (
     "The counts to use first are smoothed: they come from a model, and so do their intervals, which hold on average "
     "over places and periods if the model fits, and least for days that were unusual. For those days use the measured "
-    "counts, which no model has touched. {later} In the release's Parquet table 'refined', refined_lower and "
-    "refined_upper are the smoothed counts, and reliable is said of them; 'unbiased', standard_error, lower and upper "
-    "are the measured ones."
+    "counts, which no model has touched. {later}"
 )
 _KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
 
@@ -305,9 +303,10 @@ class PrivacyStatement:
 
     @property
     def step_words(self) -> str:
-        """Sentences that say what was done to each column."""
-        columns = (("unbiased", self.unbiased_steps), ("refined", self.refined_steps))
-        return " ".join(f"Column '{name}': {_steps(steps)}." for name, steps in columns)
+        """Sentences that say what was done to measured and to refined counts, which a model smoothed or none did."""
+        refined = "Smoothed" if any(step.startswith(tuple(_MODELS)) for step in self.refined_steps) else "Refined"
+        counts = (("Measured", self.unbiased_steps), (refined, self.refined_steps))
+        return " ".join(f"{name} counts: {_steps(steps)}." for name, steps in counts)
 
 
 def _steps(steps: tuple[str, ...]) -> str:
