@@ -11,6 +11,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from tacit._base.languages import figures, gettext
+
 if TYPE_CHECKING:
     from tacit._base.arrays import FloatArray, IntArray
 
@@ -34,9 +36,9 @@ def at_most(value: float) -> str:
     ('9.03', '20.1', '365', '9.00')
     """
     if value == math.inf:
-        return "unlimited"
+        return gettext("unlimited")
     digits = 2 if value < 10 else 1 if value < 100 else 0
-    return f"{round_up(value, digits):,.{digits}f}"
+    return figures(f"{round_up(value, digits):,.{digits}f}")
 
 
 def percent_at_most(share: float) -> str:
@@ -45,7 +47,7 @@ def percent_at_most(share: float) -> str:
     >>> percent_at_most(0.36001)
     '36.1%'
     """
-    return f"{round_up(100 * share, 1):.1f}%"
+    return figures(f"{round_up(100 * share, 1):.1f}%")
 
 
 def epsilon_at_most(epsilon: float) -> str:
@@ -55,9 +57,9 @@ def epsilon_at_most(epsilon: float) -> str:
     ('2.1973', '0.5')
     """
     if epsilon == math.inf:
-        return "unlimited"
+        return gettext("unlimited")
     digits = 4 if epsilon >= 0.001 else 10
-    return f"{round_up(epsilon, digits):.10g}"
+    return figures(f"{round_up(epsilon, digits):.10g}")
 
 
 def whole(value: float) -> str:
@@ -66,7 +68,7 @@ def whole(value: float) -> str:
     >>> whole(-0.2), whole(1234.5)
     ('0', '1,234')
     """
-    return f"{round(value) or 0:,}"
+    return figures(f"{round(value) or 0:,}")
 
 
 def percent(level: float) -> str:
@@ -75,7 +77,7 @@ def percent(level: float) -> str:
     >>> percent(0.95), percent(0.999)
     ('95%', '99.9%')
     """
-    return f"{100 * level:.10g}%"
+    return figures(f"{100 * level:.10g}%")
 
 
 def whole_limits(limits: FloatArray) -> FloatArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tacit._base.languages import gettext
+
 
 def listed(words: Sequence[str]) -> str:
     """Return words with commas, and an "and" before the last.
@@ -12,4 +14,4 @@ def listed(words: Sequence[str]) -> str:
     ('points', 'time and place', 'time, place and kind')
     """
     *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    return gettext("%(first)s and %(last)s", first=", ".join(first), last=last) if first else last

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
+from tacit._base.languages import stored
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
 from tacit.cli.options import ModelSeed, PlacesColumns, Synthetic, Title, confidence
@@ -178,15 +179,18 @@ def known_of(
     public = []
     if chosen:
         parts.append(_calendar(series, chosen, horizon))
-        kinds = ["public holidays", *(["school holidays"] if {"academy", "school_zone"} & chosen.keys() else [])]
-        public.append(f"{' and '.join(kinds)} of {chosen.get('country', 'FR').upper()}")
+        country = chosen.get("country", "FR").upper()
+        if {"academy", "school_zone"} & chosen.keys():
+            public.append(stored("public holidays and school holidays of %(country)s", country=country))
+        else:
+            public.append(stored("public holidays of %(country)s", country=country))
     for path in options.covariates or ():
         with console.waiting(f"Reading {path.name}"):
             parts.append(_table(path, series, options, horizon))
-        public.append(f"the table {path.name}")
+        public.append(stored("the table %(name)s", name=path.name))
     prior = populations(options.population, options.places_column, series.domain.place)
     if prior is not None:
-        public.append(f"populations of {plural(series.domain.place.level)}")
+        public.append(stored("populations of %(places)s", places=plural(series.domain.place.level)))
     return Known(release, series, parts[0].joined(*parts[1:]) if parts else None, prior, chosen, tuple(public))
 
 

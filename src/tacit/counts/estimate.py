@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
+from tacit._base.languages import stored
 from tacit._base.rounding import percent, whole
 from tacit.counts.noise.model import Noise
 from tacit.counts.provenance import Provenance
@@ -112,7 +113,7 @@ class Answer:
         return f"{value:,.1f}, {percent(self.level)} interval {whole(self.lower)} to {whole(self.upper)}{label}"
 
 
-LEAST_SQUARES: Final = "least squares over a tree"
+LEAST_SQUARES: Final = stored("least squares over a tree")
 
 
 def _coarser_totals(totals: NDArray[np.int64], grouping: Grouping, n_axes: int) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
+from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -38,7 +39,7 @@ from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest
 from tacit.statespace.calendar import calendar_columns, season_length
 from tacit.statespace.covariates import Covariates
 
-RAW_DATA_NOTE: Final = (
+RAW_DATA_NOTE: Final = stored(
     "uses raw data: the means of true counts by which private counts were rescaled were not made private"
 )
 _HORIZONS: Final = (1, 7, 28)  # bins at which residuals of the paper's model are measured: a day, a week, a month

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
+from tacit._base.languages import stored
 from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.domain import Domain, TimeAxis
@@ -86,13 +87,21 @@ def read_covariates(
     for position, array in zip(chosen, arrays[len(wanted) :], strict=True):
         name = opened.names[position].strip()
         if columns is None and _is_words(array):
-            notes.append(f"the column {name} of {opened.name} holds no number and is left out")
+            notes.append(
+                stored("the column %(name)s of %(table)s holds no number and is left out", name=name, table=opened.name)
+            )
             continue
         known = _joined(_numbers(array, numbers, name, opened.name, options.decimal), rows, time, domain.place.n_cells)
         if beyond == "climatology":
             known, since = carried_on(known, time)
             if since is not None:
-                notes.append(f"{name} is forecast from {time.label(since)} on by what is usual for the season")
+                notes.append(
+                    stored(
+                        "%(name)s is forecast from %(when)s on by what is usual for the season",
+                        name=name,
+                        when=time.label(since),
+                    )
+                )
         found[name] = known
     if not found:
         raise _no_numbers(opened.name)

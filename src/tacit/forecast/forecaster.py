@@ -7,12 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.languages import message, stored
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -201,8 +203,38 @@ def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
     """Return what to say of a series whose last bins were not counted."""
     if n_bins == 0:
         return ()
-    what = f"the last {step} was" if n_bins == 1 else f"the last {n_bins} {step}s were"
-    return (f"{what} not counted, or not in full: the forecast looks further ahead, and its intervals are wider",)
+    if n_bins == 1:
+        note = stored(
+            "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals "
+            "are wider",
+            step=_BINS.get(step, _OTHER_BINS)[0],
+        )
+    else:
+        note = stored(
+            "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its intervals "
+            "are wider",
+            steps=bins_in_words(n_bins, step),
+        )
+    return (note,)
+
+
+def bins_in_words(n_bins: int, step: str) -> str:
+    """Return a number of bins, two or more, as notes say it.
+
+    >>> bins_in_words(3, "day"), bins_in_words(3, "6 hours")
+    ('3 days', '3 periods')
+    """
+    return _BINS.get(step, _OTHER_BINS)[1](n=n_bins)
+
+
+_BINS: Final = {
+    "hour": (stored("hour"), partial(stored, "%(n)s hours")),
+    "day": (stored("day"), partial(stored, "%(n)s days")),
+    "week": (stored("week"), partial(stored, "%(n)s weeks")),
+    "month": (stored("month"), partial(stored, "%(n)s months")),
+    "year": (stored("year"), partial(stored, "%(n)s years")),
+}
+_OTHER_BINS: Final = (stored("period"), partial(stored, "%(n)s periods"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +257,26 @@ class Entry:
         return made
 
 
-_SHARE: Final = "the total of all places times the smoothed share of each"
-_TREES: Final = "gradient-boosted trees over all places at once"
+_SHARE: Final = message("the total of all places times the smoothed share of each")
+_TREES: Final = message("gradient-boosted trees over all places at once")
 _ENTRIES: Final = (
-    Entry("total x share", "share", "share_forecaster", "ShareForecaster", _SHARE, uses_covariates=True),
-    Entry("weekday mean", "weekday-mean", "baselines", "WeekdayMean", "the mean of the same weekday"),
-    Entry("seasonal naive", "seasonal-naive", "baselines", "SeasonalNaive", "what was counted a week earlier"),
-    Entry("boosting", "boosting", "boosting", "BoostingForecaster", _TREES, uses_covariates=True),
-    Entry("paper's XGBoost", "paper", "boosting", "PaperForecaster", "the paper's model as published, for comparison"),
+    Entry(message("total x share"), "share", "share_forecaster", "ShareForecaster", _SHARE, uses_covariates=True),
+    Entry(message("weekday mean"), "weekday-mean", "baselines", "WeekdayMean", message("the mean of the same weekday")),
+    Entry(
+        message("seasonal naive"),
+        "seasonal-naive",
+        "baselines",
+        "SeasonalNaive",
+        message("what was counted a week earlier"),
+    ),
+    Entry(message("boosting"), "boosting", "boosting", "BoostingForecaster", _TREES, uses_covariates=True),
+    Entry(
+        message("paper's XGBoost"),
+        "paper",
+        "boosting",
+        "PaperForecaster",
+        message("the paper's model as published, for comparison"),
+    ),
 )
 FORECASTERS: Final[dict[str, Entry]] = {entry.name: entry for entry in _ENTRIES}
 DEFAULT: Final = _ENTRIES[0].name

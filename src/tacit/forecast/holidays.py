@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
+from tacit._base.languages import stored
 from tacit._base.validation import check_at_least
 from tacit.domain import TimeAxis
 from tacit.domain.names import fold_name
@@ -127,7 +128,11 @@ def _public(
         month_days = np.array([f"{day:%m-%d}" for day in listed])
         columns |= {name: month_days == when for name, when in _EVES.get(country.upper(), {}).items()}
     is_known = (years >= found.start_year) & (years <= found.end_year)
-    notes = [] if is_known.all() else [f"public holidays of {country} are known to {found.end_year} only"]
+    notes = (
+        []
+        if is_known.all()
+        else [stored("public holidays of %(country)s are known to %(year)s only", country=country, year=found.end_year)]
+    )
     return {name: np.where(is_known, column, np.nan) for name, column in columns.items()}, notes
 
 
@@ -162,7 +167,11 @@ def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) ->
         if first <= day <= last:
             zone = next(span.zone for span in spans if span.until is None or day <= span.until)
             column[number] = day in table and table[day][f"vacances_zone_{zone.lower()}"]
-    notes = [f"school holidays are known from {first} to {last} only"] if np.isnan(column).any() else []
+    notes = (
+        [stored("school holidays are known from %(first)s to %(last)s only", first=first, last=last)]
+        if np.isnan(column).any()
+        else []
+    )
     return column, notes
 
 

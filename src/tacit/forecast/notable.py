@@ -8,6 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from tacit._base.languages import figures, gettext, message
+from tacit._base.rounding import whole
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecast
 from tacit.statespace.calendar import season_length, weekdays
@@ -18,7 +20,12 @@ BUSY_SHARE: Final = 0.05
 """A busy bin is one of the busiest so many of the last year."""
 BUSY_CHANCE: Final = 0.15
 """The chance of a busy bin from which it is worth a word: three times the usual one."""
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_WEEKDAYS: Final = (
+    *(message("Mondays"), message("Tuesdays"), message("Wednesdays"), message("Thursdays"), message("Fridays")),
+    *(message("Saturdays"), message("Sundays")),
+)
+_STEPS: Final = {"hour": message("hour"), "day": message("day"), "week": message("week"), "month": message("month")}
+_PERIOD: Final = message("period")
 _RECENT_WEEKS: Final = 8  # two months: the season is about the same
 _FEWEST_BINS: Final = 60  # of which the busiest twentieth is three
 
@@ -38,7 +45,7 @@ def notable_bins(forecast: Forecast, series: Series, holidays: Mapping[str, str]
     """
     reasons: list[list[str]] = [[] for _ in range(forecast.domain.shape[0])]
     for bin, name in _holidays(forecast, holidays or {}).items():
-        reasons[bin].append(f"Public holiday: {name}.")
+        reasons[bin].append(gettext("Public holiday: %(name)s.", name=name))
     for bin, words in _unusual(forecast, series).items():
         reasons[bin].append(words)
     for bin, words in _busy(forecast, series).items():
@@ -68,9 +75,15 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
         doubt = float(np.sqrt(series.total_variances[same].sum())) / max(len(same), 1)
         gap = float(forecast.totals.means[bin]) - usual
         if usual > 0 and abs(gap) > UNUSUAL * usual + 2 * doubt:
+            than = {
+                "share": figures(f"{100 * abs(gap) / usual:.0f}%"),
+                "weekdays": gettext(_WEEKDAYS[weekday]),
+                "n": len(same),
+            }
             found[bin] = (
-                f"{100 * abs(gap) / usual:.0f}% {'more' if gap > 0 else 'fewer'} events expected than on "
-                f"{_WEEKDAYS[weekday]}s of the last {len(same)} weeks."
+                gettext("%(share)s more events expected than on %(weekdays)s of the last %(n)s weeks.", **than)
+                if gap > 0
+                else gettext("%(share)s fewer events expected than on %(weekdays)s of the last %(n)s weeks.", **than)
             )
     return found
 
@@ -83,10 +96,16 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
         return {}
     limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))
     chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
-    one = {"day": "day", "hour": "hour", "week": "week", "month": "month"}.get(step, "period")
+    one = gettext(_STEPS.get(step, _PERIOD))
     return {
-        bin: f"A busy {one} may come: {100 * chance:.0f}% chance of {limit:,.0f} events or more, as one {one} in "
-        f"{round(1 / BUSY_SHARE)} had lately."
+        bin: gettext(
+            "A busy %(step)s may come: %(chance)s chance of %(limit)s events or more, as one %(step)s in %(n)s had "
+            "lately.",
+            step=one,
+            chance=figures(f"{100 * chance:.0f}%"),
+            limit=whole(limit),
+            n=round(1 / BUSY_SHARE),
+        )
         for bin, chance in enumerate(chances.tolist())
         if chance >= BUSY_CHANCE
     }

@@ -18,11 +18,12 @@ from typing import ClassVar, Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.languages import stored
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Kept, Learner, gap_notes
+from tacit.forecast.forecaster import Kept, Learner, bins_in_words, gap_notes
 from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.passes import Ahead
@@ -187,16 +188,31 @@ class ShareForecaster(Learner):
         notes = list(gap_notes(int(known.series.since_counted(known.origins)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
         if n_counted < SETTINGS.totals.fewest_bins:
-            notes.append(f"{n_counted} {step}s are little to learn from: how much they vary is what is usual elsewhere")
+            notes.append(
+                stored(
+                    "%(steps)s are little to learn from: how much they vary is what is usual elsewhere",
+                    steps=bins_in_words(n_counted, step),
+                )
+            )
         if self._n_gaps:
-            notes.append(f"{self._n_gaps} {step}s without any event were taken for a gap: the level around says so")
+            notes.append(
+                stored(
+                    "%(steps)s without any event were taken for a gap: the level around says so",
+                    steps=bins_in_words(self._n_gaps, step),
+                )
+            )
         if n_missing:
-            notes.append(f"{n_missing} {step}s are missing and were left out")
+            notes.append(stored("%(steps)s are missing and were left out", steps=bins_in_words(n_missing, step)))
         if self._covariates is not None:
             notes += self._covariates.notes
             for name, column in self._covariates.rows(len(series), len(series) + horizon).items():
                 if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):
                     notes.append(
-                        f"{name} is unknown for {n_unknown} of {horizon} {step}s ahead, and taken as usual there"
+                        stored(
+                            "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there",
+                            name=name,
+                            n=n_unknown,
+                            steps=bins_in_words(horizon, step),
+                        )
                     )
         return tuple(notes)

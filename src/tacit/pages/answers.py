@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._base.fields import pack_array
 from tacit.counts.estimate import Estimate
-from tacit.pages.words import period, plural
+from tacit.pages.words import level_noun, period, plural
 from tacit.release import Release
 from tacit.release.rules import LARGEST_RELATIVE_ERROR
 
@@ -36,8 +36,8 @@ def answers(release: Release) -> dict[str, Any] | None:
         "labels": [period(label) for label in domain.time.labels()],
         "is_by_day": domain.time.step == "day",
         "words": {
-            "places": plural(domain.place.level),
-            "kinds": "" if domain.kind is None else plural(domain.kind.level),
+            "places": plural(level_noun(domain.place.level)),
+            "kinds": "" if domain.kind is None else plural(level_noun(domain.kind.level)),
         },
         "sizes": list(domain.sizes),
         "places": list(domain.place.cells),

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from tacit._base.extras import require
 from tacit._base.files import harmless
+from tacit._base.languages import translated_by_number
 
 # inside <script>, "<" could end the element or begin a comment that hides its end; the two separators end a line in
 # older JavaScript
@@ -46,6 +48,31 @@ def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: I
 def resource(name: str) -> str:
     """A file that comes with the pages."""
     return resources.files("tacit.pages").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+_LONGEST_OWN: Final = 100_000  # characters of a script of ours: the chart library is far longer, and says nothing
+_SAID: Final = re.compile(r"""\b(?:say|sayMany)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?""")
+"""A call of ``say`` or ``sayMany`` in a script, with its sentence or the two forms of it."""
+
+
+def sentences_of(script: str) -> list[tuple[str, ...]]:
+    """Return the sentences that a script says: one, or one and many, of each call.
+
+    >>> sentences_of('say("no data") + sayMany("%(n)s day", "%(n)s days", n, { n })')
+    [('no data',), ('%(n)s day', '%(n)s days')]
+    """
+    return [tuple(json.loads(form) for form in found if form) for found in _SAID.findall(script)]
+
+
+def messages_of(scripts: Iterable[str]) -> str:
+    """Return the sentences of scripts in the language that is spoken, by their English, as JSON for the page."""
+    found = {
+        forms[0]: [translated_by_number(forms[0], forms[-1], number) for number in (1, 2)][: len(forms)]
+        for script in scripts
+        if len(script) < _LONGEST_OWN
+        for forms in sentences_of(script)
+    }
+    return json_for_script(found)
 
 
 @cache

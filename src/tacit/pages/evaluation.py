@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
+from tacit._base.languages import ENGLISH, figures, gettext, in_its_language, message
 from tacit.domain import Domain
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
 from tacit.pages.figures import LABORATORY, ON_PAGE, Palette, short_names
@@ -16,12 +17,13 @@ from tacit.pages.figures.charts import MOST_PLACES, finished, watermark
 from tacit.pages.figures.forecasts import DASHES
 from tacit.pages.page import write_page
 from tacit.pages.sections import without_rows
-from tacit.pages.words import decimals, moment, number, plural
+from tacit.pages.tables import rows_in_words
+from tacit.pages.words import decimals, level_noun, moment, number, plural
 
 if TYPE_CHECKING:
     import altair
 
-TRUTH: Final = "truth"
+TRUTH: Final = message("truth")
 _SHAPES: Final = (
     "circle",
     "square",
@@ -69,15 +71,15 @@ class Evaluation:
         """Return a row for every epsilon and method: the mean error rate of each period."""
         rows: dict[tuple[float, str], dict[str, str]] = {}
         for (method, epsilon, period), found in self.rates.items():
-            row = rows.setdefault((epsilon, method), {"epsilon": f"{epsilon:.3g}", "method": method})
-            row[period] = f"{found.mean():.4f}"
+            row = rows.setdefault((epsilon, method), {"epsilon": figures(f"{epsilon:.3g}"), "method": method})
+            row[period] = figures(f"{found.mean():.4f}")
         return list(rows.values())
 
     def score_rows(self) -> list[dict[str, str]]:
         """Return a row for every model and epsilon: its errors one day ahead."""
         return [
             {
-                "epsilon": "raw counts" if epsilon is None else f"{epsilon:.3g}",
+                "epsilon": "" if epsilon is None else figures(f"{epsilon:.3g}"),
                 "model": model,
                 "mae": decimals(scores.mae, 3),
                 "rmse": decimals(scores.rmse, 3),
@@ -99,7 +101,10 @@ class Evaluation:
         return rates + scores
 
 
-def make_evaluation_page(found: Evaluation, path: str | Path, *, title: str | None = None) -> Path:
+@in_its_language
+def make_evaluation_page(
+    found: Evaluation, path: str | Path, *, title: str | None = None, language: str = ENGLISH
+) -> Path:
     """Write an evaluation as one HTML file; every sheet says that it is not for publication."""
     charts: dict[str, Any] = {"rates": rates_chart(found, palette=ON_PAGE)}
     names = short_names(found.domain.place.cells)
@@ -119,17 +124,17 @@ def make_evaluation_page(found: Evaluation, path: str | Path, *, title: str | No
         path,
         "laboratory.html",
         {
-            "title": title or "Laboratory: what private counts of these events are worth",
-            "stamps": [LABORATORY],
+            "title": title or gettext("Laboratory: what private counts of these events are worth"),
+            "stamps": [gettext(LABORATORY)],
             "style": resource("page.css"),
             "policy": policy(scripts),
             "scripts": scripts,
             # these charts keep their rows: there are few, and none is exchanged
             "data": json_for_script({"specs": {name: without_rows(chart, "none") for name, chart in charts.items()}}),
             "synthetic": None,
-            "mark": LABORATORY,
+            "mark": gettext(LABORATORY),
             "found": found,
-            "place": found.domain.place.level,
+            "place": level_noun(found.domain.place.level),
             "n_events": number(found.n_events),
             "first": moment(found.domain.time.label(0)),
             "last": moment(found.domain.time.label(found.domain.shape[0] - 1)),
@@ -138,7 +143,7 @@ def make_evaluation_page(found: Evaluation, path: str | Path, *, title: str | No
             "scores": found.score_rows(),
             "days": days,
             "table": csv_link(("figure", "method", "epsilon", "period", "value"), table, remarks=found.remarks()),
-            "n_rows": len(table),
+            "n_rows": rows_in_words(len(table)),
         },
     )
 
@@ -147,13 +152,15 @@ def rates_chart(found: Evaluation, *, palette: Palette) -> altair.LayerChart:
     """The mean error rate of a day against epsilon, a dash for each method."""
     alt = require("altair", extra="pages")
     rows = [
-        {"epsilon": epsilon, "method": method, "rate": round(float(rates.mean()), 6)}
+        {"epsilon": epsilon, "method": gettext(method), "rate": round(float(rates.mean()), 6)}
         for (method, epsilon, period), rates in found.rates.items()
         if period == "day"
     ]
     names = list(dict.fromkeys(row["method"] for row in rows))
     base = alt.Chart(alt.Data(name="rates", values=rows)).encode(
-        x=alt.X("epsilon:Q", title="epsilon (more protection on the left)", scale=alt.Scale(type="log", nice=False)),
+        x=alt.X(
+            "epsilon:Q", title=gettext("epsilon (more protection on the left)"), scale=alt.Scale(type="log", nice=False)
+        ),
         y=alt.Y("rate:Q", title=None, axis=alt.Axis(tickCount=5, format="~g")),
         strokeDash=alt.StrokeDash(
             "method:N",
@@ -175,20 +182,20 @@ def day_chart(counts: Mapping[str, FloatArray], names: Sequence[str], *, palette
     """True counts of one day by place as bars, and what models expected as marks (the paper's Figure 9)."""
     alt = require("altair", extra="pages")
     rows = [
-        {"name": name, "count": round(float(count), 3), "who": who}
+        {"name": name, "count": round(float(count), 3), "who": gettext(who), "is_true": who == TRUTH}
         for who, values in counts.items()
         for name, count in zip(names, values, strict=True)
     ]
-    who = [name for name in counts if name != TRUTH]
+    who = [gettext(name) for name in counts if name != TRUTH]
     base = alt.Chart(alt.Data(name="day", values=rows)).encode(
         y=alt.Y("name:N", title=None, sort=list(names), axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3])),
-        x=alt.X("count:Q", title="events", axis=alt.Axis(tickCount=6)),
+        x=alt.X("count:Q", title=gettext("events"), axis=alt.Axis(tickCount=6)),
     )
-    bars = base.transform_filter(f"datum.who == '{TRUTH}'").mark_bar(
+    bars = base.transform_filter("datum.is_true").mark_bar(
         color=palette.band, stroke=palette.ink, strokeWidth=0.6, height=9, aria=False
     )
     marks = (
-        base.transform_filter(f"datum.who != '{TRUTH}'")
+        base.transform_filter("!datum.is_true")
         .mark_point(size=45, strokeWidth=1.5, opacity=1, color=palette.accent, aria=False)
         .encode(
             shape=alt.Shape(

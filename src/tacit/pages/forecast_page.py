@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tacit._base.languages import ENGLISH, figures, gettext, in_its_language, message
 from tacit.counts.series import Series
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
@@ -26,14 +27,17 @@ from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.figures.forecasts import FEW_BINS, leaderboard_chart, leads_chart
 from tacit.pages.page import common_parts, write_page
 from tacit.pages.sections import without_rows
-from tacit.pages.words import ahead, counted, how_often, moment, rounded_percent, sentence_case, step_noun
+from tacit.pages.tables import rows_in_words
+from tacit.pages.words import ahead, how_often, level_noun, moment, rounded_percent, sentence_case, step_noun
 from tacit.release import Release
 
 _MOST_NOTABLE: Final = 20  # a choice: of further remarks the number is said
 _MOST_IMPORTANT: Final = 12  # a choice: what follows matters little
+_OWN_MODEL: Final = message("a model of one's own")
 LEVELS: Final = (0.80, 0.95)  # the usual ones of forecasts; wider ones hold more often and say less
 
 
+@in_its_language
 def make_forecast_page(
     forecast: Forecast,
     release: Release,
@@ -49,6 +53,7 @@ def make_forecast_page(
     polygons: str | Path | Polygons | None = None,
     title: str | None = None,
     synthetic: str | None = None,
+    language: str = ENGLISH,
 ) -> Path:
     """Write a forecast as one HTML file, complete in itself, beside what its release says of the past.
 
@@ -104,7 +109,7 @@ def make_forecast_page(
             ],
             "n_more_notable": max(len(found) - _MOST_NOTABLE, 0),
             "public": list(public),
-            "model_sentence": "a model of one's own" if entry is None else entry.sentence,
+            "model_sentence": gettext(_OWN_MODEL if entry is None else entry.sentence),
             "importance": _importance(importance or {}),
             "table": sections.table_link(forecast, shown, remarks),
             "matrix": sections.matrix(shown),
@@ -113,7 +118,7 @@ def make_forecast_page(
 
 
 def _title(shown: sections.Coming) -> str:
-    return f"{sentence_case(shown.release.plan.name)}: {shown.horizon}"
+    return gettext("%(heading)s: %(text)s", heading=sentence_case(shown.release.plan.name), text=shown.horizon)
 
 
 def _importance(found: Mapping[str, float]) -> list[dict[str, str]]:
@@ -122,11 +127,12 @@ def _importance(found: Mapping[str, float]) -> list[dict[str, str]]:
     if most <= 0:
         return []
     return [
-        {"name": name, "value": f"{value:.3g}", "width": f"{100 * max(value, 0.0) / most:.0f}"}
+        {"name": name, "value": figures(f"{value:.3g}"), "width": f"{100 * max(value, 0.0) / most:.0f}"}
         for name, value in largest
     ]
 
 
+@in_its_language
 def make_backtest_page(
     board: Leaderboard,
     release: Release,
@@ -135,9 +141,10 @@ def make_backtest_page(
     has_covariates: bool = False,
     title: str | None = None,
     synthetic: str | None = None,
+    language: str = ENGLISH,
 ) -> Path:
     """Write a leaderboard as one HTML file; where the truth was looked at, every sheet says so."""
-    step = step_noun(release.domain.time.step)
+    step, title = step_noun(release.domain.time.step), title or gettext("Backtest: %(name)s", name=release.plan.name)
     has_leads = board.horizon > 1 and board.is_mixed
     charts: dict[str, Any] = {"models": leaderboard_chart(board, palette=ON_PAGE)}
     if has_leads:
@@ -150,27 +157,31 @@ def make_backtest_page(
     return write_page(
         path,
         "backtest.html",
-        common_parts(release, title or f"Backtest: {release.plan.name}", synthetic, is_laboratory=board.is_laboratory)
+        common_parts(
+            release,
+            title or gettext("Backtest: %(name)s", name=release.plan.name),
+            synthetic,
+            is_laboratory=board.is_laboratory,
+        )
         | {
             "policy": policy(scripts),
             "scripts": scripts,
             "data": json_for_script(data),
             "board": board,
-            "mark": LABORATORY,
+            "mark": gettext(LABORATORY),
             "step": step,
-            "kind": None if release.domain.kind is None else release.domain.kind.level,
+            "kind": None if release.domain.kind is None else level_noun(release.domain.kind.level),
             "ahead": ahead(board.horizon, release.domain.time.step),
             "first": moment(board.first),
             "last": moment(board.last),
             "is_exact": board.best.mae is not None,
             "has_leads": has_leads,
             "has_covariates": has_covariates,
-            "noise_words": f"Here the noise is {rounded_percent(board.noise_share)} of all squared errors of the best "
-            "model.",
+            "noise_share": rounded_percent(board.noise_share),
             "table": {
                 "href": csv_link(tuple(columns), rows, remarks=board.remarks()),
                 "file": "backtest.csv",
-                "size": counted(len(rows), "row"),
+                "size": rows_in_words(len(rows)),
             },
         },
     )

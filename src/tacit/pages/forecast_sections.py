@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.languages import gettext
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import ALL, PlaceAxis
@@ -20,13 +21,14 @@ from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits
 from tacit.pages.figures.counts import Counts, rounded, starts_of
 from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, part_of
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.sections import map_layout, without_rows
+from tacit.pages.sections import events_of, map_layout, without_rows
 from tacit.pages.selection import MOST_CELLS, MOST_KINDS, MOST_PLACES
+from tacit.pages.tables import rows_in_words
 from tacit.pages.words import (
     ahead,
-    counted,
     expected,
     how_often,
+    level_noun,
     moment,
     number,
     plural,
@@ -142,38 +144,48 @@ def headline(shown: Coming) -> list[dict[str, str]]:
     forecast, labels = shown.forecast, shown.labels
     place, kind = forecast.domain.place, shown.release.domain.kind
     first = part_of(forecast.totals, slice(1))
-    of_kind = f" of {shown.level} {shown.name}" if shown.name else ""
-    axes = [place.level] if kind is None or shown.name else [place.level, kind.level]
-    together = f"All {' and '.join(map(plural, axes))} together."
-    items = [_figure(f"events{of_kind} expected {_on(labels[0])}", first, shown, together)]
+    places = plural(level_noun(place.level))
+    together = gettext("All %(places)s together.", places=places)
+    if kind is not None and not shown.name:
+        together = gettext(
+            "All %(places)s and %(kinds)s together.", places=places, kinds=plural(level_noun(kind.level))
+        )
+    events = events_of(gettext("events"), shown.level, shown.name)
+    name = gettext("%(events)s expected %(when)s", events=events, when=_on(labels[0]))
+    items = [_figure(name, first, shown, together)]
     if shown.n_bins > 1:
         whole = CountDistribution(np.atleast_1d(forecast.total_sum.means), np.atleast_1d(forecast.total_sum.variances))
-        items.append(_figure(f"in {shown.horizon}", whole, shown, together))
+        items.append(_figure(gettext("in %(horizon)s", horizon=shown.horizon), whole, shown, together))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
-            busy = part_of(forecast.totals, [top])
-            items.append(_figure(_on(labels[top]), busy, shown, f"The busiest {step_noun(shown.step)}."))
+            remark = gettext("The busiest %(place)s.", place=step_noun(shown.step))
+            items.append(_figure(_on(labels[top]), part_of(forecast.totals, [top]), shown, remark))
     if place.n_cells > 1:
         busiest = int(np.argmax(forecast.counts.means[0]))
-        busy, where = part_of(forecast.counts, (0, [busiest])), f"in {place.cells[busiest]} {_on(labels[0])}"
-        items.append(_figure(where, busy, shown, f"The busiest {place.level}."))
+        where = gettext("in %(place)s", place=place.cells[busiest])
+        remark = gettext("The busiest %(place)s.", place=level_noun(place.level))
+        items.append(_figure(f"{where} {_on(labels[0])}", part_of(forecast.counts, (0, [busiest])), shown, remark))
     return items
 
 
 def _figure(name: str, distribution: CountDistribution, shown: Coming, remark: str) -> dict[str, str]:
-    spans = [
-        f"{sentence_case(how_often(level)) if number_of == 0 else how_often(level)} between {number(lower[0])} and "
-        f"{number(upper[0])}"
-        for number_of, level in enumerate(shown.levels)
-        for lower, upper in (distribution.intervals(level),)
-    ]
-    return {"value": expected(float(distribution.means[0])), "name": name, "note": f"{remark} {', '.join(spans)}."}
+    spans = []
+    for level in shown.levels:
+        lower, upper = distribution.intervals(level)
+        limits = {"often": how_often(level), "lower": number(lower[0]), "upper": number(upper[0])}
+        spans.append(gettext("%(often)s between %(lower)s and %(upper)s", **limits))
+    note = f"{remark} {sentence_case(', '.join(spans))}."
+    return {"value": expected(float(distribution.means[0])), "name": name, "note": note}
 
 
 def _on(label: str) -> str:
     day, _, time = label.partition("T")
-    is_day = len(day.split("-")) == 3 and "W" not in day
-    return f"{'on' if is_day and not time else 'from' if time else 'in'} {moment(label)}"
+    when = moment(label)
+    if time:
+        return gettext("from %(moment)s", moment=when)
+    if "W" in day:
+        return gettext("in %(week)s", week=when)
+    return gettext("on %(day)s", day=when) if len(day.split("-")) == 3 else gettext("in %(period)s", period=when)
 
 
 def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
@@ -300,11 +312,11 @@ def kinds(views: Sequence[Coming]) -> dict[str, Any] | None:
     levels: dict[str, list[dict[str, Any]]] = {}
     for number_of_view, view in enumerate(views):
         if view.name:
-            levels.setdefault(view.level, []).append({"view": number_of_view, "name": view.name})
+            levels.setdefault(level_noun(view.level), []).append({"view": number_of_view, "name": view.name})
     single = [n for n, view in enumerate(views) if view.name and view.level == axis.level]
     single.sort(key=lambda n: -float(views[n].forecast.total_sum.means[0]))
     return {
-        "noun": axis.level,
+        "noun": level_noun(axis.level),
         "levels": levels,
         "n_kinds": axis.n_cells,
         "n_shown": len(single),
@@ -329,7 +341,7 @@ def table_link(forecast: Forecast, shown: Coming, remarks: Sequence[str]) -> dic
     columns = table_columns(forecast, levels=shown.levels, quantile=shown.quantile)
     rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     href = csv_link(tuple(columns), rows, remarks=remarks)
-    return {"href": href, "file": "forecast.csv", "size": counted(len(rows), "row")}
+    return {"href": href, "file": "forecast.csv", "size": rows_in_words(len(rows))}
 
 
 def matrix(shown: Coming) -> dict[str, Any]:
@@ -338,7 +350,12 @@ def matrix(shown: Coming) -> dict[str, Any]:
     forecast, level = shown.forecast, shown.levels[0]
     cells, bins = forecast.domain.place.cells, slice(n_bins)
     rows = [(cells[cell], part_of(forecast.counts, (bins, cell))) for cell in shown.kept]
-    rows.append((f"All {plural(forecast.domain.place.level)} together", part_of(forecast.totals, bins)))
+    rows.append(
+        (
+            gettext("All %(places)s together", places=plural(level_noun(forecast.domain.place.level))),
+            part_of(forecast.totals, bins),
+        )
+    )
     return {
         "heads": [short_moment(label) for label in shown.labels[:n_bins]],
         "rows": [{"place": place, "cells": _cells(distribution, level)} for place, distribution in rows],

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.languages import figures, gettext
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.pages.figures import LABORATORY, ON_PAGE, places_chart, series_chart, short_names, truth_by
 from tacit.pages.sections import without_rows
 from tacit.pages.selection import Selection, View
-from tacit.pages.words import number, period, rounded_percent
+from tacit.pages.words import level_noun, number, period, rounded_percent, step_name
 
 
 def densities(counts: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
@@ -50,15 +51,11 @@ def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
     steps = [*([maps.step] if maps is not None else []), *selection.all_kinds.series]
     by_step = {step: truth_by(selection.release, truth, step) for step in (None, *steps)}
     true = [{step: _of_view(selection, view, counts) for step, counts in by_step.items()} for view in selection.views]
-    place, singles = selection.release.domain.place.level, selection.single_kinds
-    coverage = [_coverage(selection, [0], true, step, f"{place} and {step}") for step in selection.all_kinds.series]
-    if singles:
-        coverage += [
-            _coverage(selection, singles, true, step, f"{place}, {selection.views[singles[0]].level} and {step}")
-            for step in selection.all_kinds.series
-        ]
+    coverage = [_coverage(selection, [0], true, step) for step in selection.all_kinds.series]
+    if singles := selection.single_kinds:
+        coverage += [_coverage(selection, singles, true, step) for step in selection.all_kinds.series]
     return {
-        "mark": LABORATORY,
+        "mark": gettext(LABORATORY),
         "coverage": coverage,
         "rates": _rates(selection, true[0]),
         "data": [
@@ -86,7 +83,6 @@ def _coverage(
     views: Sequence[int],
     true: Sequence[Mapping[str | None, NDArray[np.int64]]],
     step: str,
-    by: str,
 ) -> dict[str, str]:
     """Return the words for how often the intervals of some views hold the truth."""
     held = []
@@ -95,7 +91,15 @@ def _coverage(
         held.append(((counts.lower <= truth) & (truth <= counts.upper))[~counts.is_hidden])
     all_held = np.concatenate(held)
     share = rounded_percent(float(all_held.mean())) if all_held.size else "–"
-    return {"what": f"{number(all_held.size)} counts by {by}", "share": share}
+    n, place = number(all_held.size), level_noun(selection.release.domain.place.level)
+    if views == [0]:
+        what = gettext("%(n)s counts by %(place)s and %(step)s", n=n, place=place, step=step_name(step))
+    else:
+        kind = level_noun(selection.views[views[0]].level)
+        what = gettext(
+            "%(n)s counts by %(place)s, %(kind)s and %(step)s", n=n, place=place, kind=kind, step=step_name(step)
+        )
+    return {"what": what, "share": share}
 
 
 def _rates(selection: Selection, true: Mapping[str | None, NDArray[np.int64]]) -> list[dict[str, str]]:
@@ -104,7 +108,10 @@ def _rates(selection: Selection, true: Mapping[str | None, NDArray[np.int64]]) -
         return []
     counts = true[maps.step]
     rates = error_rates(ExactTally(counts), np.maximum(maps.values, 0.0))
-    return [{"period": period(label), "rate": f"{rate:.4f}"} for label, rate in zip(maps.periods, rates, strict=True)]
+    return [
+        {"period": period(label), "rate": figures(f"{rate:.4f}")}
+        for label, rate in zip(maps.periods, rates, strict=True)
+    ]
 
 
 def _specs(selection: Selection) -> dict[str, Any]:

@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from tacit._base.extras import require
 from tacit._base.files import write_whole
+from tacit._base.languages import (
+    ENGLISH,
+    figures,
+    gettext,
+    in_its_language,
+    message,
+    retold,
+    speaking,
+    spoken,
+    translated,
+    translated_by_number,
+)
 from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
 from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
@@ -16,21 +28,22 @@ from tacit.errors import SettingError
 from tacit.events.places import Polygons
 from tacit.pages import sections, tables
 from tacit.pages.answers import answers
-from tacit.pages.embedding import chart_library, json_for_script, policy, resource
+from tacit.pages.embedding import chart_library, json_for_script, messages_of, policy, resource
 from tacit.pages.figures import LABORATORY, outlines, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
 from tacit.pages.words import (
+    chart_locale,
     counted,
     decimals,
     expected,
+    level_noun,
     number,
     plural,
-    rough_at_least,
     rough_at_most,
     rounded_percent,
-    step_noun,
+    step_name,
 )
 from tacit.release import Release
 
@@ -38,6 +51,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+@in_its_language
 def make_page(
     release: Release,
     path: str | Path,
@@ -46,14 +60,16 @@ def make_page(
     polygons: str | Path | Polygons | None = None,
     title: str | None = None,
     synthetic: str | None = None,
-    noun: str = "event/events",
+    noun: str | None = None,
+    language: str = ENGLISH,
 ) -> Path:
     """Write a release as a page to read: headline, map, series, error against epsilon, statement and tables.
 
     ``polygons`` is a GeoJSON file whose features name the places; without it the map is made of
     tiles. ``synthetic`` says in a sentence what the data are where they are not real. ``noun`` is what readers call
-    one and many of the events, "trip/trips"; the statement keeps its own words. ``truth`` is for the laboratory
-    alone: the page then holds exact counts, and every sheet of it says that it is not for publication.
+    one and many of the events, "trip/trips"; the statement keeps its own words. ``language`` is English ("en") or
+    French ("fr"); names and nouns of yours stay as they are. ``truth`` is for the laboratory alone: the page then holds
+    exact counts, and every sheet of it says that it is not for publication.
     """
     events = plural_of(noun)
     selection = select(release, events)
@@ -69,6 +85,7 @@ def make_page(
         "charted": MOST_PLACES,
         "first": selection.first_map,
         "periods": sections.series_periods(selection),
+        "steps": {step: step_name(step) for step in selection.all_kinds.series},
         "views": [sections.view_data(selection, view) for view in selection.views],
         "measured": None if lab is not None else sections.measured_views(selection),
         "laboratory": None if lab is None else lab["data"],
@@ -77,7 +94,7 @@ def make_page(
     asked, offered = answers(release), tables.tables(selection, synthetic)
     if asked is not None:
         asked["remarks"] = tables.remarks_of(selection, synthetic, "Estimates alone; the release has their intervals.")
-    finest, listed_steps = f"by {release.domain.time.step}", [table["words"] for table in offered]
+    finest, listed_steps = release.domain.time.step, [table["step"] for table in offered]
     scripts = [chart_library(), *map(resource, ("figures.js", "page.js"))]
     if asked is not None:
         scripts += map(resource, ("answers.js", "noise_oracle.js", "noise_tree.js", "noise_smoothed.js", "ask.js"))
@@ -91,7 +108,9 @@ def make_page(
             "data": json_for_script(data),
             "answers": None if asked is None else json_for_script(asked),
             "asked": asked,
-            "unasked": "its noise is of a kind that no script here knows, or it is too large for a page",
+            "lead": sections.lead(selection),
+            "price_of_privacy": sections.price_of_privacy(release.statement),
+            "error_words": sections.error_words(selection, errors),
             "selection": selection,
             "events": events,
             "has_switch": data["measured"] is not None,
@@ -114,22 +133,30 @@ def make_page(
     )
 
 
-def plural_of(noun: str) -> str:
-    """Return the second of two words for one and for many, as people write them.
+def plural_of(noun: str | None) -> str:
+    """Return the second of two words for one and for many, as people write them; without any "events".
 
-    >>> plural_of("trip/trips")
-    'trips'
+    >>> plural_of("trip/trips"), plural_of(None)
+    ('trips', 'events')
     """
+    if noun is None:
+        return gettext("events")
     one, _, many = (part.strip() for part in noun.partition("/"))
     if not one or not many or "/" in many:
         raise SettingError(f"noun must be two words, for one and for many, such as trip/trips; got noun={noun!r}.")
     return many
 
 
+@in_its_language
 def make_statement_page(
-    release: Release, path: str | Path, *, title: str | None = None, synthetic: str | None = None
+    release: Release,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    synthetic: str | None = None,
+    language: str = ENGLISH,
 ) -> Path:
-    """Write the privacy statement of a release as a page of its own."""
+    """Write the privacy statement of a release as a page of its own; one in French holds the English text, too."""
     return write_page(path, "statement.html", common_parts(release, title, synthetic) | {"policy": policy([])})
 
 
@@ -137,24 +164,31 @@ def common_parts(
     release: Release, title: str | None, synthetic: str | None, *, is_laboratory: bool = False
 ) -> dict[str, Any]:
     """Return what every page of a release says: its title, its labels, where it comes from."""
-    labels = {LABORATORY: is_laboratory, "SIMULATION – not private": release.is_simulation, "Synthetic data": synthetic}
+    labels = {
+        LABORATORY: is_laboratory,
+        message("SIMULATION – not private"): release.is_simulation,
+        message("Synthetic data"): synthetic,
+    }
+    with speaking(ENGLISH):
+        english = release.statement.paragraphs()
     return {
-        "stamps": [label for label, holds in labels.items() if holds],
+        "stamps": [gettext(label) for label, holds in labels.items() if holds],
         "title": title or sections.default_title(release),
         "synthetic": synthetic,
         "release": release,
         "statement": release.statement,
+        "english_paragraphs": english,
         "span": sections.time_span(release),
         "level": percent(release.level),
         "style": resource("page.css"),
-        "place": release.domain.place.level,
-        "places": plural(release.domain.place.level),
+        "place": level_noun(release.domain.place.level),
+        "places": plural(level_noun(release.domain.place.level)),
     }
 
 
 def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     """Fill a template, every value escaped, and let the file appear whole or not at all."""
-    page = _templates().get_template(template).render(context)
+    page = _templates().get_template(template).render(context, language=spoken())
     path = Path(path)
     write_whole(path, page.encode())
     return path
@@ -170,10 +204,12 @@ def _templates() -> Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
+    # of the extension, which has no types
+    environment.install_gettext_callables(translated, translated_by_number, newstyle=True)  # type: ignore[attr-defined]
     environment.filters |= {
         "number": number,
-        "rough_at_least": rough_at_least,
         "rough_at_most": rough_at_most,
         "at_most": at_most,
         "epsilon_at_most": epsilon_at_most,
@@ -181,9 +217,16 @@ def _templates() -> Environment:
         "percent": rounded_percent,
         "plural": plural,
         "listed": listed,
-        "step_noun": step_noun,
+        "step_name": step_name,
+        "figures": figures,
+        "gettext": gettext,
+        "retold": retold,
         "expected": expected,
         "decimals": decimals,
     }
-    environment.globals["counted"] = counted
+    environment.globals |= {
+        "counted": counted,
+        "messages": messages_of,
+        "chart_locale": lambda: json_for_script(chart_locale()),
+    }
     return environment

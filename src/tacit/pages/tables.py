@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tacit._base.languages import ENGLISH, gettext, ngettext, speaking
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import Counts
-from tacit.pages.figures.counts import HIDDEN_WORDS, rounded
+from tacit.pages.figures.counts import hidden_word, rounded
 from tacit.pages.sections import period_name
 from tacit.pages.selection import MOST_CELLS, Selection, View
-from tacit.pages.words import column_width, counted, number, sheets
+from tacit.pages.words import column_width, number, sheets, step_name
 
 _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
 
@@ -27,21 +28,37 @@ def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
         {
             "href": csv_link(_table_head(parts), _table_rows(parts), remarks=remarks),
             "file": f"counts-{by.replace(' ', '-')}{'-and-kind' if is_of_kinds else ''}.csv",
-            "words": f"{by}, each kind" if is_of_kinds else by,
-            "size": counted(sum(counts.values.size for _, counts in parts), "row"),
+            "step": parts[0][1].step,
+            "words": _words(parts[0][1].step, is_of_kinds),
+            "size": rows_in_words(sum(counts.values.size for _, counts in parts)),
         }
         for is_of_kinds, views in ((False, [selection.all_kinds]), (True, kinds))
         for by, parts in _offered(views).items()
     ]
 
 
+def _words(step: str, is_of_kinds: bool) -> str:
+    if step == "all":
+        return gettext("Counts in all, each kind") if is_of_kinds else gettext("Counts in all")
+    if is_of_kinds:
+        return gettext("Counts by %(step)s, each kind", step=step_name(step))
+    return gettext("Counts by %(step)s", step=step_name(step))
+
+
+def rows_in_words(n_rows: int) -> str:
+    """Return the size of a table."""
+    return ngettext("%(n)s row", "%(n)s rows", n_rows, n=number(n_rows))
+
+
 def remarks_of(selection: Selection, synthetic: str | None, of_numbers: str) -> list[str]:
-    """Return what stands at the head of every table: what it is, whether it is real, and the statement."""
+    """Return what stands at the head of every table: what it is, whether it is real, and the statement that binds."""
+    with speaking(ENGLISH):
+        statement = selection.release.statement.text().splitlines()
     return [
         "Made by Tacit. Lines that begin with # are not data.",
         of_numbers,
         *([f"Synthetic data: {synthetic}"] if synthetic else []),
-        *selection.release.statement.text().splitlines(),
+        *statement,
     ]
 
 
@@ -106,7 +123,7 @@ def matrix(selection: Selection) -> dict[str, Any]:
                     "upper": number(counts.upper[bin, cell]),
                     "reliable": bool(counts.reliable[bin, cell]),
                     "exact": counts.is_exact,
-                    "hidden": HIDDEN_WORDS.get(counts.status[bin, cell], ""),
+                    "hidden": hidden_word(counts.status[bin, cell]) or "",
                 }
                 for counts, bin in columns
             ],

@@ -5,15 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import date
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from tacit._base.languages import ENGLISH, figures, gettext, is_singular, message, ngettext, spoken, translated
 from tacit._base.rounding import percent, round_up
 
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_STEPS: Final = ("hour", "day", "week", "month", "year")
+_MONTHS: Final = {
+    "en": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+    "fr": (
+        *("janvier", "février", "mars", "avril", "mai", "juin"),
+        *("juillet", "août", "septembre", "octobre", "novembre", "décembre"),
+    ),
+}
+_SHORT_MONTHS: Final = {
+    "en": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    "fr": ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."),
+}
+_STEPS: Final = (message("hour"), message("day"), message("week"), message("month"), message("year"))
+LEVELS: Final = (message("region"), message("town"), message("department"), message("place"), message("kind"))
+"""The levels of places and kinds that have a word in every language; others are the user's own words."""
 
 
 def number(value: float) -> str:
@@ -22,7 +36,7 @@ def number(value: float) -> str:
     >>> number(382046.4), number(-0.2), number(-12)
     ('382,046', '0', '−12')
     """
-    return f"{round(value) or 0:,}".replace("-", "−")
+    return figures(f"{round(value) or 0:,}").replace("-", "−")
 
 
 def rough_at_most(value: float) -> str:
@@ -54,7 +68,7 @@ def rounded_percent(share: float) -> str:
     digits = 1
     while 0 < share < 1 and float(f"{100 * share:.{digits}f}") in (0, 100):
         digits += 1
-    return f"{100 * share:.{digits}f}".removesuffix(".0") + "%"
+    return figures(f"{100 * share:.{digits}f}".removesuffix(".0") + "%")
 
 
 def plural(noun: str) -> str:
@@ -63,12 +77,31 @@ def plural(noun: str) -> str:
     >>> plural("region"), plural("county"), plural("parish"), plural("period of 6 hours")
     ('regions', 'counties', 'parishes', 'periods of 6 hours')
     """
-    noun, of, rest = noun.partition(" of ")
+    of = " of " if spoken() == ENGLISH else " de "
+    noun, of, rest = noun.partition(of)
     if of:
-        return f"{plural(noun)} of {rest}"
+        return f"{plural(noun)}{of}{rest}"
+    if spoken() != ENGLISH:
+        return _french_plural(noun)
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def _french_plural(noun: str) -> str:
+    """Return more than one of them in French, for nouns that follow its rules.
+
+    >>> [_french_plural(noun) for noun in ("région", "mois", "lieu", "canal")]
+    ['régions', 'mois', 'lieux', 'canaux']
+    """
+    if noun.endswith(("s", "x", "z")):
+        return noun
+    return f"{noun[:-1]}ux" if noun.endswith("al") else noun + ("x" if noun.endswith(("au", "eu")) else "s")
+
+
+def level_noun(level: str) -> str:
+    """Return the noun for one place or kind: a word of the reader's language where it is a usual one, else as given."""
+    return translated(level) if level in LEVELS else level
 
 
 def counted(count: int, noun: str) -> str:
@@ -77,7 +110,7 @@ def counted(count: int, noun: str) -> str:
     >>> counted(1, "day"), counted(4748, "day")
     ('1 day', '4,748 days')
     """
-    return f"{number(count)} {noun if count == 1 else plural(noun)}"
+    return f"{number(count)} {noun if is_singular(count) else plural(noun)}"
 
 
 def step_noun(step: str) -> str:
@@ -86,7 +119,17 @@ def step_noun(step: str) -> str:
     >>> step_noun("day"), step_noun("6 hours")
     ('day', 'period of 6 hours')
     """
-    return step if step in _STEPS else f"period of {step}"
+    return translated(step) if step in _STEPS else gettext("period of %(hours)s", hours=step_name(step))
+
+
+def step_name(step: str) -> str:
+    """Return the name of a step, to stand after "by".
+
+    >>> step_name("day"), step_name("6 hours")
+    ('day', '6 hours')
+    """
+    count, _, unit = step.rpartition(" ")
+    return counted(int(count), translated(unit.removesuffix("s"))) if count else translated(step)
 
 
 def period(label: str) -> str:
@@ -100,14 +143,28 @@ def period(label: str) -> str:
     '1 March 2018'
     """
     if "/" in label:
-        return " to ".join(dict.fromkeys(map(period, label.split("/"))))
+        return _from_to(*label.split("/"))
     date, _, time = label.partition("T")
     parts = date.split("-")
     if len(parts) > 1 and parts[1].startswith("W"):
-        return f"week {int(parts[1][1:])} of {parts[0]}"
-    words = [str(int(parts[2]))] if len(parts) == 3 else []
-    words += [_MONTHS[int(parts[1]) - 1]] if len(parts) > 1 else []
+        return gettext("week %(week)s of %(year)s", week=int(parts[1][1:]), year=parts[0])
+    words = [_day_of_month(int(parts[2]))] if len(parts) == 3 else []
+    words += [_MONTHS[spoken()][int(parts[1]) - 1]] if len(parts) > 1 else []
     return " ".join([*words, parts[0]]) + (f", {time}" if time else "")
+
+
+def _day_of_month(day: int) -> str:
+    return "1er" if day == 1 and spoken() == "fr" else str(day)
+
+
+def _from_to(first: str, last: str) -> str:
+    """Return the words from one period to another; French says it otherwise of days than of months and years."""
+    begins, ends = period(first), period(last)
+    if begins == ends:
+        return begins
+    if _is_day(first.partition("T")[0]):
+        return gettext("%(first_day)s to %(last_day)s", first_day=begins, last_day=ends)
+    return gettext("%(first)s to %(last)s", first=begins, last=ends)
 
 
 def span(first: str, last: str) -> str:
@@ -116,15 +173,10 @@ def span(first: str, last: str) -> str:
     >>> span("2006-01-01", "2018-12-31"), span("2018-01", "2018-12"), span("2018-03", "2018-05")
     ('2006 to 2018', '2018', 'March 2018 to May 2018')
     """
-    begins, ends = period(first.split("/")[0]), period(last.split("/")[-1])
-    has_times = "T" in first
-    if (
-        not has_times
-        and begins.removeprefix("1 ").startswith("January ")
-        and ends.removeprefix("31 ").startswith("December ")
-    ):
-        begins, ends = first[:4], last.split("/")[-1][:4]
-    return begins if begins == ends else f"{begins} to {ends}"
+    begins, ends = first.split("/")[0], last.split("/")[-1]
+    if begins[4:] in ("-01", "-01-01") and ends[4:] in ("-12", "-12-31"):
+        begins, ends = begins[:4], ends[:4]
+    return _from_to(begins, ends)
 
 
 def sentence_case(words: str) -> str:
@@ -137,7 +189,7 @@ def sentence_case(words: str) -> str:
 
 
 def _rough(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0") if value < 10 else number(value)
+    return figures(f"{value:.1f}".removesuffix(".0")) if value < 10 else number(value)
 
 
 _SHEET: Final = 680.0
@@ -187,9 +239,42 @@ def _parted(widths: Sequence[float], room: float) -> list[tuple[int, int]]:
     return [*parts, (first, len(widths))]
 
 
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# what is said in smaller numbers than out of 20 or 100
-_SHARES: Final = {0.5: "1 time in 2", 0.75: "3 times in 4", 0.8: "4 times in 5", 0.9: "9 times in 10"}
+_WEEKDAYS: Final = {
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "fr": ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
+}
+_SHORT_WEEKDAYS: Final = {
+    "en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    "fr": ("lun.", "mar.", "mer.", "jeu.", "ven.", "sam.", "dim."),
+}
+# shares that are said in smaller numbers than out of 20 or 100
+_SHARES: Final = {0.5: (1, 2), 0.75: (3, 4), 0.8: (4, 5), 0.9: (9, 10)}
+
+
+def chart_locale() -> dict[str, Any] | None:
+    """Return how Vega writes numbers and times in the language that is spoken; None for English, as it does anyway."""
+    if spoken() == ENGLISH:
+        return None
+    days, short_days = ([names[-1], *names[:-1]] for names in (_WEEKDAYS[spoken()], _SHORT_WEEKDAYS[spoken()]))
+    return {
+        "formatLocale": {
+            "decimal": figures("."),
+            "thousands": figures(","),
+            "grouping": [3],
+            "currency": ["", ""],
+            "percent": figures("%"),
+        },
+        "timeFormatLocale": {
+            "dateTime": "%A %e %B %Y, %X",
+            "date": "%d/%m/%Y",
+            "time": "%H:%M",
+            "periods": ["", ""],
+            "days": days,
+            "shortDays": short_days,
+            "months": _MONTHS[spoken()],
+            "shortMonths": _SHORT_MONTHS[spoken()],
+        },
+    }
 
 
 def moment(label: str) -> str:
@@ -214,11 +299,11 @@ def short_moment(label: str) -> str:
     day, _, time = label.partition("T")
     if time:
         return time[:5]
+    short = dict(zip(_MONTHS[spoken()], _SHORT_MONTHS[spoken()], strict=True))
+    words = [short.get(word, word) for word in period(label).split()]
     if not _is_day(day):
-        words = period(label).split()
-        return " ".join(word[:3] if word.isalpha() and word[0].isupper() else word for word in words)
-    number_of_day, month, _ = period(day).split()
-    return f"{_weekday(day)[:3]} {number_of_day} {month[:3]}"
+        return " ".join(words)
+    return " ".join([_SHORT_WEEKDAYS[spoken()][date.fromisoformat(day).weekday()], *words[:2]])
 
 
 def ahead(n_bins: int, step: str) -> str:
@@ -227,7 +312,19 @@ def ahead(n_bins: int, step: str) -> str:
     >>> ahead(1, "day"), ahead(7, "day"), ahead(24, "hour")
     ('the next day', 'the next 7 days', 'the next 24 hours')
     """
-    return f"the next {step_noun(step)}" if n_bins == 1 else f"the next {counted(n_bins, step_noun(step))}"
+    if step not in _AHEAD:
+        words = partial(ngettext, "the next period of %(hours)s", "the next %(n)s periods of %(hours)s")
+        return words(n_bins, n=number(n_bins), hours=step_name(step))
+    return _AHEAD[step](n_bins, n=number(n_bins))
+
+
+_AHEAD: Final = {
+    "hour": partial(ngettext, "the next hour", "the next %(n)s hours"),
+    "day": partial(ngettext, "the next day", "the next %(n)s days"),
+    "week": partial(ngettext, "the next week", "the next %(n)s weeks"),
+    "month": partial(ngettext, "the next month", "the next %(n)s months"),
+    "year": partial(ngettext, "the next year", "the next %(n)s years"),
+}
 
 
 def expected(value: float) -> str:
@@ -237,8 +334,8 @@ def expected(value: float) -> str:
     ('under 0.1', '0.4', '7.3', '24', '1,234')
     """
     if 0 < value < 0.05:
-        return "under 0.1"
-    return f"{value:.1f}" if value < 9.95 else number(value)
+        return gettext("under %(limit)s", limit=figures("0.1"))
+    return figures(f"{value:.1f}") if value < 9.95 else number(value)
 
 
 def decimals(value: float, digits: int) -> str:
@@ -247,7 +344,7 @@ def decimals(value: float, digits: int) -> str:
     >>> decimals(1.7504, 3), decimals(float("nan"), 3), decimals(-0.25, 1)
     ('1.750', '–', '−0.2')
     """
-    return "–" if value != value else f"{value:.{digits}f}".replace("-", "−")
+    return "–" if value != value else figures(f"{value:.{digits}f}").replace("-", "−")
 
 
 def how_often(share: float) -> str:
@@ -256,12 +353,14 @@ def how_often(share: float) -> str:
     >>> how_often(0.8), how_often(0.95), how_often(0.975)
     ('4 times in 5', '19 times in 20', '97.5% of the time')
     """
-    if share in _SHARES:
-        return _SHARES[share]
-    for n in (20, 100):
-        if abs(share * n - round(share * n)) < 1e-9:
-            return f"{round(share * n)} times in {n}"
-    return f"{percent(share)} of the time"
+    times, n = _SHARES.get(share, (0, 0))
+    for n_all in () if n else (20, 100):
+        if abs(share * n_all - round(share * n_all)) < 1e-9:
+            times, n = round(share * n_all), n_all
+            break
+    if n:
+        return ngettext("%(times)s time in %(n)s", "%(times)s times in %(n)s", times, times=times, n=n)
+    return gettext("%(share)s of the time", share=percent(share))
 
 
 def _is_day(text: str) -> bool:
@@ -270,4 +369,4 @@ def _is_day(text: str) -> bool:
 
 
 def _weekday(day: str) -> str:
-    return _WEEKDAYS[date.fromisoformat(day).weekday()]
+    return _WEEKDAYS[spoken()][date.fromisoformat(day).weekday()]

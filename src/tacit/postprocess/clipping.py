@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
@@ -26,7 +27,10 @@ def clip(estimate: Estimate) -> Estimate:
     Biased upwards: errors below zero vanish and those above stay, so small cells and every sum come out too large.
     """
     return _biased(
-        estimate, np.maximum(estimate.values, 0.0), "clip", "clipping at zero is biased upwards, small counts most"
+        estimate,
+        np.maximum(estimate.values, 0.0),
+        stored("clip"),
+        "clipping at zero is biased upwards, small counts most",
     )
 
 
@@ -43,7 +47,7 @@ def clip_and_rescale(estimate: Estimate) -> Estimate:
     return _biased(
         estimate,
         cells_of_rows(shares * totals[:, None], estimate),
-        "clip and rescale",
+        stored("clip and rescale"),
         "clipping and rescaling is biased towards even counts: small ones come out too large, large ones too small",
     )
 
@@ -59,7 +63,9 @@ def norm_cut(estimate: Estimate) -> Estimate:
     return _biased(
         estimate,
         cells_of_rows(cut(rows, totals), estimate),
-        "Norm-Cut: negative counts and the smallest positive ones to zero, until the public total is not exceeded",
+        stored(
+            "Norm-Cut: negative counts and the smallest positive ones to zero, until the public total is not exceeded"
+        ),
         "cutting small counts is biased: they come out as nothing, whatever they are, and the sum falls short",
     )
 

@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
@@ -33,8 +34,8 @@ from tacit.domain import TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 
-COHERENT: Final = "project at every level, then least squares over a tree of periods"
-HANDED_DOWN: Final = "negative counts to zero, longer periods first, so that shorter ones add up to them"
+COHERENT: Final = stored("project at every level, then least squares over a tree of periods")
+HANDED_DOWN: Final = stored("negative counts to zero, longer periods first, so that shorter ones add up to them")
 _STEPS: Final = ("year", "month", "day")
 _SLACK: Final = 1e-7  # relative: where sums are close enough, far below what is shown; half of it takes a round more
 _MOST_ROUNDS: Final = 2_000  # ends a search that would never be close; sums then agree less well

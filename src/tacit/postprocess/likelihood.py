@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_positive
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
@@ -32,7 +33,7 @@ from tacit.errors import SettingError
 from tacit.postprocess.likelihood_steps import climbed, weighed
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
-MOST_LIKELY: Final = "maximum likelihood of the reports"
+MOST_LIKELY: Final = stored("maximum likelihood of the reports")
 TOLERANCE: Final = 1e-3
 """In units of log-likelihood: shares this close to the maximum are within about 0.05 standard errors of it."""
 MOST_ROUNDS: Final = 2_000
@@ -112,8 +113,18 @@ class Trace:
         '1 of 2 public bins not within 0.001 of its largest log-likelihood after 2 rounds'
         """
         n_bins, n_rounds = len(self.gaps), len(self.largest_gaps)
-        which = f"{self.n_open:,} of {n_bins:,} public bins not" if self.n_open else "every public bin"
-        return f"{which} within {tolerance:g} of its largest log-likelihood after {n_rounds:,} rounds"
+        values = {"tolerance": f"{tolerance:g}", "rounds": f"{n_rounds:,}"}
+        if not self.n_open:
+            return stored(
+                "every public bin within %(tolerance)s of its largest log-likelihood after %(rounds)s rounds", **values
+            )
+        return stored(
+            "%(n)s of %(all)s public bins not within %(tolerance)s of its largest log-likelihood after %(rounds)s "
+            "rounds",
+            n=f"{self.n_open:,}",
+            all=f"{n_bins:,}",
+            **values,
+        )
 
 
 def most_likely_shares(
@@ -170,5 +181,5 @@ def maximize_likelihood(
             "the most likely counts are raised where they are small, because none is negative, so no honest interval "
             "can be stated"
         ),
-        steps=(*estimate.steps, f"{MOST_LIKELY} ({trace.words(tolerance)})"),
+        steps=(*estimate.steps, stored("%(step)s (%(ended)s)", step=MOST_LIKELY, ended=trace.words(tolerance))),
     )

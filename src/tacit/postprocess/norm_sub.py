@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
@@ -26,7 +27,7 @@ def project(estimate: Estimate) -> Estimate:
             "projection onto non-negative counts raises small counts and lowers large ones, so no honest interval can "
             "be stated"
         ),
-        steps=(*estimate.steps, "project"),
+        steps=(*estimate.steps, stored("project")),
     )
 
 

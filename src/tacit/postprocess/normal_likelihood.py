@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
@@ -25,8 +26,8 @@ from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.errors import SettingError
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 
-LIKELY_UNDER_NORMAL_NOISE: Final = "maximum likelihood of the supports, their noise taken for normal"
-LIKELY_TABLES: Final = "maximum likelihood of the tables, their noise taken for normal"
+LIKELY_UNDER_NORMAL_NOISE: Final = stored("maximum likelihood of the supports, their noise taken for normal")
+LIKELY_TABLES: Final = stored("maximum likelihood of the tables, their noise taken for normal")
 MOST_CELLS: Final = 128  # as in likelihood_steps: every bin solves systems of as many equations
 _NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of matrices; doubled, twice the memory
 _SLACK: Final = 1e-9  # relative: gains below a float's last digits are none

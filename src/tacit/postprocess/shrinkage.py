@@ -32,6 +32,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray
+from tacit._base.languages import stored
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import NoStatedNoise
@@ -45,6 +46,9 @@ _N_THRESHOLDS: Final = 48
 """Thresholds tried: between two of them lies 0.13 for pairs of siblings and 0.21 for 26, in standard deviations."""
 _MARGIN: Final = 5.0
 """Thresholds are tried up to so far beyond the length that noise has: noise alone is longer with exp(-25/2) at most."""
+
+_BY_SURE: Final = stored("shrinkage per level by SURE")
+_BY_EMPIRICAL_BAYES: Final = stored("shrinkage per level by empirical Bayes")
 
 
 def shrink(estimate: Estimate, *, method: str = "sure") -> Estimate:
@@ -61,7 +65,7 @@ def shrink(estimate: Estimate, *, method: str = "sure") -> Estimate:
             "Shrink before other steps, and before adding cells up."
         )
     leaves = shrink_leaves(trees.fusion, trees.leaves(estimate.values), trees.scales, method=method)
-    label = "shrinkage per level by SURE" if method == "sure" else "shrinkage per level by empirical Bayes"
+    label = _BY_SURE if method == "sure" else _BY_EMPIRICAL_BAYES
     return replace(
         estimate,
         values=trees.cells(leaves),

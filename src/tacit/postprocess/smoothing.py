@@ -24,6 +24,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.observations import Observations, column_kinds, measured_parts
@@ -42,12 +43,14 @@ from tacit.statespace.state_space import StateSpace, measured_levels, rounded
 
 __all__ = ["Hyperparameters", "filtered", "smooth"]
 
-SMOOTHED: Final = "smoothing over time: every bin revised with the whole series"
-FILTERED: Final = "filtering over time: every bin as it stood, nothing from the future"
-SHOWN: Final = "negative counts shown as 0, the others lowered to keep the total"
-SHOWN_WITHOUT_TOTAL: Final = "negative counts shown as 0"
-SHOWN_IN_PERIODS: Final = "negative counts shown as 0, the others lowered to keep totals, and years, then months"
-SHOWN_ADDING_UP: Final = "negative counts shown as 0, the others lowered to keep years, then months"
+SMOOTHED: Final = stored("smoothing over time: every bin revised with the whole series")
+FILTERED: Final = stored("filtering over time: every bin as it stood, nothing from the future")
+SHOWN: Final = stored("negative counts shown as 0, the others lowered to keep the total")
+SHOWN_WITHOUT_TOTAL: Final = stored("negative counts shown as 0")
+SHOWN_IN_PERIODS: Final = stored(
+    "negative counts shown as 0, the others lowered to keep totals, and years, then months"
+)
+SHOWN_ADDING_UP: Final = stored("negative counts shown as 0, the others lowered to keep years, then months")
 
 NoiseT = TypeVar("NoiseT", SmoothedNoise, FilteredNoise)
 _MOST_ROUNDS: Final = 30  # of scaling rows and columns: bounds the time where they agree slowly

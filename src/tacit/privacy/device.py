@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from tacit._base.rounding import epsilon_at_most, float_above
+from tacit._base.languages import gettext, message
+from tacit._base.rounding import epsilon_at_most, float_above, whole
 from tacit._base.validation import check_at_least
 from tacit.privacy.epsilon import log_of_ratio
 from tacit.randomness.bernoulli import COIN
@@ -107,15 +108,14 @@ def remembers(thresholds: Mapping[str, int]) -> bool:
     return not {"permanent", "permanent_keep"}.isdisjoint(thresholds)
 
 
-_TELLS: Final = "its value cannot be told from any other that it might hold throughout, beyond these."
-_DRAWN_AGAIN: Final = (
+_DRAWN_AGAIN: Final = message(
     "The figures above are for reports that are each made once, with all coins drawn again. A device that remembers "
     "its permanent answers, and reports in every period, is promised something else, against all who see all of its "
-    f"reports: {_TELLS}"
+    "reports: its value cannot be told from any other that it might hold throughout, beyond these."
 )
-_REMEMBERED: Final = (
+_REMEMBERED: Final = message(
     "Every device remembers its permanent answers, and reports at most once in a period. Against all who see all of "
-    f"its reports, {_TELLS}"
+    "its reports, its value cannot be told from any other that it might hold throughout, beyond these."
 )
 
 
@@ -172,30 +172,38 @@ class DeviceFigures:
         once, infinity, values = (
             epsilon_at_most(epsilon) for epsilon in (self.epsilon_1, self.epsilon_infinity, self.epsilon_of_values)
         )
-        several = (
-            ""
-            if self.epsilon_n is None or self.n_reports == 1
-            else f"{self.n_reports:,} reports, one in each period: epsilon {epsilon_at_most(self.epsilon_n)}. "
-        )
-        noun = "hash values" if self.is_hashed else "values"
+        reports = [gettext("One report: epsilon %(epsilon)s.", epsilon=once)]
+        if self.epsilon_n is not None and self.n_reports is not None and self.n_reports > 1:
+            several, epsilon = whole(self.n_reports), epsilon_at_most(self.epsilon_n)
+            reports.append(
+                gettext("%(n)s reports, one in each period: epsilon %(epsilon)s.", n=several, epsilon=epsilon)
+            )
+        reports.append(gettext("Any number of reports, for ever: epsilon %(epsilon)s.", epsilon=infinity))
+        told = {"epsilon": values, "n": whole(self.n_slots)}
         changes = (
             (
-                "When the hash value changes is not hidden; a change between values of one hash value is.",
-                "Its hash function stands in every report, so everyone can tell which reports may be of one device.",
+                gettext(
+                    "If its value changes, all reports ever made tell at most epsilon %(epsilon)s of which of %(n)s "
+                    "hash values it had.",
+                    **told,
+                ),
+                gettext("When the hash value changes is not hidden; a change between values of one hash value is."),
+                gettext(
+                    "Its hash function stands in every report, so everyone can tell which reports may be of one device."
+                ),
             )
             if self.is_hashed
             else (
-                "When the value changes is not hidden.",
-                "Its permanent bits may be like no other's, so that its reports can be recognized.",
+                gettext(
+                    "If its value changes, all reports ever made tell at most epsilon %(epsilon)s of which of %(n)s "
+                    "values it had.",
+                    **told,
+                ),
+                gettext("When the value changes is not hidden."),
+                gettext("Its permanent bits may be like no other's, so that its reports can be recognized."),
             )
         )
-        return (
-            _REMEMBERED if is_unit else _DRAWN_AGAIN,
-            f"One report: epsilon {once}. {several}Any number of reports, for ever: epsilon {infinity}.",
-            f"If its value changes, all reports ever made tell at most epsilon {values} of which of {self.n_slots:,} "
-            f"{noun} it had.",
-            *changes,
-        )
+        return gettext(_REMEMBERED if is_unit else _DRAWN_AGAIN), " ".join(reports), *changes
 
 
 def _kept_or_drawn(threshold: int, g: int) -> tuple[Fraction, Fraction]:

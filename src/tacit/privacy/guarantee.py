@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final
 
+from tacit._base.languages import figures, gettext, message
 from tacit._base.rounding import epsilon_at_most, float_above
 from tacit._base.sentences import listed
 from tacit.errors import FormatError, SettingError
@@ -32,13 +33,13 @@ from tacit.privacy.questions import (
 from tacit.privacy.unit import Unit
 from tacit.privacy.windows import WHOLE, Overlap, Span, overlaps_of
 
-COORDINATES: Final = ("time", "place", "kind")
+COORDINATES: Final = (message("time"), message("place"), message("kind"))
 USUAL_DELTA: Final = 1e-6
 """The delta of a stated epsilon where Gaussian noise is in the sum and the plan names none: one in a million, the
 field's usual choice. Half or twice of it changes the stated epsilon by about 2.5 %."""
 
 _NOTHING: Final = Cost()
-_IF_QUOTES_CLOSE: Final = (
+_IF_QUOTES_CLOSE: Final = message(
     "All this holds only as long as no row leaves a quote open: fields of a source of these events may span lines."
 )
 Persons = tuple[tuple[str, Cost | None], ...]
@@ -213,32 +214,30 @@ class Guarantee:
         One event's place replaced by any other: epsilon 3. What its reports publish is not protected.
         All events of one person on one day added or removed: not protected. Reports protect single events.
         """
-        presence = (
-            "not protected. Its reports are counted in public."
-            if self.presence is None
-            else f"{in_words(self.presence, delta)}."
-        )
-        if self.replacement is None:
-            replaced = "One event replaced by any other: not protected. What some of its reports hide, others show."
-        elif self.has_reports:
-            replaced = (
-                f"One event's {self.replaced}: {in_words(self.replacement, delta)}. "
-                "What its reports publish is not protected."
+        said = [
+            (
+                gettext("One event added or removed"),
+                gettext("not protected. Its reports are counted in public.")
+                if self.presence is None
+                else f"{in_words(self.presence, delta)}.",
             )
+        ]
+        if self.replacement is None:
+            shown = gettext("not protected. What some of its reports hide, others show.")
+            said.append((gettext("One event replaced by any other"), shown))
+        elif self.has_reports:
+            price = in_words(self.replacement, delta)
+            published = gettext("What its reports publish is not protected.")
+            said.append((gettext("One event's %(replaced)s", replaced=self.replaced), f"{price}. {published}"))
         else:
             # an event of a day that is not covered may have cost more
-            replaced = f"One event replaced by any other on the days covered: {in_words(self.replacement, delta)}."
-        persons = (
-            f"{whole_of(question)} added or removed: "
-            + (f"not protected. {self._why_no_person}" if cost is None else f"{in_words(cost, delta)}.")
-            for question, cost in ((PERSON_DAY, self.person_day), *self.persons)
-        )
-        return (
-            f"One event added or removed: {presence}",
-            replaced,
-            *persons,
-            *((_IF_QUOTES_CLOSE,) if self.spans_lines else ()),
-        )
+            what = gettext("One event replaced by any other on the days covered")
+            said.append((what, f"{in_words(self.replacement, delta)}."))
+        for question, cost in ((PERSON_DAY, self.person_day), *self.persons):
+            unprotected = gettext("not protected. %(why)s", why=self._why_no_person)
+            said.append((added_or_removed(question), unprotected if cost is None else f"{in_words(cost, delta)}."))
+        sentences = (gettext("%(heading)s: %(text)s", heading=heading, text=text) for heading, text in said)
+        return (*sentences, *((gettext(_IF_QUOTES_CLOSE),) if self.spans_lines else ()))
 
     @property
     def replaced(self) -> str:
@@ -246,18 +245,19 @@ class Guarantee:
 
         Of which days a run is, is public, and a statement may be of runs of several days.
         """
-        return (
-            f"{listed(self.hidden)} replaced by any other{' on the days of its run' if 'time' in self.hidden else ''}"
-        )
+        hidden = listed([gettext(name) for name in self.hidden])
+        if "time" in self.hidden:
+            return gettext("%(hidden)s replaced by any other on the days of its run", hidden=hidden)
+        return gettext("%(hidden)s replaced by any other", hidden=hidden)
 
     @property
     def _why_no_person(self) -> str:
         if self.has_reports:
-            return "Reports protect single events."
+            return gettext("Reports protect single events.")
         if self.person_day is None:
-            return "Some releases protect single events only."
+            return gettext("Some releases protect single events only.")
         # on other days: single events, reports, or a counter that bounds a person in shorter windows only
-        return "Some reports or releases do not bound what a person adds in that time."
+        return gettext("Some reports or releases do not bound what a person adds in that time.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; what is about persons and kinds is left out where nothing of it was asked."""
@@ -306,14 +306,22 @@ def _cost_of(content: Any) -> Cost | None:
     return None if content is None else Cost.from_dict(content)
 
 
-def whole_of(question: str) -> str:
+def added_or_removed(question: str) -> str:
     """Return what is added or removed by a question about a person.
 
-    >>> whole_of("person-month"), whole_of("person")
-    ('All events of one person in one month', 'All events of one person on any days')
+    >>> added_or_removed("person-month"), added_or_removed("person")
+    ('All events of one person in one month added or removed', 'All events of one person on any days added or removed')
     """
-    when = {PERSON_DAY: "on one day", person_in(None): "on any days"}.get(question)
-    return f"All events of one person {when or f'in one {LONGER[question]}'}"
+    return gettext(_OF_PERSONS[question])
+
+
+_OF_PERSONS: Final = {
+    PERSON_DAY: message("All events of one person on one day added or removed"),
+    person_in("week"): message("All events of one person in one week added or removed"),
+    person_in("month"): message("All events of one person in one month added or removed"),
+    person_in("year"): message("All events of one person in one year added or removed"),
+    person_in(None): message("All events of one person on any days added or removed"),
+}
 
 
 def price(cost: Cost, question: str, unit: Unit, *, is_counter: bool, overlap: Overlap | None = WHOLE) -> Cost | None:
@@ -325,9 +333,10 @@ def price(cost: Cost, question: str, unit: Unit, *, is_counter: bool, overlap: O
 def in_words(cost: Cost, delta: float) -> str:
     """Return a cost as an epsilon, at a delta where it has a zCDP part."""
     if cost.is_pure:
-        return f"epsilon {epsilon_at_most(cost.epsilon)}"
+        return gettext("epsilon %(epsilon)s", epsilon=epsilon_at_most(cost.epsilon))
     at = delta or USUAL_DELTA
-    return f"epsilon {epsilon_at_most(cost.epsilon_at(at))} at delta {at:g}"
+    epsilon = epsilon_at_most(cost.epsilon_at(at))
+    return gettext("epsilon %(epsilon)s at delta %(delta)s", epsilon=epsilon, delta=figures(f"{at:g}"))
 
 
 def _times(cost: Cost, epsilon: Fraction, rho: Fraction) -> Cost:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tacit._base.languages import gettext, message, ngettext
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.windows import WINDOWS
 
-UNITS: Final = ("event", "user-day", "person", "device")
+UNITS: Final = (message("event"), message("user-day"), message("person"), message("device"))
 _LARGEST_MOST: Final = 1_000_000  # events of one person on one day: one every 86 milliseconds
 
 
@@ -110,59 +111,35 @@ class Unit:
         return n_largest * largest**2 + rest**2
 
     @property
-    def when(self) -> str:
-        """The part of a person's events that it is about: ``on one day``, ``in one month``; empty for all of them."""
-        if self.window is None:
-            return ""
-        return "on one day" if self.window == "day" else f"in one {self.window}"
-
-    @property
     def rule(self) -> str:
         """The sentence that says how much of a unit is counted."""
         if self.name == "event":
-            return "Every event is counted once, in one cell."
+            return gettext("Every event is counted once, in one cell.")
         if self.name == "device":
-            return "Every device reports at most once in a period, from permanent answers that it draws once."
-        whose = f"one person's events {self.when}" if self.window else "all events of one person"
-        events = "1 is" if self.most == 1 else f"{self.most} are"
-        cell = f", of these at most {self.most_per_cell} in one cell" if self.most_per_cell < self.most else ""
-        return f"Of {whose} at most {events} counted{cell}; the others are left out."
+            return gettext("Every device reports at most once in a period, from permanent answers that it draws once.")
+        values = {"whose": gettext(_WHOSE[self.window]), "most": self.most, "per_cell": self.most_per_cell}
+        if self.most_per_cell == self.most:
+            return ngettext(
+                "Of %(whose)s at most %(most)s is counted; the others are left out.",
+                "Of %(whose)s at most %(most)s are counted; the others are left out.",
+                self.most,
+                **values,
+            )
+        return gettext(
+            "Of %(whose)s at most %(most)s are counted, of these at most %(per_cell)s in one cell; the others are left "
+            "out.",
+            **values,
+        )
 
     @property
     def protects(self) -> str:
         """The sentence that says what nobody can tell from a release, up to its epsilon."""
-        if self.name == "event":
-            return "Whether any one event is in the data, and when and where it was."
-        if self.name == "device":
-            return "Which value any one device holds, also from whoever sees all of its reports."
-        if self.window is None:
-            return "Whether any one person is in the data at all, how many events they had, when and where."
-        when = self.when.replace("one", "any one")
-        return f"Whether any one person had events {when}, how many, when in the {self.window} and where."
+        return gettext(_PROTECTED[self.window] if self.is_of_a_person else _PROTECTED[self.name])
 
     @property
     def does_not_protect(self) -> str:
         """The sentence that says what the unit does not protect; a release must have it."""
-        if self.name == "event":
-            return (
-                "A person with several events: what is known about all of them together grows with their number "
-                "(ten events at epsilon 1 are protected as one at epsilon 10). Nor what many events have in common."
-            )
-        if self.name == "device":
-            return (
-                "A person with several devices, who is protected once for each. Nor when a device's value changes, and "
-                "which reports are of one device. Nor what many devices have in common."
-            )
-        if self.window is None:
-            return (
-                "What other releases tell of the same people: every release of their events adds to it, also one of "
-                "other days. Nor what many people have in common."
-            )
-        return (
-            f"A person's habits over many {self.window}s: what is known about them together grows with the number of "
-            f"{self.window}s (ten {self.window}s at epsilon 1 are protected as one at epsilon 10). Nor what many "
-            "people have in common."
-        )
+        return gettext(_UNPROTECTED[self.window] if self.is_of_a_person else _UNPROTECTED[self.name])
 
     def __str__(self) -> str:
         if not self.is_of_a_person:
@@ -194,3 +171,53 @@ class Unit:
                 "a unit of privacy is damaged: it holds a name and most, of a person possibly most_per_cell and a "
                 "window. Restore the file."
             ) from None
+
+
+_WHOSE: Final[dict[str | None, str]] = {
+    None: message("all events of one person"),
+    "day": message("one person's events on one day"),
+    "week": message("one person's events in one week"),
+    "month": message("one person's events in one month"),
+    "year": message("one person's events in one year"),
+}
+_PROTECTED: Final[dict[str | None, str]] = {
+    "event": message("Whether any one event is in the data, and when and where it was."),
+    "device": message("Which value any one device holds, also from whoever sees all of its reports."),
+    None: message("Whether any one person is in the data at all, how many events they had, when and where."),
+    "day": message("Whether any one person had events on any one day, how many, when in the day and where."),
+    "week": message("Whether any one person had events in any one week, how many, when in the week and where."),
+    "month": message("Whether any one person had events in any one month, how many, when in the month and where."),
+    "year": message("Whether any one person had events in any one year, how many, when in the year and where."),
+}
+"""What nobody can tell, by the name of a unit, or by the window of a person."""
+_UNPROTECTED: Final[dict[str | None, str]] = {
+    "event": message(
+        "A person with several events: what is known about all of them together grows with their number (ten events at "
+        "epsilon 1 are protected as one at epsilon 10). Nor what many events have in common."
+    ),
+    "device": message(
+        "A person with several devices, who is protected once for each. Nor when a device's value changes, and which "
+        "reports are of one device. Nor what many devices have in common."
+    ),
+    None: message(
+        "What other releases tell of the same people: every release of their events adds to it, also one of other "
+        "days. Nor what many people have in common."
+    ),
+    "day": message(
+        "A person's habits over many days: what is known about them together grows with the number of days (ten days "
+        "at epsilon 1 are protected as one at epsilon 10). Nor what many people have in common."
+    ),
+    "week": message(
+        "A person's habits over many weeks: what is known about them together grows with the number of weeks (ten "
+        "weeks at epsilon 1 are protected as one at epsilon 10). Nor what many people have in common."
+    ),
+    "month": message(
+        "A person's habits over many months: what is known about them together grows with the number of months (ten "
+        "months at epsilon 1 are protected as one at epsilon 10). Nor what many people have in common."
+    ),
+    "year": message(
+        "A person's habits over many years: what is known about them together grows with the number of years (ten "
+        "years at epsilon 1 are protected as one at epsilon 10). Nor what many people have in common."
+    ),
+}
+"""What is not protected, by the name of a unit, or by the window of a person."""

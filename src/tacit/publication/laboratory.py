@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.languages import message
 from tacit._base.validation import check_positive
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
@@ -44,8 +45,8 @@ EPSILONS: Final = (
     2.0,
     4.0,
 )  # a choice: strong protection to weak; time is in proportion
-PUBLISHED: Final = "one-time RAPPOR as published"
-FILTERED: Final = "the same, ratio filter (LEAKS: uses raw data)"
+PUBLISHED: Final = message("one-time RAPPOR as published")
+FILTERED: Final = message("the same, ratio filter (LEAKS: uses raw data)")
 WEEKDAY: Final = "weekday mean"
 _DAYS_A_YEAR: Final = 365  # of a held-out year; a leap day more is no matter
 _PAPER_TREES: Final = 100  # the default of XGBoost, which the paper kept
@@ -148,7 +149,7 @@ PLAIN_PRIVATE: Final = "no ratio, private inputs"
 LITERAL: Final = "ratio as written"
 TACIT: Final = "Tacit"
 _MODELS: Final = {
-    RATIO: "paper's XGBoost with ratio filter and true inputs (LEAKS: uses raw data)",
+    RATIO: message("paper's XGBoost with ratio filter and true inputs (LEAKS: uses raw data)"),
     PLAIN_PRIVATE: "paper's XGBoost",
 }
 

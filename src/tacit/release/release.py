@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.languages import message
 from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
@@ -298,7 +299,7 @@ class Release:
     @property
     def basis(self) -> str:
         """What the recommended counts are: "smoothed" by a model, or "measured" in each cell alone."""
-        return "smoothed" if self.has_refined_intervals else "measured"
+        return message("smoothed") if self.has_refined_intervals else message("measured")
 
     @property
     def totals_are_counts(self) -> bool:

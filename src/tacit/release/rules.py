@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray
+from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.domain import TimeAxis
 from tacit.domain.step import When, parse_period
@@ -63,7 +64,10 @@ class Rule:
         return cls(found[1], float(found[3]))
 
     def __str__(self) -> str:
-        return f"{self.measure} {_MEASURES[self.measure]} {self.limit:g}"
+        limit = f"{self.limit:g}"
+        if self.measure == "count":
+            return stored("count < %(limit)s", limit=limit)
+        return stored("relative error > %(limit)s", limit=limit)
 
     def holds(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
         """Return where the rule applies. Zero without an error has no relative error; with one it is infinite."""

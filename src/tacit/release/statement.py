@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, replace
 from typing import Any, Final
 
+from tacit._base.languages import ENGLISH, gettext, message, retold, speaking
 from tacit._base.sentences import listed
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
@@ -14,50 +15,64 @@ from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.device import DeviceFigures
 from tacit.privacy.epsilon import largest_rho
-from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, whole_of
-from tacit.privacy.questions import NOTHING, PRESENCE, REPLACEMENT, person_in, window_asked
+from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, added_or_removed
+from tacit.privacy.questions import NOTHING, PRESENCE, REPLACEMENT, person_in
 from tacit.privacy.unit import Unit
 from tacit.privacy.windows import Span
 from tacit.release.paragraphs import central_paragraphs, local_paragraphs
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.versions import FIRST, Version
 
-_SIMULATION: Final = (
+_SIMULATION: Final = message(
     "SIMULATION: the noise came from a known seed. Whoever knows the seed can undo it, so this release protects nobody "
     "and must not be published as private."
 )
 
 
-_SPANNING: Final = (
+_SPANNING: Final = message(
     "Fields of the source of these events may span lines. A row with a quote that is not closed is read together with "
     "the rows after it, so all that is said here holds only as long as no such row gets into the source."
 )
-_VOID: Final = (
+_VOID: Final = message(
     "Nothing of a single event any more. Reports of the same events exist of which some hide the time and publish the "
     "place, others hide the place and publish the time: together they publish both."
 )
-_VOID_WITH_KINDS: Final = (
+_VOID_WITH_KINDS: Final = message(
     "Nothing of a single event any more. Reports of the same events exist of which each hides what another publishes."
 )
-_NOT_PROTECTION: Final = "Rules are for readers: every count was private before any rule."
-_GONE: Final = (
+_NOT_PROTECTION: Final = message("Rules are for readers: every count was private before any rule.")
+_GONE: Final = message(
     "They are not in this release, and sums that need them cannot be asked. Of their sizes the noise model holds means "
     "alone."
 )
-_LEFT_OVER: Final = (
+_LEFT_OVER: Final = message(
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
 _MODELS: Final = {
-    "smoothing over time": "Later data revise earlier smoothed counts.",
-    "filtering over time": "No later data are in a smoothed count, and none revise it.",
+    "smoothing over time": message("Later data revise earlier smoothed counts."),
+    "filtering over time": message("No later data are in a smoothed count, and none revise it."),
 }
 """The beginnings of steps after which refined counts are a model's, and what later data do to such counts."""
-_OF_A_MODEL: Final = (
+_OF_A_MODEL: Final = message(
     "The counts to use first are smoothed: they come from a model, and so do their intervals, which hold on average "
     "over places and periods if the model fits, and least for days that were unusual. For those days use the measured "
-    "counts, which no model has touched. {later}"
+    "counts, which no model has touched. %(later)s"
 )
-_KEPT: Final = "They are blank in the table, but this release still holds them, so that sums over them can be asked."
+_KEPT: Final = message(
+    "They are blank in the table, but this release still holds them, so that sums over them can be asked."
+)
+
+
+_ABOUT: Final = {
+    PRESENCE: message("an event"),
+    REPLACEMENT: message("an event"),
+    NOTHING: message("nothing"),
+    person_in("day"): message("a person's day"),
+    person_in("week"): message("a person's week"),
+    person_in("month"): message("a person's month"),
+    person_in("year"): message("a person's year"),
+    person_in(None): message("a person"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,20 +171,23 @@ class PrivacyStatement:
     def about_what(self) -> str:
         """The thing that nobody can tell beyond the stated odds, as the object of a sentence."""
         if self.question == REPLACEMENT and self.guarantee.has_reports:
-            return f"an event's {listed(self.guarantee.hidden)}"
-        nouns = {PRESENCE: "an event", REPLACEMENT: "an event", NOTHING: "nothing", person_in(None): "a person"}
-        return nouns.get(self.question) or f"a person's {window_asked(self.question)}"
+            return gettext("an event's %(hidden)s", hidden=listed([gettext(name) for name in self.guarantee.hidden]))
+        return gettext(_ABOUT[self.question])
 
     @property
     def neighboring_inputs(self) -> str:
         """The two inputs that nobody can tell apart beyond the stated odds."""
         if self.is_void:
-            return "none"
-        if self.question == REPLACEMENT:
-            has_reports = self.guarantee.has_reports
-            return f"one event's {self.guarantee.replaced}" if has_reports else "one event replaced by any other"
-        whole = "One event" if self.question == PRESENCE else whole_of(self.question)
-        return f"{whole[0].lower()}{whole[1:]} added or removed"
+            return gettext("none")
+        if self.question == PRESENCE:
+            whole = gettext("One event added or removed")
+        elif self.question != REPLACEMENT:
+            whole = added_or_removed(self.question)
+        elif self.guarantee.has_reports:
+            whole = gettext("One event's %(replaced)s", replaced=self.guarantee.replaced)
+        else:
+            whole = gettext("One event replaced by any other")
+        return f"{whole[0].lower()}{whole[1:]}"
 
     @property
     def total_epsilon(self) -> float:
@@ -227,47 +245,55 @@ class PrivacyStatement:
 
     def paragraphs(self) -> list[tuple[str, str]]:
         """Headings and plain sentences, in reading order."""
-        parts = [("Simulation", _SIMULATION)] if self.is_simulation else []
+        parts = [(gettext("Simulation"), gettext(_SIMULATION))] if self.is_simulation else []
         if self.is_void:
-            parts.append(("What is protected", _VOID_WITH_KINDS if self.guarantee.tells_kinds else _VOID))
+            void = _VOID_WITH_KINDS if self.guarantee.tells_kinds else _VOID
+            parts.append((gettext("What is protected"), gettext(void)))
         else:
             parts += central_paragraphs(self) if self.is_central else local_paragraphs(self)
         if not self.is_simulation:
-            parts.append(("Who may rely on what", f"{' '.join(self.promises)} {self._as_of}"))
+            parts.append((gettext("Who may rely on what"), f"{' '.join(self.promises)} {self._as_of}"))
         if self.guarantee.spans_lines:
-            parts.append(("How events were read", _SPANNING))
+            parts.append((gettext("How events were read"), gettext(_SPANNING)))
         for begins, later in _MODELS.items():
             if any(step.startswith(begins) for step in self.refined_steps):
-                parts.append(("What a model says", _OF_A_MODEL.format(later=later)))
+                parts.append((gettext("What a model says"), gettext(_OF_A_MODEL, later=gettext(later))))
         if self.suppressed:
-            parts.append(("What is left out", self._suppression_words))
+            parts.append((gettext("What is left out"), self._suppression_words))
         if self.version.number > 1:
             words = self.version.words(is_central=self.is_central, is_alone=self.is_alone)
-            parts.append(("Version", words))
+            parts.append((gettext("Version"), words))
         return parts
 
     @property
     def _as_of(self) -> str:
-        made = "" if self.is_alone else "Other reports or releases of the same events are counted in these figures. "
-        return f"{made}Later ones add up: whoever publishes them states this again."
+        later = gettext("Later ones add up: whoever publishes them states this again.")
+        if self.is_alone:
+            return later
+        return f"{gettext('Other reports or releases of the same events are counted in these figures.')} {later}"
 
     @property
     def _suppression_words(self) -> str:
-        which = f"Suppressed is every count for which: {' or '.join(self.suppressed)}."
+        rules = gettext(" or ").join(map(retold, self.suppressed))
+        which = gettext("Suppressed is every count for which: %(rules)s.", rules=rules)
         if self.keeps_suppressed:
-            return f"{which} {_KEPT} {_NOT_PROTECTION}"
-        return " ".join((which, _GONE, *(() if self.is_central else (_LEFT_OVER,)), _NOT_PROTECTION))
+            return " ".join((which, gettext(_KEPT), gettext(_NOT_PROTECTION)))
+        also = () if self.is_central else (_LEFT_OVER,)
+        return " ".join((which, *map(gettext, (_GONE, *also, _NOT_PROTECTION))))
 
     def text(self) -> str:
         """The statement as lines of plain text."""
-        return "\n".join(f"{heading}: {sentence}" for heading, sentence in self.paragraphs())
+        parts = self.paragraphs()
+        return "\n".join(gettext("%(heading)s: %(text)s", heading=heading, text=text) for heading, text in parts)
 
     def to_dict(self) -> dict[str, Any]:
+        with speaking(ENGLISH):  # the text that binds
+            text = self.text()
         content = asdict(self) | {
             "guarantee": self.guarantee.to_dict(),
             "total_epsilon": None if self.is_void else self.total_epsilon,
             "version": self.version.to_dict(),
-            "text": self.text(),
+            "text": text,
         }
         if self.version == FIRST:  # as files of releases had it before there were versions
             del content["version"]
@@ -304,10 +330,19 @@ class PrivacyStatement:
     @property
     def step_words(self) -> str:
         """Sentences that say what was done to measured and to refined counts, which a model smoothed or none did."""
-        refined = "Smoothed" if any(step.startswith(tuple(_MODELS)) for step in self.refined_steps) else "Refined"
-        counts = (("Measured", self.unbiased_steps), (refined, self.refined_steps))
-        return " ".join(f"{name} counts: {_steps(steps)}." for name, steps in counts)
+        is_smoothed = any(step.startswith(tuple(_MODELS)) for step in self.refined_steps)
+        refined = _steps(self.refined_steps)
+        return " ".join(
+            (
+                gettext("Measured counts: %(steps)s.", steps=_steps(self.unbiased_steps)),
+                gettext("Smoothed counts: %(steps)s.", steps=refined)
+                if is_smoothed
+                else gettext("Refined counts: %(steps)s.", steps=refined),
+            )
+        )
 
 
 def _steps(steps: tuple[str, ...]) -> str:
-    return ", then ".join(steps) if steps else "estimated without bias, nothing else"
+    if not steps:
+        return gettext("estimated without bias, nothing else")
+    return gettext(", then ").join(map(retold, steps))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tacit._base.arrays import IntArray
 from tacit._base.extras import require
 from tacit._base.files import harmless, write_whole
+from tacit._base.languages import stored
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.errors import Remedy, SettingError
@@ -37,7 +38,7 @@ _WARNING: Final = (
     "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per {cells} are those of a private "
     "release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
 )
-FILLED: Final = "what is left of the public numbers shared evenly among suppressed counts"
+FILLED: Final = stored("what is left of the public numbers shared evenly among suppressed counts")
 _UNIT: Final = 1 << 40  # parts of an event: sums of 2**23 of them stay whole numbers of 64 bits; half loses one
 _SLACK: Final = 1e-6  # of an event: what rounding in floats may leave; a millionth of it would refuse right sums
 

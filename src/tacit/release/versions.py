@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tacit._base.languages import gettext, ngettext
+from tacit._base.rounding import whole
 from tacit._base.validation import check_at_least
 from tacit.domain import ALL
 from tacit.errors import PlanMismatch, Remedy, SettingError
@@ -59,53 +61,70 @@ class Version:
 
     def words(self, *, is_central: bool, is_alone: bool) -> str:
         """Return what a revision cost, in plain words."""
-        what = (
-            f"This is version {self.number}. It replaces version {self.number - 1}, whose checksum begins with "
-            f"{self.revises[:12]}."
-        )
-        if self.n_fewer:
-            what += (
-                f" {_numbers(self.n_fewer)} smaller than in that one: reports were taken out, and whoever has both "
-                "versions can tell how many."
+        parts = [
+            gettext(
+                "This is version %(number)s. It replaces version %(former)s, whose checksum begins with %(checksum)s.",
+                number=self.number,
+                former=self.number - 1,
+                checksum=self.revises[:12],
             )
+        ]
+        if self.n_fewer:
+            parts.append(
+                ngettext(
+                    "%(n)s public number of reports is smaller than in that one: reports were taken out, and whoever "
+                    "has both versions can tell how many.",
+                    "%(n)s public numbers of reports are smaller than in that one: reports were taken out, and whoever "
+                    "has both versions can tell how many.",
+                    self.n_fewer,
+                    n=whole(self.n_fewer),
+                )
+            )
+        return " ".join([*parts, self._cost(is_central=is_central, is_alone=is_alone)])
+
+    def _cost(self, *, is_central: bool, is_alone: bool) -> str:
         if self.n_other:
-            return (
-                f"{what} {_numbers(self.n_other)} the same as in that one, but of other reports: reports were "
+            return ngettext(
+                "%(n)s public number of reports is the same as in that one, but of other reports: reports were "
                 "replaced. If these are new reports about the same events, both versions together cost them the sum of "
-                "both epsilons, which is not among the figures above."
+                "both epsilons, which is not among the figures above.",
+                "%(n)s public numbers of reports are the same as in that one, but of other reports: reports were "
+                "replaced. If these are new reports about the same events, both versions together cost them the sum of "
+                "both epsilons, which is not among the figures above.",
+                self.n_other,
+                n=whole(self.n_other),
             )
         if self.replaced_in:
-            return (
-                f"{what} In version {self.replaced_in} reports were replaced. If those were new reports about the same "
-                "events, all versions together cost them the sum of the epsilons, which is not among the figures above."
+            return gettext(
+                "In version %(number)s reports were replaced. If those were new reports about the same events, all "
+                "versions together cost them the sum of the epsilons, which is not among the figures above.",
+                number=self.replaced_in,
             )
         if not is_central and not is_alone:
-            return (
-                f"{what} Some of its events were randomized more than once; the figures above count all their reports."
+            return gettext(
+                "Some of its events were randomized more than once; the figures above count all their reports."
             )
         if not is_central and self.n_fewer:
-            return (
-                f"{what} No event was reported again, so a revision costs events that were counted before nothing more."
+            return gettext(
+                "No event was reported again, so a revision costs events that were counted before nothing more."
             )
         if not is_central:
-            return (
-                f"{what} It counts the same reports, and those that came late. Every event still has the reports it "
-                "had, so a revision costs events that were counted before nothing more."
+            return gettext(
+                "It counts the same reports, and those that came late. Every event still has the reports it had, so a "
+                "revision costs events that were counted before nothing more."
             )
         if not is_alone:
-            return f"{what} Counting again drew new noise and was paid for again: the figures above count all versions."
-        return (
-            f"{what} Counting again drew new noise. The figures above are of this version alone: for events that were "
-            "in the former version too, add what that one cost."
+            return gettext(
+                "Counting again drew new noise and was paid for again: the figures above count all versions."
+            )
+        return gettext(
+            "Counting again drew new noise. The figures above are of this version alone: for events that were in the "
+            "former version too, add what that one cost."
         )
 
 
 FIRST: Final = Version()
 _SLACK: Final = 1e-6  # relative: what rounding in floats may leave; counts that differ at all differ by more
-
-
-def _numbers(count: int) -> str:
-    return f"{count:,} public {'number of reports is' if count == 1 else 'numbers of reports are'}"
 
 
 def check_replaceable(former: Release, plan: Plan, *, is_simulation: bool) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from tacit._base.arrays import IntArray
+from tacit._base.languages import stored
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
 from tacit.counts.node_distributions import NodeDistribution
@@ -35,7 +36,7 @@ from tacit.privacy.unit import Unit
 
 NAMES: Final = ("total", "place", "kind", "joint")
 """The tables of a time bin, in the order of :class:`~tacit.domain.marginals.Marginals`."""
-LEAST_SQUARES: Final = "least squares over tables"
+LEAST_SQUARES: Final = stored("least squares over tables")
 _PARTS: Final = 1000
 """Shares of the budget are such parts of it; ten times as many change no error by a thousandth."""
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.files import harmless
+from tacit._base.languages import stored
 from tacit._base.reading import parse_json, read_document, reading
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
@@ -34,8 +35,8 @@ from tacit.plan import CENTRAL, Plan
 from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.privacy.guarantee import Guarantee
 
-_CAUSAL: Final = "differences of running totals"
-_AHEAD: Final = (
+_CAUSAL: Final = stored("differences of running totals")
+_AHEAD: Final = stored(
     "differences of running totals with noise drawn ahead, which protects only events that do not react to what is "
     "published"
 )

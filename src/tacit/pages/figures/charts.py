@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.extras import require
+from tacit._base.languages import ENGLISH, gettext, message, spoken
 from tacit.pages.figures.accuracy import Choice
 from tacit.pages.figures.counts import Counts, rows_of
 from tacit.pages.figures.maps import TileMap
@@ -74,13 +75,18 @@ ON_PAGE: Final = Palette(
 
 
 MOST_PLACES: Final = 40  # a choice: so many rows fill a tall screen; twice as many are two screens
-LABORATORY: Final = "LABORATORY – not for publication"
+LABORATORY: Final = message("LABORATORY – not for publication")
 _SMALL_HEIGHT: Final = 90  # pixels: three labels of the axis above one another; halved, two of them touch
 _ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved, names touch
 _TILE: Final = 110  # pixels: a name of fifteen letters; halved, names are cut
 NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
 _NAME_WIDTH: Final = "containerSize()[0] < 420 ? 108 : 170"
+# English dates as Vega writes them; French ones have the day before the month, and hours up to 24
+_TIME_FORMATS: Final[dict[str, dict[str, Any]]] = {
+    ENGLISH: {},
+    "fr": {"format": {"week": "%-d %b", "date": "%a %-d", "hours": "%H h", "minutes": "%H:%M"}},
+}
 # ticks of a logarithmic scale, from a tenth to millions of events
 _ROUND_NUMBERS: Final = tuple(step * 10**power for power in range(-1, 7) for step in (1, 2, 5))
 
@@ -138,7 +144,7 @@ def small_chart(counts: Counts, *, palette: Palette = ON_PAPER) -> altair.LayerC
     """
     alt = require("altair", extra="pages")
     rows = rows_of(counts.period_columns() | counts.series_columns(0))
-    axis = alt.Axis(tickCount=3, labelOverlap=True, labelFlush=True, labelFontSize=11)
+    axis = alt.Axis(tickCount=3, labelOverlap=True, labelFlush=True, labelFontSize=11, **_TIME_FORMATS[spoken()])
     x = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
     y = {"title": None, "axis": alt.Axis(tickCount=3, format=NUMBER, labelFontSize=11)}
     base = alt.Chart(alt.Data(name="series", values=rows)).encode(x=x)
@@ -180,10 +186,10 @@ def places_chart(
     # counts of places are skewed, and so are their errors: the root gives small ones room
     x = {"title": None, "scale": alt.Scale(type="sqrt"), "axis": _count_axis(alt)}
     tooltip = [
-        alt.Tooltip("place:N", title="Place"),
-        alt.Tooltip("estimate:Q", title="Estimate", format=",.0f"),
-        alt.Tooltip("lower:Q", title="From", format=",.0f"),
-        alt.Tooltip("upper:Q", title="To", format=",.0f"),
+        alt.Tooltip("place:N", title=gettext("Place")),
+        alt.Tooltip("estimate:Q", title=gettext("Estimate"), format=",.0f"),
+        alt.Tooltip("lower:Q", title=gettext("From"), format=",.0f"),
+        alt.Tooltip("upper:Q", title=gettext("To"), format=",.0f"),
     ]
     unsure = "!datum.reliable"
     whisker = base.mark_rule(strokeWidth=2.5, color=palette.accent, aria=False).encode(
@@ -228,7 +234,7 @@ def tiles_chart(
     unsure = "!datum.reliable || !isValid(datum.shown)"
     tile = base.mark_rect(stroke=palette.rule).encode(
         color=alt.condition(unsure, alt.value(palette.paper), shade),
-        tooltip=[alt.Tooltip("place:N", title="Place"), alt.Tooltip("label:N", title="Events")],
+        tooltip=[alt.Tooltip("place:N", title=gettext("Place")), alt.Tooltip("label:N", title=gettext("Events"))],
     )
     # light words on dark tiles
     dark = f"datum.reliable && datum.shown > {0.6 * float(counts.shown[period].max(initial=1.0))}"
@@ -267,7 +273,7 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
     base = alt.Chart(alt.Data(name="choices", values=rows)).encode(
         x=alt.X(
             "epsilon:Q",
-            title="epsilon (more protection on the left)",
+            title=gettext("epsilon (more protection on the left)"),
             scale=alt.Scale(type="log", nice=False),
             axis=alt.Axis(values=[epsilon for epsilon in line if epsilon not in own], format=".1f"),
         ),
@@ -275,8 +281,8 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
             "error:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(values=_ROUND_NUMBERS, format=NUMBER)
         ),
         tooltip=[
-            alt.Tooltip("epsilon:Q", title="Epsilon", format=".2f"),
-            alt.Tooltip("error:Q", title="Standard error", format=",.0f"),
+            alt.Tooltip("epsilon:Q", title=gettext("Epsilon"), format=".2f"),
+            alt.Tooltip("error:Q", title=gettext("Standard error"), format=",.0f"),
         ],
     )
     layers = [
@@ -287,7 +293,9 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
         base.transform_filter("datum.chosen").mark_point(
             shape="diamond", color=palette.accent, fill=palette.accent, opacity=1, size=150, aria=False
         ),
-        base.transform_filter("datum.chosen").mark_text(text="this release", fontWeight="bold", aria=False, **beside),
+        base.transform_filter("datum.chosen").mark_text(
+            text=gettext("this release"), fontWeight="bold", aria=False, **beside
+        ),
     ]
     return finished(layers, palette, height=220)
 
@@ -322,7 +330,7 @@ def _count_axis(alt: Any) -> Any:
 
 def time_axes(alt: Any) -> tuple[Any, dict[str, Any]]:
     """The horizontal axis of time, and the settings of the vertical one, of counts."""
-    axis = alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True)
+    axis = alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True, **_TIME_FORMATS[spoken()])
     x = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
     return x, {"title": None, "axis": alt.Axis(tickCount=4, format=NUMBER)}
 
@@ -346,7 +354,7 @@ def watermark(alt: Any, palette: Palette) -> Any:
     return (
         alt.Chart(alt.Data(values=[{}]))
         .mark_text(
-            text=LABORATORY,
+            text=gettext(LABORATORY),
             angle=340,
             opacity=0.28,
             fontWeight="bold",

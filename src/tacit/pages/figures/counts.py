@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
+from tacit._base.languages import gettext, message
 from tacit._base.rounding import whole_limits
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import Noise
@@ -20,7 +21,7 @@ from tacit.postprocess import clip
 from tacit.release import Release
 from tacit.release.rules import MISSING, SHOWN, SUPPRESSED
 
-HIDDEN_WORDS: Final = {SUPPRESSED: "suppressed", MISSING: "no data"}
+HIDDEN_WORDS: Final = {SUPPRESSED: message("suppressed"), MISSING: message("no data")}
 """The words that stand where no number is drawn."""
 _COARSE_STEPS: Final = ("year", "month", "day")
 
@@ -105,7 +106,7 @@ class Counts:
         columns["reliable"] = self.reliable[part].tolist()
         if self.has_rules:
             columns["status"] = self.status[part].tolist()
-            columns["word"] = [HIDDEN_WORDS.get(status) for status in columns["status"]]
+            columns["word"] = [hidden_word(status) for status in columns["status"]]
         return columns
 
     @property
@@ -117,6 +118,11 @@ class Counts:
     def has_rules(self) -> bool:
         """Whether any count is not simply shown."""
         return bool((self.status != SHOWN).any())
+
+
+def hidden_word(status: str) -> str | None:
+    """Return the word that stands where a count of this status has no number; None where it has one."""
+    return gettext(HIDDEN_WORDS[status]) if status in HIDDEN_WORDS else None
 
 
 _ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable", "status")

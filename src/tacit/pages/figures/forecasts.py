@@ -5,6 +5,7 @@ The rows stand in named data sets (``past``, ``fan``, ``models``, ``leads``), so
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.extras import require
+from tacit._base.languages import gettext
 from tacit.counts.count_distribution import CountDistribution
 from tacit.forecast.backtest import Leaderboard, Score
 from tacit.forecast.forecast import Forecast
@@ -99,7 +101,7 @@ def fan_chart(
 def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
     """The error of every forecaster, best on top, in the interval that two standard errors leave it."""
     alt = require("altair", extra="pages")
-    rows = [{"model": score.name} | _error_limits(score) for score in board.scores]
+    rows = [{"model": gettext(score.name)} | _error_limits(score) for score in board.scores]
     base = alt.Chart(alt.Data(name="models", values=rows)).encode(
         y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3]))
     )
@@ -110,7 +112,10 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
         ),
         base.mark_point(filled=True, size=55, color=palette.accent, opacity=1, aria=False).encode(
             x=alt.X("error:Q", **x),
-            tooltip=[alt.Tooltip("model:N", title="Model"), alt.Tooltip("error:Q", title="Error", format=".3f")],
+            tooltip=[
+                alt.Tooltip("model:N", title=gettext("Model")),
+                alt.Tooltip("error:Q", title=gettext("Error"), format=".3f"),
+            ],
         ),
     ]
     layers += [watermark(alt, palette)] if board.is_laboratory else []
@@ -121,15 +126,16 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
     """The root mean squared error of every forecaster by how far ahead it looks; models differ in dash."""
     alt = require("altair", extra="pages")
     rows = [
-        {"model": score.name, "lead": lead + 1, "error": round(math.sqrt(max(mse, 0.0)), 4)}
+        {"model": gettext(score.name), "lead": lead + 1, "error": round(math.sqrt(max(mse, 0.0)), 4)}
         for score in board.scores
         for lead, mse in enumerate(score.mse_by_lead)
         if math.isfinite(mse)
     ]
-    names = [score.name for score in board.scores]
+    names = [gettext(score.name) for score in board.scores]
+    best = json.dumps(names[0])
     dashes = [list(DASHES[number % len(DASHES)]) for number in range(len(names))]
     base = alt.Chart(alt.Data(name="leads", values=rows)).encode(
-        x=alt.X("lead:Q", title="periods ahead", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("lead:Q", title=gettext("periods ahead"), scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("error:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4, format=NUMBER)),
         strokeDash=alt.StrokeDash(
             "model:N",
@@ -146,7 +152,7 @@ def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.La
                 symbolStrokeColor=palette.accent,
             ),
         ),
-        strokeWidth=alt.StrokeWidthValue(1.3, condition={"test": f"datum.model === {names[0]!r}", "value": 2.4}),
+        strokeWidth=alt.StrokeWidthValue(1.3, condition={"test": f"datum.model === {best}", "value": 2.4}),
     )
     layers = [base.mark_line(color=palette.accent, aria=False)]
     layers += [watermark(alt, palette)] if board.is_laboratory else []

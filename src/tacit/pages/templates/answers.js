@@ -2,6 +2,7 @@
 // Answers to any box of periods, places and kinds, as Release.answer gives them: the value, its variance and its limits.
 window.tacit = window.tacit || {};
 (() => {
+  const { number: inWords, say, sayMany } = window.tacit;
   const noises = {}; // by kind, from the scripts noise_*.js
   const numbersOf = (n) => Array.from({ length: n }, (_, i) => i);
 
@@ -81,19 +82,22 @@ window.tacit = window.tacit || {};
 
     // why a question is refused, or nothing
     function refusal(box, known) {
-      if (box.time.every((t) => missing.has(t))) return "There are no data for the time asked for, which is not zero.";
+      if (box.time.every((t) => missing.has(t))) {
+        return say("There are no data for the time asked for, which is not zero.");
+      }
       if ((known !== null && !data.totals_are_counts) || !data.suppress.length) return null;
       const values = data.numbers[data.numbers.length - 1].values.data;
       const gone = box.time.reduce((n, t) => n + box.columns.filter((c) => Number.isNaN(values[t * nColumns + c])).length, 0);
       const asked = box.time.length * box.columns.length;
       if (gone) {
-        return asked === 1 ? "The count asked for is suppressed."
-          : `${gone.toLocaleString("en-US")} of the ${asked.toLocaleString("en-US")} counts asked for are suppressed, and gone from this release.`;
+        const values = { n: inWords(gone), asked: inWords(asked) };
+        return asked === 1 ? say("The count asked for is suppressed.")
+          : sayMany("%(n)s of the %(asked)s counts asked for is suppressed, and gone from this release.", "%(n)s of the %(asked)s counts asked for are suppressed, and gone from this release.", gone, values);
       }
       if (data.remove) return null;
       const [count, error] = [sumOf(0, box), Math.sqrt(models[0].variance(box))];
       const isSuppressed = data.suppress.some((rule) => holds(rule, count, error));
-      return isSuppressed ? "The count asked for is suppressed. Ask for a longer time, or for more places." : null;
+      return isSuppressed ? say("The count asked for is suppressed. Ask for a longer time, or for more places.") : null;
     }
 
     // first and last are numbers of periods, both included; places and kinds are lists of numbers, none of them for all

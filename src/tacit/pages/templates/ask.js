@@ -1,7 +1,7 @@
 "use strict";
 // Questions of a reader: typed, dragged on the chart of a place, or clicked on the map. The question is in the address.
 (() => {
-  const { all, byId, number, openAnswers } = window.tacit;
+  const { all, byId, number, openAnswers, say } = window.tacit;
   const page = JSON.parse(byId("data").textContent), packed = JSON.parse(byId("answers").textContent);
   const question = { from: "", to: "", places: [], kinds: [], number: 0 };
   const names = { places: packed.places, kinds: packed.kinds || [] };
@@ -33,12 +33,16 @@
   function listed(axis, every) {
     const chosen = question[axis].map((one) => names[axis][one]);
     if (!chosen.length) return every;
-    return chosen.length > 1 ? `${chosen.slice(0, -1).join(", ")} and ${chosen[chosen.length - 1]}` : chosen[0];
+    if (chosen.length === 1) return chosen[0];
+    return say("%(first)s and %(last)s", { first: chosen.slice(0, -1).join(", "), last: chosen[chosen.length - 1] });
   }
 
   function when({ first, last }) {
     const [from, to] = [packed.labels[first], packed.labels[last]];
-    return first === last ? from : `${from} to ${to}`;
+    if (first === last) return from;
+    return /^\d{4}-\d{2}-\d{2}/.test(packed.starts[first]) && packed.is_by_day
+      ? say("%(first_day)s to %(last_day)s", { first_day: from, last_day: to })
+      : say("%(first)s to %(last)s", { first: from, last: to });
   }
 
   function show(value, note) {
@@ -48,16 +52,26 @@
 
   function answered() {
     const found = opened.periods(question.from, question.to);
-    if (!found) return show("–", "No period of this release lies between these dates. Choose others.");
+    if (!found) return show("–", say("No period of this release lies between these dates. Choose others."));
     const result = opened.answer({ ...found, ...question });
-    const what = [listed("places", `all ${packed.words.places}`), names.kinds.length ? listed("kinds", `all ${packed.words.kinds}`) : ""];
-    const where = `${what.filter(Boolean).join(", ")}; ${when(found)}`;
-    if (result.refused) return show("–", `${where}. ${result.refused}`);
-    if (result.isExact) return show(number(result.value), `${page.unit}: ${where}. An exact number, which is public.`);
-    const limits = `${number(result.lower)} and ${number(result.upper)}`;
-    const shown = result.isReliable ? number(result.value) : `${number(result.lower)}–${number(result.upper)}`;
-    const sure = result.isReliable ? `Between ${limits}` : `Too uncertain for one number: between ${limits}`;
-    return show(shown, `${page.unit}: ${where}. ${sure} (${page.level} interval); ${packed.numbers[question.number].name} numbers.`);
+    const every = (axis) => listed(axis, say("all %(kinds)s", { kinds: packed.words[axis] }));
+    const what = [every("places"), names.kinds.length ? every("kinds") : ""].filter(Boolean).join(", ");
+    const where = `${what}${say("; ")}${when(found)}.`;
+    if (result.refused) return show("–", `${where} ${result.refused}`);
+    const events = say("%(heading)s: %(text)s", { heading: page.unit, text: where });
+    if (result.isExact) return show(number(result.value), `${events} ${say("An exact number, which is public.")}`);
+    const values = {
+      lower: number(result.lower), upper: number(result.upper), level: page.level, numbers: say(kindOfNumbers()),
+    };
+    if (result.isReliable) {
+      return show(number(result.value),
+        `${events} ${say("Between %(lower)s and %(upper)s (%(level)s interval); %(numbers)s numbers.", values)}`);
+    }
+    return show(`${values.lower}–${values.upper}`, `${events} ${say("Too uncertain for one number: between %(lower)s and %(upper)s (%(level)s interval); %(numbers)s numbers.", values)}`);
+  }
+
+  function kindOfNumbers() {
+    return packed.numbers[question.number].name;
   }
 
   // The form
@@ -72,7 +86,7 @@
       const item = document.createElement("li"), button = document.createElement("button");
       button.type = "button";
       button.textContent = `${names[axis][one]} ×`;
-      button.setAttribute("aria-label", `Leave ${names[axis][one]} out of the question`);
+      button.setAttribute("aria-label", say("Leave %(name)s out of the question", { name: names[axis][one] }));
       button.addEventListener("click", () => toggle(axis, one));
       item.append(button);
       return item;
@@ -182,7 +196,7 @@
     const { values } = opened.data.numbers[question.number], nColumns = values.shape[1], nKinds = names.kinds.length || 1;
     const missing = new Set(packed.missing);
     const rows = packed.remarks.map((remark) => `# ${remark.split(/\s+/).join(" ").trim()}`);
-    rows.push(`# These are the ${packed.numbers[question.number].name} numbers.`);
+    rows.push(`# These are the ${kindOfNumbers()} numbers.`);
     rows.push(["period", "place", ...(names.kinds.length ? ["kind"] : []), "estimate"].join(","));
     packed.starts.forEach((start, t) => {
       for (let column = 0; column < nColumns; column += 1) {

@@ -5,7 +5,18 @@ window.tacit = (() => {
   const byId = (id) => document.getElementById(id);
   const all = (selector) => [...document.querySelectorAll(selector)];
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-  const number = (value) => (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
+
+  // Sentences: in English as they stand, in another language from the catalog that the page holds, one form or two
+
+  const language = document.documentElement.lang;
+  const catalog = byId("messages") ? JSON.parse(byId("messages").textContent) : {};
+  const filled = (sentence, values) => sentence.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
+  const say = (sentence, values = {}) => filled((catalog[sentence] || [sentence])[0], values);
+  const sayMany = (one, many, n, values) => {
+    const forms = catalog[one] || [one, many];
+    return filled(forms[new Intl.PluralRules(language).select(n) === "one" ? 0 : 1], values);
+  };
+  const number = (value) => (Math.round(value) || 0).toLocaleString(language).replace("-", "−");
 
   // The tooltip: shown on hover and on focus, left with Escape
 
@@ -32,7 +43,7 @@ window.tacit = (() => {
   function chartTip(handler, event, item, value) {
     if (!value) return hideTip();
     const text = typeof value === "object"
-      ? Object.entries(value).map(([name, content]) => `${name}: ${content}`).join("; ")
+      ? Object.entries(value).map(([name, content]) => say("%(heading)s: %(text)s", { heading: name, text: content })).join(say("; "))
       : String(value);
     showTip(text, { left: event.clientX, width: 0, top: event.clientY, bottom: event.clientY });
   }
@@ -88,7 +99,7 @@ window.tacit = (() => {
     const box = byId(`chart-${name}`);
     if (!box || !figure.spec) return;
     const spec = { ...figure.spec, datasets: withPicked(figure) };
-    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false, ast: true };
+    const options = { actions: false, renderer: "svg", mode: "vega-lite", tooltip: chartTip, defaultStyle: false, ast: true, ...window.tacit.locale };
     const { view } = await window.vegaEmbed(box, spec, options);
     views[name] = view;
     watch(name, figure, box, view);
@@ -217,5 +228,6 @@ window.tacit = (() => {
     }));
   }
 
-  return { all, byId, clamp, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes };
+  const locale = byId("locale") ? JSON.parse(byId("locale").textContent) : {};
+  return { all, byId, clamp, drawAll, drawLegend, language, locale, number, redraw, say, sayMany, showKind, watchKinds, watchShapes };
 })();

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { all, byId, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes } = window.tacit;
+  const { all, byId, drawAll, drawLegend, language, number, redraw, say, showKind, watchKinds, watchShapes } = window.tacit;
   const data = JSON.parse(byId("data").textContent);
 
   // a view is a choice of kind: all kinds first; without kinds it is the only one. Place 0 is all together, place n is n + 1
@@ -11,23 +11,30 @@
   // Sentences
 
   function expected(value) {
-    if (value > 0 && value < 0.05) return "under 0.1";
-    return value < 9.95 ? value.toFixed(1) : number(value);
+    const tenths = (some) => some.toLocaleString(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+    if (value > 0 && value < 0.05) return say("under %(limit)s", { limit: tenths(0.1) });
+    return value < 9.95 ? tenths(value) : number(value);
   }
 
   function spans(limits) {
-    return limits.map(([lower, upper], i) => `${data.often[i]} between ${number(lower)} and ${number(upper)}`).join("; ");
+    return limits.map(([lower, upper], i) => say("%(often)s between %(lower)s and %(upper)s",
+      { often: data.often[i], lower: number(lower), upper: number(upper) })).join(say("; "));
+  }
+
+  function said(heading, value, limits) {
+    const text = say("about %(n)s events; %(spans)s.", { n: expected(value), spans: spans(limits) });
+    return say("%(heading)s: %(text)s", { heading, text });
   }
 
   function placeSentence(place) {
     const period = mapPeriod();
     const where = [data.places[place], view().name, period.label].filter(Boolean).join(", ");
     const limits = data.often.map((_, i) => [period.lower[i][place], period.upper[i][place]]);
-    return `${where}: about ${expected(period.expected[place])} events; ${spans(limits)}.`;
+    return said(where, period.expected[place], limits);
   }
 
   function fanSentence(row) {
-    return `${row.label}: about ${expected(row.expected)} events; ${spans([[row.lower1, row.upper1], [row.lower0, row.upper0]])}.`;
+    return said(row.label, row.expected, [[row.lower1, row.upper1], [row.lower0, row.upper0]]);
   }
 
   // The map
@@ -60,9 +67,10 @@
   }
 
   function shadeWords(limits) {
-    if (!limits.length) return ["any number"];
-    const between = limits.slice(1).map((limit, i) => `${number(limits[i])} to under ${number(limit)}`);
-    return [`under ${number(limits[0])}`, ...between, `${number(limits[limits.length - 1])} or more`];
+    if (!limits.length) return [say("any number")];
+    const between = limits.slice(1).map((limit, i) => say("%(first)s to under %(last)s", { first: number(limits[i]), last: number(limit) }));
+    const [least, most] = [limits[0], limits[limits.length - 1]].map(number);
+    return [say("under %(limit)s", { limit: least }), ...between, say("%(n)s or more", { n: most })];
   }
 
   // The places side by side
@@ -120,7 +128,7 @@
     fill(byId("crews-sum"), sums);
     fill(byId("crews-shared"), needed[0]);
     for (const name of all(".often")) name.textContent = byId("quantile").selectedOptions[0].textContent;
-    for (const name of all(".per-crew")) name.textContent = String(perCrew);
+    for (const name of all(".per-crew")) name.textContent = perCrew.toLocaleString(language);
   }
 
   // The table: all places together stand last in it, and first in the fan

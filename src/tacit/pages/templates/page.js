@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { all, byId, clamp, drawAll, drawLegend, number, redraw, showKind, watchKinds, watchShapes } = window.tacit;
+  const { all, byId, clamp, drawAll, drawLegend, number, redraw, say, showKind, watchKinds, watchShapes } = window.tacit;
   const data = JSON.parse(byId("data").textContent);
 
   // a view is a choice of kind: all kinds first; without kinds it is the only one
@@ -23,10 +23,11 @@
   // Sentences
 
   function interval(lower, upper) {
-    return `between ${number(lower)} and ${number(upper)} (${data.level} interval)`;
+    const limits = { lower: number(lower), upper: number(upper), level: data.level };
+    return say("between %(lower)s and %(upper)s (%(level)s interval)", limits);
   }
 
-  const hiddenWords = { suppressed: "suppressed", missing: "no data" };
+  const hiddenWords = { suppressed: say("suppressed"), missing: say("no data") };
 
   function hidden(period, place) {
     return period.status ? hiddenWords[period.status[place]] : undefined;
@@ -36,25 +37,31 @@
     return { "-1": "unsure", "-2": "suppressed", "-3": "missing" }[shade] || `shade-${shade}`;
   }
 
+  function said(heading, text) {
+    return `${say("%(heading)s: %(text)s", { heading, text })}.`;
+  }
+
   function placeSentence(place) {
     const period = mapPeriod();
     const where = [data.places[place], view().name, period.label].filter(Boolean).join(", ");
-    if (hidden(period, place)) return `${where}: ${hidden(period, place)}.`;
-    const [count, lower, upper] = [period.estimate[place], period.lower[place], period.upper[place]];
-    let what = `about ${number(count)} ${data.unit}, ${interval(lower, upper)}`;
-    if (!period.reliable[place]) what = `too uncertain for one number; ${interval(lower, upper)}`;
-    if (period.exact) what = `${number(count)} ${data.unit}, exactly`;
-    return `${where}: ${what}.`;
+    if (hidden(period, place)) return said(where, hidden(period, place));
+    const values = { n: number(period.estimate[place]), events: data.unit };
+    values.interval = interval(period.lower[place], period.upper[place]);
+    if (period.exact) return said(where, say("%(n)s %(events)s, exactly", values));
+    return said(where, period.reliable[place]
+      ? say("about %(n)s %(events)s, %(interval)s", values)
+      : say("too uncertain for one number; %(interval)s", values));
   }
 
   function rowSentence(row) {
-    const part = row.partial ? " (counted in part)" : "";
-    const truth = "truth" in row ? `; true count ${number(row.truth)}` : "";
-    const period = row.period[0].toUpperCase() + row.period.slice(1);
-    if (row.estimate === null) return `${period}${part}: ${hiddenWords[row.status] || "no number"}.`;
-    return row.exact
-      ? `${period}${part}: ${number(row.estimate)}, exact.`
-      : `${period}${part}: about ${number(row.shown)}, ${interval(row.lower, row.upper)}${truth}.`;
+    const name = row.period[0].toUpperCase() + row.period.slice(1);
+    const period = row.partial ? say("%(period)s (counted in part)", { period: name }) : name;
+    if (row.estimate === null) return said(period, hiddenWords[row.status] || say("no number"));
+    if (row.exact) return said(period, say("%(n)s, exact", { n: number(row.estimate) }));
+    const values = { n: number(row.shown), interval: interval(row.lower, row.upper) };
+    return said(period, "truth" in row
+      ? say("about %(n)s, %(interval)s; true count %(truth)s", { ...values, truth: number(row.truth) })
+      : say("about %(n)s, %(interval)s", values));
   }
 
   // The map
@@ -94,17 +101,21 @@
     drawShades(period);
   }
 
+  function fromTo(first, last) {
+    return say("%(first)s to %(last)s", { first: number(first), last: number(last) });
+  }
+
   function drawShades(period) {
     const maps = view().maps;
     const limits = maps.limits[period.limits];
     const words = limits.length
-      ? [`fewer than ${number(limits[0])}`]
-          .concat(limits.slice(1).map((limit, i) => `${number(limits[i])} to ${number(limit - 1)}`))
-          .concat([`${number(limits[limits.length - 1])} or more`])
-      : ["any count"];
+      ? [say("fewer than %(n)s", { n: number(limits[0]) })]
+          .concat(limits.slice(1).map((limit, i) => fromTo(limits[i], limit - 1)))
+          .concat([say("%(n)s or more", { n: number(limits[limits.length - 1]) })])
+      : [say("any count")];
     const hasNumbers = period.estimate.some((count) => count !== null);
     const shades = words.map((word, i) => [`shade-${i + maps.first_shades[period.limits]}`, word]);
-    const items = hasNumbers ? shades.concat([["unsure", "too uncertain for one number"]]) : [];
+    const items = hasNumbers ? shades.concat([["unsure", say("too uncertain for one number")]]) : [];
     for (const [status, word] of Object.entries(hiddenWords)) {
       if (period.status && period.status.includes(status)) items.push([status, word]);
     }
@@ -191,7 +202,7 @@
 
   function drawSeries() {
     for (const name of all(".place-name")) name.textContent = data.places[state.place];
-    for (const name of all(".step-name")) name.textContent = state.step;
+    for (const name of all(".step-name")) name.textContent = data.steps[state.step];
     for (const name of ["series", "totals", "recent", "true-series"]) redraw(name, figures[name]);
   }
 
@@ -209,7 +220,7 @@
     cell.className = word || !period.reliable[place] ? "little" : "";
     cell.textContent = word || number(period.estimate[place]) + (period.reliable[place] ? "" : "*");
     if (word) return;
-    const limits = period.exact ? "exact" : `${number(period.lower[place])}–${number(period.upper[place])}`;
+    const limits = period.exact ? say("exact") : `${number(period.lower[place])}–${number(period.upper[place])}`;
     cell.append(Object.assign(document.createElement("small"), { textContent: limits }));
   }
 
@@ -224,7 +235,7 @@
       head.scope = "row";
       head.textContent = place;
       const cells = [number(truth[i])].concat(period.estimate[i] === null ? [hidden(period, i), "", ""] : [
-        number(period.estimate[i]), `${number(period.lower[i])} to ${number(period.upper[i])}`,
+        number(period.estimate[i]), fromTo(period.lower[i], period.upper[i]),
         number(period.estimate[i] - truth[i]),
       ]);
       row.append(head, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
