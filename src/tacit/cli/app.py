@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "synthetic": "Draw synthetic events from a release: as many as its public numbers and refined counts say.",
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
     "counter": "Publish a running count after every period, at one price for ever.",
+    "serve": "Collect randomized reports over the network, count each once, and answer questions about them.",
     "ledger": "What was spent on which data set, what remains, what is promised, and budgets.",
 }
 """Every command with its line of help, in the order of the help. The module of a command has its name."""

@@ -1,0 +1,382 @@
+"""The addresses of a collector. All that is decided is decided in the rooms below; here are requests and answers.
+
+No network address, header or time of a request is kept or logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from tacit.collection.tallying import estimate_tally
+from tacit.collection.wire.message import ID_BYTES
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
+from tacit.errors import TacitError
+from tacit.release import Release
+from tacit.service.ingest import Ingest
+from tacit.service.mixing import close_due, report_file
+from tacit.service.openapi import document
+from tacit.service.refusals import Reason, Refused, problem, reason_of
+from tacit.service.store import EVERY_SURVEY, Scope, Store
+from tacit.service.survey import Survey
+
+MESSAGE_TYPE: Final = "application/vnd.tacit.message"
+_LOG: Final = logging.getLogger("tacit.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one collector takes. ``per_second`` are messages of one token, or of all who need none."""
+
+    most_bytes: int = 16 << 20
+    per_second: float = 1000.0
+    close_every: float = 60.0
+    """Seconds between two looks for periods to close."""
+
+
+class SingleReport(msgspec.Struct, forbid_unknown_fields=True):
+    """One report as JSON: its id, what is public about it, and the report's bytes, both in hexadecimal."""
+
+    id: str
+    report: str
+    time: str | None = None
+    place: str | None = None
+    kind: str | None = None
+
+
+@dataclass(slots=True)
+class Bucket:
+    """So many messages at once, and as many again each second."""
+
+    rate: float
+    left: float
+    at: float = field(default_factory=time.monotonic)
+
+    def take(self) -> None:
+        now = time.monotonic()
+        self.left = min(self.rate, self.left + (now - self.at) * self.rate)
+        self.at = now
+        if self.left < 1:
+            raise Refused(
+                Reason.TOO_MANY, "more messages came than are taken in a second. Wait a little.", retry_after=1
+            )
+        self.left -= 1
+
+
+class Collector:
+    """The handlers of all addresses, with the store behind them."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        *,
+        limits: Limits | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.store, self.folder, self.limits, self.clock = store, folder, limits or Limits(), clock
+        self.ingest = Ingest(store, clock=clock)
+        self._buckets: dict[str, Bucket] = {}
+        self._allowed: dict[tuple[str, Scope, str], float] = {}
+
+    async def plan(self, request: Request) -> Response:
+        """The plan that devices randomize under; it is public."""
+        survey = await self._survey(request)
+        return _json(survey.plan.to_dict() | {"fingerprint": survey.form.plan_id})
+
+    async def reports(self, request: Request) -> Response:
+        """Count a message, or one report."""
+        survey = await self._survey(request)
+        try:
+            self._bucket(await self._sender(request, survey)).take()
+            data = await self._body(request)
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind == "application/json":
+                data = _message_of(data, survey)
+            elif kind != MESSAGE_TYPE:
+                raise Refused(Reason.MEDIA_TYPE, f"reports come as {MESSAGE_TYPE} or as application/json.")
+        except Exception as error:
+            self.ingest.refused(survey, reason_of(error))
+            raise
+        outcome, n_reports = await self.ingest.take(survey, data)
+        return _json({"outcome": outcome.value, "n_reports": n_reports})
+
+    async def counts(self, request: Request) -> Response:
+        """Estimated counts with intervals, of closed periods."""
+        survey = await self._allowed_survey(request, Scope.READ)
+        asked = _asked(request, "by", "place", "kind")
+        made = await run_in_threadpool(self._release, survey, asked)
+        rows = {name: column.tolist() for name, column in made.table().items()}
+        return _json({"is_simulation": made.is_simulation, "columns": rows})
+
+    async def answer(self, request: Request) -> Response:
+        """How many events there were in a range of closed periods, in some places and of some kinds."""
+        survey = await self._allowed_survey(request, Scope.READ)
+        asked = _asked(request, "first", "last")
+        places, kinds = (request.query_params.getlist(axis) or None for axis in ("place", "kind"))
+        made = await run_in_threadpool(self._release, survey, {})
+        found = made.answer(first=asked.get("first"), last=asked.get("last"), places=places, kinds=kinds)
+        return _json(
+            {
+                "value": found.value,
+                "lower": found.lower,
+                "upper": found.upper,
+                "level": found.level,
+                "standard_error": found.standard_error,
+                "is_simulation": found.is_simulation,
+            }
+        )
+
+    async def release(self, request: Request) -> Response:
+        """A release of closed periods, as a file that Tacit reads."""
+        survey = await self._allowed_survey(request, Scope.READ)
+        asked = _asked(request, "by", "place", "kind")
+
+        def written() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "release.parquet"
+                self._release(survey, asked).write(path)
+                return path.read_bytes()
+
+        content = await run_in_threadpool(written)
+        name = f'attachment; filename="{survey.id}.parquet"'
+        return Response(content, media_type="application/vnd.apache.parquet", headers={"Content-Disposition": name})
+
+    async def tally(self, request: Request) -> Response:
+        """The tally of closed periods, for tacit release."""
+        survey = await self._allowed_survey(request, Scope.READ)
+
+        def written() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "survey.tally"
+                self._closed_tally(survey).write(path)
+                return path.read_bytes()
+
+        return Response(await run_in_threadpool(written), media_type="application/octet-stream")
+
+    async def report_file(self, request: Request) -> Response:
+        """The sorted reports of a closed period."""
+        survey = await self._allowed_survey(request, Scope.READ)
+        path = report_file(survey, int(request.path_params["period"]), self.folder)
+        if not path.exists():
+            raise Refused(Reason.UNKNOWN, "there is no file of this period: it is open, or had no reports.")
+        return FileResponse(path, media_type="application/octet-stream")
+
+    async def state(self, request: Request) -> Response:
+        """What the operator sees of a survey: sums alone, nothing of any device."""
+        survey = await self._allowed_survey(request, Scope.ADMIN)
+
+        def found() -> dict[str, Any]:
+            tally = self.store.tally(survey)
+            return {
+                "survey": survey.id,
+                "plan": survey.form.plan_id,
+                "n_reports": tally.n_reports,
+                "n_closed": self.store.n_closed(survey),
+                "refusals": self.store.refusals(survey),
+                "alarms": self.store.alarms(survey),
+            }
+
+        return _json(await run_in_threadpool(found))
+
+    async def close(self, request: Request) -> Response:
+        """Close the periods that are over, and mix their reports."""
+        survey = await self._allowed_survey(request, Scope.ADMIN)
+        await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+        return _json({"n_closed": await run_in_threadpool(self.store.n_closed, survey)})
+
+    async def health(self, request: Request) -> Response:
+        """Whether the collector and its store answer."""
+        await run_in_threadpool(self.store.check)
+        return _json({"status": "ok"})
+
+    async def metrics(self, request: Request) -> Response:
+        """Numbers for Prometheus, of this process and of the store; sums over all senders."""
+        await self._check_token(request, Scope.ADMIN, EVERY_SURVEY)
+
+        def lines() -> list[str]:
+            found = ["# TYPE tacit_reports_total counter"]
+            surveys = self.store.surveys()
+            found += [f'tacit_reports_total{{survey="{one.id}"}} {self.store.tally(one).n_reports}' for one in surveys]
+            found.append("# TYPE tacit_refusals_total counter")
+            for one in surveys:
+                for reason, n in self.store.refusals(one).items():
+                    found.append(f'tacit_refusals_total{{survey="{one.id}",reason="{reason}"}} {n}')
+            return found
+
+        text = "\n".join(await run_in_threadpool(lines)) + "\n"
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of all addresses."""
+        return _json(document())
+
+    # what handlers share
+
+    async def _survey(self, request: Request) -> Survey:
+        return await run_in_threadpool(self.store.survey, request.path_params["survey"])
+
+    async def _allowed_survey(self, request: Request, scope: Scope) -> Survey:
+        await self._check_token(request, scope, request.path_params["survey"])
+        return await self._survey(request)
+
+    async def _sender(self, request: Request, survey: Survey) -> str:
+        """By what the messages of a sender are limited together: the token, or the survey that needs none."""
+        if survey.is_open:
+            return survey.id
+        return await self._check_token(request, Scope.WRITE, survey.id)
+
+    async def _check_token(self, request: Request, scope: Scope, survey_id: str) -> str:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token:
+            raise Refused(Reason.NO_TOKEN, f"this needs a token to {scope.value}. Send: Authorization: Bearer TOKEN")
+        key = token, scope, survey_id
+        if self._allowed.get(key, 0.0) < time.monotonic():
+            if not await run_in_threadpool(self.store.allows, token, scope, survey_id):
+                self._allowed.pop(key, None)
+                raise Refused(Reason.NO_RIGHT, f"this token does not allow to {scope.value} here, or was taken back.")
+            if len(self._allowed) > 10_000:
+                self._allowed.clear()
+            self._allowed[key] = time.monotonic() + 1.0  # a token that is taken back works for a second more
+        return token
+
+    def _bucket(self, sender: str) -> Bucket:
+        if len(self._buckets) > 10_000:
+            self._buckets.clear()
+        rate = self.limits.per_second
+        return self._buckets.setdefault(sender, Bucket(rate, rate))
+
+    async def _body(self, request: Request) -> bytes:
+        """The bytes of a request; no more than the limit is ever held."""
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self.limits.most_bytes:
+                raise Refused(
+                    Reason.TOO_LARGE, f"a message has at most {self.limits.most_bytes:,} bytes. Send it in parts."
+                )
+            parts.append(part)
+        return b"".join(parts)
+
+    def _closed_tally(self, survey: Survey) -> Tally:
+        n_closed = self.store.n_closed(survey)
+        tally = self.store.tally(survey, n_bins=survey.n_bins(n_closed))
+        if not tally.n_reports:
+            raise Refused(Reason.NOT_SHOWN, "no period with reports is closed yet.")
+        return tally
+
+    def _release(self, survey: Survey, levels: Mapping[str, str]) -> Release:
+        estimate = estimate_tally(self._closed_tally(survey), survey.plan)
+        by, place, kind = (levels.get(name) for name in ("by", "place", "kind"))
+        return Release.of(survey.plan, estimate, by=by, place=place, kind=kind)
+
+    async def tend(self) -> None:
+        """Close what is due and write down refusals, again and again until cancelled."""
+        while True:
+            await asyncio.sleep(self.limits.close_every)
+            await self.tend_once()
+
+    async def tend_once(self) -> None:
+        try:
+            await run_in_threadpool(self.ingest.flush)
+            for survey in await run_in_threadpool(self.store.surveys):
+                await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+        except Exception as error:
+            _LOG.error("closing periods failed: %s", reason_of(error).value)
+
+    @asynccontextmanager
+    async def running(self, _: Starlette) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(one()) for one in (self.ingest.run, self.tend)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+            with suppress(Refused):
+                self.ingest.flush()
+
+
+def make_app(collector: Collector) -> Starlette:
+    """The application of a collector."""
+    one = "/v1/surveys/{survey}"
+    routes = [
+        Route("/health", collector.health),
+        Route("/metrics", collector.metrics),
+        Route("/openapi.json", collector.openapi),
+        Route(f"{one}/plan", collector.plan),
+        Route(f"{one}/reports", collector.reports, methods=["POST"]),
+        Route(f"{one}/counts", collector.counts),
+        Route(f"{one}/answer", collector.answer),
+        Route(f"{one}/release", collector.release),
+        Route(f"{one}/tally", collector.tally),
+        Route(f"{one}/reports/{{period:int}}", collector.report_file),
+        Route(f"{one}/state", collector.state),
+        Route(f"{one}/close", collector.close, methods=["POST"]),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=collector.running,
+        exception_handlers={HTTPException: _http_problem, TacitError: _problem, Exception: _problem},
+    )
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    status, content, headers = problem(error)
+    if reason_of(error) is Reason.FAULT and not isinstance(error, ClientDisconnect):
+        _LOG.error("a fault: %s", type(error).__name__)
+    return Response(msgspec.json.encode(content), status, headers, "application/problem+json")
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 500)
+    reason = {404: Reason.UNKNOWN, 405: Reason.METHOD}.get(status, Reason.MALFORMED)
+    words = {Reason.UNKNOWN: "there is nothing at this address.", Reason.METHOD: "this address takes another method."}
+    answer = await _problem(request, Refused(reason, words.get(reason, "the request cannot be read.")))
+    for name, value in (getattr(error, "headers", None) or {}).items():
+        answer.headers[name] = value
+    return answer
+
+
+def _asked(request: Request, *names: str) -> dict[str, str]:
+    return {name: value for name in names if (value := request.query_params.get(name))}
+
+
+def _json(content: Any) -> Response:
+    return Response(msgspec.json.encode(content), media_type="application/json")
+
+
+def _message_of(data: bytes, survey: Survey) -> bytes:
+    """The message of a single report in JSON, so that both forms go one way."""
+    try:
+        single = msgspec.json.decode(data, type=SingleReport)
+        id, report = bytes.fromhex(single.id), bytes.fromhex(single.report)
+    except (msgspec.MsgspecError, ValueError):
+        raise Refused(
+            Reason.MALFORMED, "one report is a JSON object with id and report in hexadecimal, and what is public."
+        ) from None
+    if len(id) != ID_BYTES or len(report) != survey.form.report_bytes:
+        raise Refused(Reason.MALFORMED, f"the id must have {ID_BYTES} bytes, and a report {survey.form.report_bytes}.")
+    bin = survey.bin_of(single.time, single.place, single.kind)
+    label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
+    return survey.form.encode(np.array([bin]), np.frombuffer(report, np.uint8)[None], label, id=id)

@@ -1,0 +1,68 @@
+"""Closing periods: when no more reports are taken for a period, its reports become one sorted file.
+
+The steps are: close, which the store notes for ever; write all reports of the period, sorted, to a file that appears
+whole; delete them from the store. Whoever is stopped between any two of them runs the same again: a closed period gets
+no more reports, so the same file is written. After it nothing says which reports came together, or in which order.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from tacit._base.files import make_folders
+from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import ReportWriter
+from tacit.counts.provenance import Provenance
+from tacit.errors import FormatError
+from tacit.service.store import Store
+from tacit.service.survey import Survey
+
+
+def close_due(store: Store, survey: Survey, clock: datetime, folder: Path) -> list[Path]:
+    """Close the periods for which no more reports are taken, and return the files of those that had any."""
+    store.close_periods(survey, survey.taken(clock).start)
+    return mix(store, survey, folder)
+
+
+def mix(store: Store, survey: Survey, folder: Path) -> list[Path]:
+    """Write the reports of every closed period that the store still holds to a file, and delete them there."""
+    return [_mixed(store, survey, period, folder) for period in store.unmixed(survey)]
+
+
+def report_file(survey: Survey, period: int, folder: Path) -> Path:
+    """Where the reports of a closed period are."""
+    return folder / survey.id / f"{period:08d}.reports"
+
+
+def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path:
+    path = report_file(survey, period, folder)
+    make_folders(path.parent)
+    label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
+    n_reports = 0
+    with ReportWriter(path, label, survey.form.report_bytes) as writer:
+        for bin, reports in store.runs(survey, period):
+            writer.add(np.full(len(reports), bin), reports)
+            n_reports += len(reports)
+    _check(store, survey, period, path)
+    store.forget_runs(survey, period, n_reports)
+    return path
+
+
+def _check(store: Store, survey: Survey, period: int, path: Path) -> None:
+    """Count the file again: what the store added up must be what its reports come to."""
+    bins = survey.bins_of(period)
+    recounted, kept = tally_reports([path], survey.plan), store.tally(survey)
+    for one in (kept.reports, kept.statistics):
+        again = recounted.reports if one is kept.reports else recounted.statistics
+        stop = min(bins.stop, len(one))
+        padded = np.zeros_like(one[bins.start : stop])
+        found = again[bins.start : stop]
+        padded[: len(found)] = found
+        if not np.array_equal(padded, one[bins.start : stop]):
+            raise FormatError(
+                f"the reports of period {period} of survey {survey.id} do not add up to its tally: the store was "
+                "changed or damaged. Restore a backup; nothing was deleted."
+            )

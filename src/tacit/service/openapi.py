@@ -1,0 +1,114 @@
+"""The description of a collector's addresses in the form of OpenAPI 3.1."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tacit import __version__
+from tacit.collection.wire.message import ID_BYTES
+from tacit.service.refusals import STATUS
+
+_TEXT: Final = {"type": "string"}
+_NUMBER: Final = {"type": "number"}
+_SURVEY: Final = {"name": "survey", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
+_HEX: Final = "^[0-9a-fA-F]*$"
+_PROBLEM: Final = {
+    "description": "Refused; the type says why.",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+_SCHEMAS: Final[dict[str, Any]] = {
+    "Problem": {
+        "type": "object",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT},
+    },
+    "Report": {
+        "type": "object",
+        "required": ["id", "report"],
+        "additionalProperties": False,
+        "properties": {
+            "id": {"type": "string", "pattern": _HEX, "minLength": 2 * ID_BYTES, "maxLength": 2 * ID_BYTES},
+            "report": {"type": "string", "pattern": _HEX},
+            **{name: {"type": ["string", "null"]} for name in ("time", "place", "kind")},
+        },
+    },
+    "Counted": {
+        "type": "object",
+        "required": ["outcome", "n_reports"],
+        "properties": {"outcome": {"enum": ["counted", "seen"]}, "n_reports": {"type": "integer", "minimum": 1}},
+    },
+    "Answer": {
+        "type": "object",
+        "required": ["value", "lower", "upper", "level", "standard_error", "is_simulation"],
+        "properties": {
+            **dict.fromkeys(("value", "lower", "upper", "level", "standard_error"), _NUMBER),
+            "is_simulation": {"type": "boolean"},
+        },
+    },
+}
+
+
+def document() -> dict[str, Any]:
+    """Return the document."""
+    levels = [_query(name) for name in ("by", "place", "kind")]
+    boxes = [_query(name) for name in ("first", "last")] + [_query(name, many=True) for name in ("place", "kind")]
+    period = {"name": "period", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    messages = {
+        "required": True,
+        "content": {
+            "application/vnd.tacit.message": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {"schema": {"$ref": "#/components/schemas/Report"}},
+        },
+    }
+    one = "/v1/surveys/{survey}"
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Tacit collector", "version": __version__},
+        "paths": {
+            "/health": {"get": _done("Whether the collector and its store answer.", access=None)},
+            "/metrics": {"get": _done("Sums for Prometheus.", kind="text/plain", access="admin")},
+            "/openapi.json": {"get": _done("This document.", access=None)},
+            f"{one}/plan": _on([_SURVEY], get=_done("The public plan.", access=None)),
+            f"{one}/reports": _on(
+                [_SURVEY], post=_done("Count a message once.", schema="Counted") | {"requestBody": messages}
+            ),
+            f"{one}/counts": _on([_SURVEY, *levels], get=_done("Counts of closed periods.")),
+            f"{one}/answer": _on([_SURVEY, *boxes], get=_done("One count with its interval.", schema="Answer")),
+            f"{one}/release": _on(
+                [_SURVEY, *levels],
+                get=_done("A release of closed periods.", kind="application/vnd.apache.parquet"),
+            ),
+            f"{one}/tally": _on([_SURVEY], get=_done("Their tally.", kind="application/octet-stream")),
+            f"{one}/reports/{{period}}": _on(
+                [_SURVEY, period], get=_done("The sorted reports of a period.", kind="application/octet-stream")
+            ),
+            f"{one}/state": _on([_SURVEY], get=_done("Sums for the operator.", access="admin")),
+            f"{one}/close": _on([_SURVEY], post=_done("Close periods that are over.", access="admin")),
+        },
+        "components": {
+            "schemas": _SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _query(name: str, *, many: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": {"type": "array", "items": _TEXT} if many else _TEXT}
+
+
+def _on(parameters: list[dict[str, Any]], **methods: dict[str, Any]) -> dict[str, Any]:
+    return {"parameters": parameters, **methods}
+
+
+def _done(
+    summary: str, *, kind: str = "application/json", schema: str | None = None, access: str | None = "token"
+) -> dict[str, Any]:
+    """An operation that answers with 200, or with a problem."""
+    content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{schema}"}} if schema else {}
+    statuses = sorted({int(status) for status in STATUS.values()})
+    return {
+        "summary": summary,
+        "responses": {"200": {"description": "Done.", "content": {kind: content}}}
+        | {str(status): _PROBLEM for status in statuses},
+        "security": [{"token": []}] if access else [],
+    }

@@ -1,0 +1,139 @@
+"""Every reason for which a collector does not count a message or answer a question, and its form on the wire.
+
+Errors become problem documents (RFC 9457) here and nowhere else. A document names the reason, the rule and what to do;
+it repeats nothing that was sent.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from http import HTTPStatus
+from typing import Any, Final
+
+from tacit.errors import (
+    FormatError,
+    NoInterval,
+    NotShown,
+    PlanError,
+    PlanMismatch,
+    SettingError,
+    TacitError,
+)
+
+
+@unique
+class Reason(Enum):
+    """Why something is refused. The value is the last part of a problem's type, and the label of its counter."""
+
+    MALFORMED = "malformed"
+    OTHER_PLAN = "other-plan"
+    LABEL = "label"
+    EMPTY = "empty"
+    EARLY = "early"
+    LATE = "late"
+    CLOSED = "closed"
+    TOO_LARGE = "too-large"
+    TOO_MANY = "too-many"
+    BUSY = "busy"
+    NO_TOKEN = "no-token"
+    NO_RIGHT = "no-right"
+    UNKNOWN = "unknown"
+    METHOD = "method"
+    MEDIA_TYPE = "media-type"
+    QUESTION = "question"
+    NOT_SHOWN = "not-shown"
+    STORE = "store"
+    FAULT = "fault"
+
+
+STATUS: Final = {
+    Reason.MALFORMED: HTTPStatus.BAD_REQUEST,
+    Reason.OTHER_PLAN: HTTPStatus.CONFLICT,
+    Reason.LABEL: HTTPStatus.CONFLICT,
+    Reason.EMPTY: HTTPStatus.BAD_REQUEST,
+    Reason.EARLY: HTTPStatus.CONFLICT,
+    Reason.LATE: HTTPStatus.CONFLICT,
+    Reason.CLOSED: HTTPStatus.CONFLICT,
+    Reason.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    Reason.TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
+    Reason.BUSY: HTTPStatus.SERVICE_UNAVAILABLE,
+    Reason.NO_TOKEN: HTTPStatus.UNAUTHORIZED,
+    Reason.NO_RIGHT: HTTPStatus.FORBIDDEN,
+    Reason.UNKNOWN: HTTPStatus.NOT_FOUND,
+    Reason.METHOD: HTTPStatus.METHOD_NOT_ALLOWED,
+    Reason.MEDIA_TYPE: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    Reason.QUESTION: HTTPStatus.BAD_REQUEST,
+    Reason.NOT_SHOWN: HTTPStatus.NOT_FOUND,
+    Reason.STORE: HTTPStatus.SERVICE_UNAVAILABLE,
+    Reason.FAULT: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+"""The status of each reason. Of these a client tries 429 and 503 again, with the same message, and no other."""
+_TITLES: Final = {
+    Reason.MALFORMED: "Not a message of this survey",
+    Reason.OTHER_PLAN: "Made under another plan",
+    Reason.LABEL: "Not the reports that this survey takes",
+    Reason.EMPTY: "Nothing to count",
+    Reason.EARLY: "Too early",
+    Reason.LATE: "Too late",
+    Reason.CLOSED: "The period is closed",
+    Reason.TOO_LARGE: "Too large",
+    Reason.TOO_MANY: "Too many at a time",
+    Reason.BUSY: "Busy",
+    Reason.NO_TOKEN: "A token is needed",
+    Reason.NO_RIGHT: "Not allowed",
+    Reason.UNKNOWN: "There is no such thing",
+    Reason.METHOD: "Not done with this address",
+    Reason.MEDIA_TYPE: "Not a form that is read here",
+    Reason.QUESTION: "The question cannot be answered as it stands",
+    Reason.NOT_SHOWN: "Not shown",
+    Reason.STORE: "The store does not answer",
+    Reason.FAULT: "A fault of this collector",
+}
+_REASONS: Final = (
+    (PlanMismatch, Reason.OTHER_PLAN),
+    (FormatError, Reason.MALFORMED),
+    (NotShown, Reason.NOT_SHOWN),
+    (NoInterval, Reason.QUESTION),
+    (PlanError, Reason.MALFORMED),
+    (SettingError, Reason.QUESTION),
+)
+"""The reason of each kind of error, the first that fits; of any other it is a fault."""
+
+
+class Refused(TacitError):
+    """A request that a collector does not honour, with its reason."""
+
+    def __init__(self, reason: Reason, problem: str, *, retry_after: int | None = None) -> None:
+        super().__init__(problem)
+        self.reason, self.retry_after = reason, retry_after
+
+
+def reason_of(error: Exception) -> Reason:
+    """Return why an error refuses."""
+    if isinstance(error, Refused):
+        return error.reason
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.FAULT)
+
+
+def problem(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Return the status, the problem document and the headers of an error; of a fault nothing is told.
+
+    >>> status, document, headers = problem(Refused(Reason.TOO_MANY, "Wait a little.", retry_after=3))
+    >>> status, document["type"], document["title"], headers
+    (429, 'urn:tacit:problem:too-many', 'Too many at a time', {'Retry-After': '3'})
+    >>> problem(ZeroDivisionError("with a value in it"))[1]["detail"]
+    'Something went wrong here. Nothing was counted; try again later.'
+    """
+    reason = reason_of(error)
+    told = isinstance(error, TacitError)
+    document = {
+        "type": f"urn:tacit:problem:{reason.value}",
+        "title": _TITLES[reason],
+        "status": int(STATUS[reason]),
+        "detail": str(error) if told else "Something went wrong here. Nothing was counted; try again later.",
+    }
+    seconds = getattr(error, "retry_after", None)
+    headers = {} if seconds is None else {"Retry-After": str(seconds)}
+    if reason is Reason.NO_TOKEN:
+        headers["WWW-Authenticate"] = "Bearer"
+    return int(STATUS[reason]), document, headers

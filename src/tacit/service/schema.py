@@ -1,0 +1,86 @@
+"""The tables of a collector's store. Nothing in them names a device, a network address or a time of receipt.
+
+``seen`` has the ids of all messages that were counted, and nothing else about them: they are random numbers, kept so
+that none counts twice. ``run`` has the reports of one message in one public bin, under a random number of its own that
+is not the message's; its rows go when their period closes. ``tally`` is the sum of the reports of a bin, and changes in
+the transaction that adds them. ``token`` has digests of tokens. Rows of SQLite have no serial numbers (WITHOUT ROWID).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+METADATA: Final = sa.MetaData()
+_ID: Final = sa.LargeBinary(16)
+
+SURVEY: Final = sa.Table(
+    "survey",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("plan", sa.Text, nullable=False),
+    sa.Column("late", sa.Integer, nullable=False),
+    sa.Column("is_open", sa.Boolean, nullable=False),
+    sa.Column("is_simulation", sa.Boolean, nullable=False),
+    sa.Column("n_closed", sa.BigInteger, nullable=False),
+    sa.Column("n_looks", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+SEEN: Final = sa.Table(
+    "seen",
+    METADATA,
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("message", _ID, primary_key=True),
+    sqlite_with_rowid=False,
+)
+RUN: Final = sa.Table(
+    "run",
+    METADATA,
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), nullable=False),
+    sa.Column("bin", sa.BigInteger, nullable=False),
+    sa.Column("reports", sa.LargeBinary, nullable=False),
+    sa.Index("run_bin", "survey", "bin"),
+    sqlite_with_rowid=False,
+)
+TALLY: Final = sa.Table(
+    "tally",
+    METADATA,
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("bin", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("n_reports", sa.BigInteger, nullable=False),
+    sa.Column("statistics", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+PERIOD: Final = sa.Table(
+    "period",
+    METADATA,
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("n_reports", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+REFUSAL: Final = sa.Table(
+    "refusal",
+    METADATA,
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("reason", sa.String(32), primary_key=True),
+    sa.Column("n", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+ALARM: Final = sa.Table(
+    "alarm",
+    METADATA,
+    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("what", sa.String(300), primary_key=True),
+    sqlite_with_rowid=False,
+)
+TOKEN: Final = sa.Table(
+    "token",
+    METADATA,
+    sa.Column("digest", sa.LargeBinary(32), primary_key=True),
+    sa.Column("survey", sa.String(64), nullable=False),
+    sa.Column("scope", sa.String(8), nullable=False),
+    sqlite_with_rowid=False,
+)

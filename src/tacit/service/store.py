@@ -1,0 +1,376 @@
+"""Where a collector keeps surveys, tallies and reports: SQLite or PostgreSQL, through one set of statements.
+
+What is acknowledged is durable: a message is counted by one transaction that notes its id, keeps its reports and adds
+to the tallies, and it is answered after the commit. Many messages share a transaction, so that waiting for the disk is
+paid once for all of them. Locks are taken in one order (survey, ids, bins ascending), so that no two processes wait for
+each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum, unique
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from tacit.collection.wire import MessageFormat
+from tacit.collection.wire.message import ID_BYTES
+from tacit.counts.provenance import Provenance
+from tacit.counts.tally import Tally
+from tacit.errors import SettingError
+from tacit.plan import Plan
+from tacit.service.refusals import Reason, Refused
+from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY, TOKEN
+from tacit.service.survey import Addition, Survey
+
+_PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
+_BINS_AT_ONCE: Final = 5_000  # in one statement: SQLite takes 32,766 values, PostgreSQL 65,535
+
+
+@unique
+class Outcome(Enum):
+    """What became of a message."""
+
+    COUNTED = "counted"
+    SEEN = "seen"
+    """It was counted before: whoever sends it again is told what the first answer would have said."""
+    CLOSED = "closed"
+
+
+@unique
+class Scope(Enum):
+    """What a token allows for one survey; that of an administrator allows everything."""
+
+    WRITE = "write"
+    READ = "read"
+    ADMIN = "admin"
+
+
+EVERY_SURVEY: Final = "*"
+
+
+class Store:
+    """One database. Its address is SQLAlchemy's: ``sqlite:///collector.sqlite`` or ``postgresql://user@host/name``."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = _engine_of(url)
+        self._reader = self._engine.execution_options(tacit_reads=True)
+        self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        self._kept: dict[str, Survey] = {}
+        with _as_refusals():
+            METADATA.create_all(self._engine)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        with _as_refusals(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        """A transaction that changes nothing; in SQLite it waits for no writer."""
+        with _as_refusals(), self._reader.begin() as connection:
+            yield connection
+
+    def check(self) -> None:
+        """Refuse if the database does not answer."""
+        with self._reading() as connection:
+            connection.execute(sa.select(sa.func.count()).select_from(SURVEY)).scalar_one()
+
+    # surveys
+
+    def add_survey(self, survey: Survey) -> None:
+        """Make a survey; one that is there must be the same."""
+        row = {
+            "id": survey.id,
+            "plan": json.dumps(survey.plan.to_dict() | {"fingerprint": survey.plan.fingerprint}),
+            "late": survey.late,
+            "is_open": survey.is_open,
+            "is_simulation": survey.is_simulation,
+            "n_closed": 0,
+            "n_looks": 0,
+        }
+        with self._begin() as connection:
+            connection.execute(self._insert(SURVEY).on_conflict_do_nothing(), row)
+        found = self.survey(survey.id)
+        same = (found.plan.fingerprint, found.late, found.is_open, found.is_simulation)
+        if same != (survey.plan.fingerprint, survey.late, survey.is_open, survey.is_simulation):
+            raise SettingError(
+                f"there is a survey {survey.id} with other settings already. Choose another name for this one."
+            )
+
+    def survey(self, survey_id: str) -> Survey:
+        """Return a survey. It never changes, so it is read and its plan verified once."""
+        if survey_id not in self._kept:
+            with self._reading() as connection:
+                row = connection.execute(sa.select(SURVEY).where(SURVEY.c.id == survey_id)).one_or_none()
+            if row is None:
+                raise Refused(Reason.UNKNOWN, "there is no survey of this name.")
+            form = MessageFormat.of(Plan.from_dict(json.loads(row.plan)))
+            self._kept[survey_id] = Survey(row.id, form, row.late, row.is_open, row.is_simulation)
+        return self._kept[survey_id]
+
+    def surveys(self) -> list[Survey]:
+        with self._reading() as connection:
+            found = connection.execute(sa.select(SURVEY.c.id).order_by(SURVEY.c.id)).scalars().all()
+        return [self.survey(one) for one in found]
+
+    # reports
+
+    def add(self, additions: Sequence[Addition]) -> list[Outcome]:
+        """Count messages in one transaction: all of them, or none if the database fails. Each counts once."""
+        with self._begin() as connection:
+            n_closed = self._n_closed(connection, {one.survey_id for one in additions})
+            open_ = [one for one in additions if one.periods[0] >= n_closed[one.survey_id]]
+            new = self._not_seen(connection, open_)
+            fresh: dict[tuple[str, bytes], Addition] = {}
+            outcomes = []
+            for one in additions:
+                key = one.survey_id, one.message_id
+                if one.periods[0] < n_closed[one.survey_id]:
+                    outcomes.append(Outcome.CLOSED)
+                elif key in new and key not in fresh:
+                    fresh[key] = one
+                    outcomes.append(Outcome.COUNTED)
+                else:
+                    outcomes.append(Outcome.SEEN)
+            if fresh:
+                self._keep(connection, fresh.values())
+                self._count(connection, fresh.values())
+        return outcomes
+
+    def _n_closed(self, connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+        """How many periods of each survey are closed; none closes before the transaction ends."""
+        asked = sa.select(SURVEY.c.id, SURVEY.c.n_closed).where(SURVEY.c.id.in_(sorted(names))).order_by(SURVEY.c.id)
+        return {row.id: row.n_closed for row in connection.execute(asked.with_for_update(read=True))}
+
+    def _not_seen(self, connection: sa.Connection, additions: Iterable[Addition]) -> set[tuple[str, bytes]]:
+        rows = [{"survey": one.survey_id, "message": one.message_id} for one in additions]
+        if not rows:
+            return set()
+        rows.sort(key=lambda row: (row["survey"], row["message"]))
+        asked = self._insert(SEEN).on_conflict_do_nothing().returning(SEEN.c.survey, SEEN.c.message)
+        return {(row.survey, bytes(row.message)) for row in connection.execute(asked, rows)}
+
+    def _keep(self, connection: sa.Connection, additions: Iterable[Addition]) -> None:
+        """Keep reports by bin, under numbers that say neither when they came nor which came together."""
+        rows = [
+            {"id": secrets.token_bytes(ID_BYTES), "survey": one.survey_id, "bin": bin, "reports": piece.tobytes()}
+            for one in additions
+            for bin, piece in zip(
+                one.bins.tolist(), np.split(one.reports, np.cumsum(one.run_lengths)[:-1]), strict=True
+            )
+        ]
+        rows.sort(key=lambda row: row["id"])
+        connection.execute(sa.insert(RUN), rows)
+
+    def _count(self, connection: sa.Connection, additions: Iterable[Addition]) -> None:
+        sums: dict[str, dict[int, tuple[int, NDArray[np.int64]]]] = {}
+        for one in additions:
+            of_survey = sums.setdefault(one.survey_id, {})
+            for bin, n, row in zip(one.bins.tolist(), one.run_lengths.tolist(), one.statistics, strict=True):
+                before = of_survey.get(bin)
+                of_survey[bin] = (n, row) if before is None else (before[0] + n, before[1] + row)
+        for survey_id in sorted(sums):
+            bins = sorted(sums[survey_id])
+            for first in range(0, len(bins), _BINS_AT_ONCE):
+                part = {bin: sums[survey_id][bin] for bin in bins[first : first + _BINS_AT_ONCE]}
+                self._add_to_tallies(connection, survey_id, part)
+
+    def _add_to_tallies(
+        self, connection: sa.Connection, survey_id: str, added: Mapping[int, tuple[int, NDArray[np.int64]]]
+    ) -> None:
+        width = len(next(iter(added.values()))[1])
+        empty = [{"survey": survey_id, "bin": bin, "n_reports": 0, "statistics": bytes(8 * width)} for bin in added]
+        connection.execute(self._insert(TALLY).on_conflict_do_nothing(), empty)
+        asked = sa.select(TALLY).where(TALLY.c.survey == survey_id, TALLY.c.bin.in_(list(added)))
+        rows = []
+        for row in connection.execute(asked.order_by(TALLY.c.bin).with_for_update()):
+            n, statistics = added[row.bin]
+            sums = np.frombuffer(row.statistics, "<i8") + statistics
+            rows.append({"at": row.bin, "n": row.n_reports + n, "sums": sums.astype("<i8").tobytes()})
+        changed = (
+            sa.update(TALLY)
+            .where(TALLY.c.survey == survey_id, TALLY.c.bin == sa.bindparam("at"))
+            .values(n_reports=sa.bindparam("n"), statistics=sa.bindparam("sums"))
+        )
+        connection.execute(changed, rows)
+
+    def tally(self, survey: Survey, *, n_bins: int | None = None) -> Tally:
+        """The tally of all reports that were counted so far, or of the first public bins alone."""
+        asked = sa.select(TALLY).where(TALLY.c.survey == survey.id)
+        if n_bins is not None:
+            asked = asked.where(TALLY.c.bin < n_bins)
+        with self._reading() as connection:
+            rows = connection.execute(asked).all()
+        n_bins = max((row.bin for row in rows), default=-1) + 1 if n_bins is None else n_bins
+        statistics = np.zeros((n_bins, survey.form.mechanism.n_statistics), np.int64)
+        reports = np.zeros(n_bins, np.int64)
+        for row in rows:
+            statistics[row.bin], reports[row.bin] = np.frombuffer(row.statistics, "<i8"), row.n_reports
+        label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
+        return Tally(label, statistics, reports)
+
+    # closing
+
+    def n_closed(self, survey: Survey) -> int:
+        """How many of its first periods are closed."""
+        asked = sa.select(SURVEY.c.n_closed).where(SURVEY.c.id == survey.id)
+        with self._reading() as connection:
+            return int(connection.execute(asked).scalar_one())
+
+    def close_periods(self, survey: Survey, n_periods: int) -> None:
+        """Take no more reports for the first so many periods. They are never opened again."""
+        changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id, SURVEY.c.n_closed < n_periods)
+        with self._begin() as connection:
+            connection.execute(changed.values(n_closed=n_periods))
+
+    def unmixed(self, survey: Survey) -> list[int]:
+        """The closed periods whose reports are still kept as they came."""
+        stop = survey.n_bins(self.n_closed(survey))
+        asked = sa.select(RUN.c.bin).where(RUN.c.survey == survey.id, RUN.c.bin < stop).distinct()
+        with self._reading() as connection:
+            return sorted({survey.period_of(bin) for bin in connection.execute(asked).scalars()})
+
+    def runs(self, survey: Survey, period: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """The bins and reports of a period, in the order of random numbers."""
+        asked = sa.select(RUN.c.bin, RUN.c.reports).where(self._of_period(survey, period)).order_by(RUN.c.id)
+        with self._reading() as connection:
+            for row in connection.execution_options(yield_per=1000).execute(asked):
+                yield row.bin, np.frombuffer(row.reports, np.uint8).reshape(-1, survey.form.report_bytes)
+
+    def forget_runs(self, survey: Survey, period: int, n_reports: int) -> None:
+        """Delete the reports of a period that are safe in a file of their own, and note how many there were."""
+        noted = {"survey": survey.id, "number": period, "n_reports": n_reports}
+        with self._begin() as connection:
+            connection.execute(self._insert(PERIOD).on_conflict_do_nothing(), noted)
+            connection.execute(sa.delete(RUN).where(self._of_period(survey, period)))
+
+    @staticmethod
+    def _of_period(survey: Survey, period: int) -> sa.ColumnElement[bool]:
+        bins = survey.bins_of(period)
+        return sa.and_(RUN.c.survey == survey.id, RUN.c.bin >= bins.start, RUN.c.bin < bins.stop)
+
+    # what the operator sees
+
+    def add_refusals(self, refusals: Mapping[tuple[str, Reason], int]) -> None:
+        """Add to the numbers of what was refused."""
+        with self._begin() as connection:
+            for (survey_id, reason), n in sorted(refusals.items(), key=lambda one: (one[0][0], one[0][1].value)):
+                asked = self._insert(REFUSAL).values(survey=survey_id, reason=reason.value, n=n)
+                connection.execute(
+                    asked.on_conflict_do_update(index_elements=["survey", "reason"], set_={"n": REFUSAL.c.n + n})
+                )
+
+    def refusals(self, survey: Survey) -> dict[str, int]:
+        """How many messages were refused for each reason."""
+        asked = sa.select(REFUSAL.c.reason, REFUSAL.c.n).where(REFUSAL.c.survey == survey.id).order_by(REFUSAL.c.reason)
+        with self._reading() as connection:
+            return {row.reason: row.n for row in connection.execute(asked)}
+
+    def add_alarms(self, survey: Survey, alarms: Iterable[str]) -> None:
+        rows = [{"survey": survey.id, "what": one[:300]} for one in alarms]
+        if rows:
+            with self._begin() as connection:
+                connection.execute(self._insert(ALARM).on_conflict_do_nothing(), rows)
+
+    def alarms(self, survey: Survey) -> list[str]:
+        with self._reading() as connection:
+            asked = sa.select(ALARM.c.what).where(ALARM.c.survey == survey.id).order_by(ALARM.c.what)
+            return list(connection.execute(asked).scalars())
+
+    def next_look(self, survey: Survey) -> int:
+        """The number of a look for poisoned reports, from 1 on: each has a smaller share of false alarms."""
+        changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id).values(n_looks=SURVEY.c.n_looks + 1)
+        with self._begin() as connection:
+            return int(connection.execute(changed.returning(SURVEY.c.n_looks)).scalar_one())
+
+    # tokens
+
+    def new_token(self, scope: Scope, survey_id: str = EVERY_SURVEY) -> str:
+        """Make a token. It is shown once: the store keeps its digest."""
+        token = secrets.token_urlsafe(32)
+        row = {"digest": _digest(token), "survey": survey_id, "scope": scope.value}
+        with self._begin() as connection:
+            connection.execute(sa.insert(TOKEN), row)
+        return token
+
+    def revoke(self, token: str) -> bool:
+        """Take a token back; returns whether there was one."""
+        with self._begin() as connection:
+            return connection.execute(sa.delete(TOKEN).where(TOKEN.c.digest == _digest(token))).rowcount > 0
+
+    def allows(self, token: str, scope: Scope, survey_id: str) -> bool:
+        """Return whether a token allows something; that of an administrator allows everything."""
+        asked = sa.select(TOKEN.c.survey, TOKEN.c.scope).where(TOKEN.c.digest == _digest(token))
+        with self._reading() as connection:
+            row = connection.execute(asked).one_or_none()
+        if row is None:
+            return False
+        return row.scope == Scope.ADMIN.value or (row.scope, row.survey) == (scope.value, survey_id)
+
+    def has_admin(self) -> bool:
+        asked = sa.select(sa.func.count()).select_from(TOKEN).where(TOKEN.c.scope == Scope.ADMIN.value)
+        with self._reading() as connection:
+            return connection.execute(asked).scalar_one() > 0
+
+
+def _digest(token: str) -> bytes:
+    """Tokens are 256 random bits: a fast digest is as good as a slow one, there is nothing to guess."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _engine_of(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+    except SQLAlchemyError:
+        raise SettingError(
+            "the store's address cannot be read. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
+        ) from None
+    if parsed.drivername == "postgresql":
+        return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    if parsed.drivername != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        raise SettingError(
+            "the store must be a SQLite file or a PostgreSQL database. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
+        )
+    engine = sa.create_engine(parsed, connect_args={"timeout": _PATIENCE_SECONDS})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    is_reading = connection.get_execution_options().get("tacit_reads", False)
+    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
+
+
+def _prepare_sqlite(connection: Any, _: object) -> None:
+    """A journal that survives a crash, on the disk before a commit returns; what is deleted is overwritten."""
+    connection.isolation_level = None  # so that transactions begin as we say
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+@contextmanager
+def _as_refusals() -> Iterator[None]:
+    """Say that the store does not answer, and nothing of what was asked of it."""
+    try:
+        yield
+    except SQLAlchemyError as problem:
+        name = type(getattr(problem, "orig", None) or problem).__name__
+        raise Refused(
+            Reason.STORE,
+            f"the store failed ({name}). It is not known to be counted; send the same again.",
+            retry_after=5,
+        ) from None

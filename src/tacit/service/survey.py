@@ -1,0 +1,147 @@
+"""A survey: reports that are collected under one plan, in which periods they are taken, and what a message adds.
+
+Time, where it is public, is cut into the plan's periods. A report is taken in its own period and in the ``late`` ones
+after it; nothing is taken for a period that has not begun. Where time is private there is one period, which lasts as
+long as the plan's axis. What is closed stays closed, whatever the clock says later.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._base.validation import check_at_least
+from tacit.collection.wire import MessageFormat
+from tacit.domain import TimeAxis
+from tacit.errors import SettingError
+from tacit.plan import Plan
+from tacit.service.refusals import Reason, Refused
+
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")  # it stands in addresses and in names of files
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addition:
+    """What one message adds to a survey: its id, and for each public bin the reports and their statistics."""
+
+    survey_id: str
+    message_id: bytes
+    bins: NDArray[np.int64]
+    run_lengths: NDArray[np.int64]
+    statistics: NDArray[np.int64]
+    reports: NDArray[np.uint8]
+    periods: tuple[int, int]
+    """The first and the last period that it speaks of."""
+
+    @property
+    def n_reports(self) -> int:
+        return len(self.reports)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """A plan that is collected under a name. ``is_simulation`` takes simulated reports, and no others."""
+
+    id: str
+    form: MessageFormat
+    late: int = 1
+    is_open: bool = False
+    """Whether anybody may send reports; else a write token is asked for."""
+    is_simulation: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.id):
+            raise SettingError(
+                f"a survey's name must have 1 to 64 small letters, digits and hyphens; got {self.id!r}. Use one "
+                "such as visits-2026."
+            )
+        check_at_least(0, late=self.late)
+
+    @property
+    def plan(self) -> Plan:
+        return self.form.plan
+
+    @property
+    def has_public_time(self) -> bool:
+        return "time" not in self.plan.private
+
+    def period_of(self, bin: int) -> int:
+        """The period of a public bin."""
+        return bin // self.plan.public_per_period if self.has_public_time else 0
+
+    def n_bins(self, n_periods: int) -> int:
+        """The number of public bins of the first so many periods."""
+        if not self.has_public_time:
+            return self.form.n_public if n_periods else 0
+        return n_periods * self.plan.public_per_period
+
+    def bins_of(self, period: int) -> range:
+        """The public bins of a period."""
+        return range(self.n_bins(period), self.n_bins(period + 1))
+
+    def bin_of(self, time: str | None, place: str | None, kind: str | None) -> int:
+        """The public bin of a report whose public coordinates come in words; of a time its period is left."""
+        domain, public = self.plan.domain, self.plan.public
+        told = {axis for axis, word in (("time", time), ("place", place), ("kind", kind)) if word is not None}
+        if told != set(public):
+            raise Refused(Reason.MALFORMED, f"a report says just {' and '.join(public) or 'nothing'} in public.")
+        bins = np.zeros(1, np.int64) if time is None else _bins_of(domain.time, time)
+        numbers = [
+            0 if word is None or axis is None else int(axis.match([word])[0])
+            for axis, word in ((domain.place, place), (domain.kind, kind))
+        ]
+        if bins[0] < 0 or min(numbers) < 0:
+            raise Refused(Reason.MALFORMED, "a public coordinate of the report is none of this survey's.")
+        return int(self.plan.split(bins, np.array([numbers[0] * domain.n_kinds + numbers[1]]))[0][0])
+
+    def now(self, clock: datetime) -> int:
+        """The period that a moment falls into: -1 before the first, one behind the last after the end."""
+        time = self.plan.domain.time.without_end()
+        moment = np.array([clock.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]")
+        found = int(time.bins_of_utc(moment)[0])
+        end = self.plan.domain.time.n_bins
+        if not self.has_public_time:
+            assert end is not None  # a private time has an end
+            return -1 if found < 0 else max(0, found - end + 1)
+        return found
+
+    def taken(self, clock: datetime) -> range:
+        """The periods for which reports are taken at a moment."""
+        now, end = self.now(clock), self.plan.domain.time.n_bins if self.has_public_time else 1
+        last = now if end is None else min(now, end - 1)
+        return range(max(0, now - self.late), last + 1)
+
+    def addition(self, data: bytes, clock: datetime) -> Addition:
+        """Return what a message adds; one that is damaged, of another plan, or not taken now is refused whole."""
+        batch = self.form.parse(data)
+        if batch.provenance.is_simulation != self.is_simulation:
+            kind = "simulated reports" if self.is_simulation else "reports with real noise"
+            raise Refused(Reason.LABEL, f"this survey takes {kind} alone.")
+        if batch.provenance.prior_epsilon:
+            raise Refused(Reason.LABEL, "these events were randomized before, and would count twice.")
+        if not batch.n_reports:
+            raise Refused(Reason.EMPTY, "the message holds no report.")
+        periods = self.period_of(int(batch.bins[0])), self.period_of(int(batch.bins[-1]))
+        taken = self.taken(clock)
+        if periods[1] >= taken.stop:
+            raise Refused(Reason.EARLY, "the message speaks of a period that has not begun, or of none of this survey.")
+        if periods[0] < taken.start:
+            raise Refused(Reason.LATE, "the message speaks of a period for which no more reports are taken.")
+        statistics = self.form.mechanism.statistics(batch.reports, batch.run_lengths)
+        return Addition(self.id, batch.id, batch.bins, batch.run_lengths, statistics, batch.reports, periods)
+
+
+def _bins_of(axis: TimeAxis, time: str) -> NDArray[np.int64]:
+    """The bin of a time in ISO 8601: an instant with its offset, or the local time of the survey's zone."""
+    try:
+        moment = datetime.fromisoformat(time)
+        if moment.tzinfo is None:
+            return axis.bins_of_local(np.array([moment], "datetime64[s]"))
+        return axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))
+    except (ValueError, OverflowError):
+        raise Refused(Reason.MALFORMED, "the report's time is not in the form 2026-11-17T09:30+01:00.") from None
