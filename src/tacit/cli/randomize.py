@@ -73,7 +73,7 @@ def randomize(
             ledger=book,
             data_set=data_set or data_set_name(source),
             again=again,
-            only=_bins(agreed, first, last),
+            only=bins_between(agreed, first, last),
             overwrite=force,
             progress=report,
             look=partial(check_loss, is_accepted=accept_loss),
@@ -96,7 +96,8 @@ def randomize(
     console.say(f"Next: tacit tally {out} --plan {plan}")
 
 
-def _bins(plan: Plan, first: str | None, last: str | None) -> slice | None:
+def bins_between(plan: Plan, first: str | None, last: str | None) -> slice | None:
+    """Return the bins of a plan from one day to another; without both, all of them."""
     if first is None and last is None:
         return None
     time = plan.domain.time

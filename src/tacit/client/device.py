@@ -1,0 +1,144 @@
+"""A device that reports to a survey: it randomizes every value before anything is kept or sent.
+
+The folder of a device holds the plan that it agreed to, how many reports it made in each period, the memo of a plan
+whose mechanism remembers, and randomized messages that wait to be sent. A plan that changes is refused: whoever runs the
+collector cannot lower the noise afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from tacit._base.files import make_folders, write_whole
+from tacit._base.reading import parse_json, read_document, reading
+from tacit._base.validation import check_at_least
+from tacit.client.outbox import Outbox, Sent
+from tacit.collection.wire import MessageFormat
+from tacit.counts.provenance import check_plan
+from tacit.errors import BudgetExhausted, PlanError, SettingError
+from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.local.repeated import RepeatedRandomizer
+from tacit.plan import Plan
+from tacit.privacy.device import remembers
+from tacit.randomness import Randomness, SecureRandomness
+
+_PLAN: Final = "plan.json"
+_SPENT: Final = "spent.json"
+_MEMO: Final = "memo.json"
+
+
+class Device:
+    """One device, or one station that reports single events.
+
+    ``plan_id`` is the fingerprint that the device's maker agreed to; left out, the first plan that is fetched is kept
+    for ever. At most ``per_period`` reports are made of one period of time. One process at a time may use a folder.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        folder: str | Path,
+        *,
+        token: str | None = None,
+        plan_id: str | None = None,
+        per_period: int = 1,
+        randomness: Randomness | None = None,
+    ) -> None:
+        check_at_least(1, per_period=per_period)
+        self._folder = Path(folder)
+        make_folders(self._folder)
+        self.outbox: Final = Outbox(self._folder, url, token=token)
+        self._per_period = per_period
+        self._randomness = SecureRandomness() if randomness is None else randomness
+        self._form = MessageFormat.of(self._agreed_plan(plan_id))
+        self._memo = self._own_memo()
+        self._spent = self._read_spent()
+
+    @property
+    def plan(self) -> Plan:
+        return self._form.plan
+
+    @property
+    def epsilon(self) -> float:
+        """What one report may tell."""
+        return self.plan.epsilon
+
+    def report(self, place: str | None = None, kind: str | None = None, *, time: datetime | None = None) -> None:
+        """Randomize one event and queue its report; the event itself is kept nowhere.
+
+        The ``time`` is now if it is left out; without a time zone it is that of the plan's zone.
+        """
+        domain = self.plan.domain
+        moment = datetime.now(UTC) if time is None else time
+        if moment.tzinfo is None:
+            bins = domain.time.bins_of_local(np.array([moment], "datetime64[s]"))
+        else:
+            bins = domain.time.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))
+        if bins[0] < 0:
+            raise SettingError("the time of the event lies outside the plan's. Nothing was reported.")
+        column = _number(domain.place, "place", place) * domain.n_kinds
+        if domain.kind is not None:
+            column += _number(domain.kind, "kind", kind)
+        self._spend(int(bins[0]) if "time" not in self.plan.private else 0)
+        message = self._form.randomize(bins, np.array([column]), randomness=self._randomness, memo=self._memo)
+        self.outbox.put(message, self._form.parse(message).id)
+
+    def send(self, **settings: Any) -> Sent:
+        """Send all reports that wait (:meth:`Outbox.send`)."""
+        return self.outbox.send(**settings)
+
+    def _agreed_plan(self, plan_id: str | None) -> Plan:
+        path = self._folder / _PLAN
+        if path.exists():
+            with reading(path, "a plan", "Give the device another folder.", refusal=PlanError):
+                plan = Plan.from_dict(parse_json(read_document(path)))
+        else:
+            plan = Plan.from_dict(self.outbox.fetch("plan"))
+        if plan_id is not None:
+            check_plan("what the collector asks for", plan.fingerprint, plan_id)
+        MessageFormat.of(plan)  # a plan whose thresholds do not give its epsilon is not kept
+        if not path.exists():
+            write_whole(path, json.dumps(plan.to_dict() | {"fingerprint": plan.fingerprint}).encode())
+        return plan
+
+    def _own_memo(self) -> DeviceMemo | None:
+        if not remembers(dict(self.plan.thresholds)):
+            return None
+        mechanism, path = cast(RepeatedRandomizer, self._form.mechanism), self._folder / _MEMO
+        return DeviceMemo.read(mechanism, path) if path.exists() else DeviceMemo.create(mechanism, path)
+
+    def _read_spent(self) -> dict[str, int]:
+        path = self._folder / _SPENT
+        if not path.exists():
+            return {}
+        with reading(path, "a device's own account", "Restore it: without it, more might be told than was agreed."):
+            found = parse_json(read_document(path))
+            return {str(period): int(n) for period, n in found.items()}
+
+    def _spend(self, period: int) -> None:
+        """Note a report before it is made: a crash in between loses it, and never makes two of it."""
+        spent = self._spent.get(str(period), 0)
+        if spent >= self._per_period:
+            raise BudgetExhausted(
+                f"this device has made {spent} of {self._per_period} reports for the period. Nothing was reported."
+            )
+        changed = self._spent | {str(period): spent + 1}
+        write_whole(self._folder / _SPENT, json.dumps(changed).encode(), is_private=True)
+        self._spent = changed
+
+
+def _number(axis: Any, name: str, word: str | None) -> int:
+    """The number of a place or kind; one that is not known is not repeated in the message."""
+    if word is None:
+        if axis.n_cells == 1:
+            return 0
+        raise SettingError(f"{name} must be given: the plan counts events by {name}.")
+    found = int(axis.match([word])[0])
+    if found < 0:
+        raise SettingError(f"the {name} of the event is none of the plan's. Nothing was reported.")
+    return found
