@@ -113,6 +113,7 @@ __all__ = [
 
 _ROOMS: Final = (
     "audit",
+    "client",
     "collection",
     "counts",
     "domain",
@@ -127,6 +128,7 @@ _ROOMS: Final = (
     "publication",
     "randomness",
     "release",
+    "service",
     "statespace",
 )
 _HOMES: Final = {

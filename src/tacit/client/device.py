@@ -1,7 +1,7 @@
 """A device that reports to a survey: it randomizes every value before anything is kept or sent.
 
 The folder of a device holds the plan that it agreed to, how many reports it made in each period, the memo of a plan
-whose mechanism remembers, and randomized messages that wait to be sent. A plan that changes is refused: whoever runs the
+whose mechanism remembers, and randomized messages that wait to be sent. The plan is fetched once: whoever runs the
 collector cannot lower the noise afterwards.
 """
 

@@ -20,8 +20,9 @@ from tacit._base.files import make_folders, write_whole
 from tacit.errors import FormatError, SettingError
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
+# what proxies and collectors say when the same may be counted later
 _TRY_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TIMEOUT_SECONDS: Final = 30.0
+_TIMEOUT_SECONDS: Final = 30.0  # far longer than a commit takes, so that a slow answer is not asked for twice
 _LONGEST_WAIT: Final = 60.0  # seconds between two tries: the collector is back soon after, and is not pressed
 
 
@@ -59,12 +60,12 @@ class Outbox:
 
     def fetch(self, what: str) -> Any:
         """Return a public document of the survey, such as its plan."""
-        httpx = require("httpx", extra="client")
+        httpx2 = require("httpx2", extra="client")
         try:
-            answer = httpx.get(f"{self.url}/{what}", headers=self._headers, timeout=_TIMEOUT_SECONDS)
+            answer = httpx2.get(f"{self.url}/{what}", headers=self._headers, timeout=_TIMEOUT_SECONDS)
             answer.raise_for_status()
             return answer.json()
-        except (httpx.HTTPError, ValueError) as problem:
+        except (httpx2.HTTPError, ValueError) as problem:
             raise FormatError(
                 f"{self.url} gave no {what} ({type(problem).__name__}). Check the address, or try again later."
             ) from None
@@ -77,11 +78,11 @@ class Outbox:
         sleep: Callable[[float], None] = time.sleep,
     ) -> Sent:
         """Send what waits. A message that cannot be delivered after so many tries stays, and so do those after it."""
-        httpx = require("httpx", extra="client")
+        httpx2 = require("httpx2", extra="client")
         paths, n_counted, refused = self._paths(), 0, Counter[str]()
-        with httpx.Client(headers=self._headers, timeout=_TIMEOUT_SECONDS) as client:
+        with httpx2.Client(headers=self._headers, timeout=_TIMEOUT_SECONDS) as client:
             for path in paths:
-                told = self._deliver(httpx, client, path, tries, sleep)
+                told = self._deliver(httpx2, client, path, tries, sleep)
                 if told is None:
                     break
                 if told:
@@ -94,14 +95,14 @@ class Outbox:
                     progress(n_counted + refused.total(), len(paths))
         return Sent(n_counted, len(self), dict(refused))
 
-    def _deliver(self, httpx: Any, client: Any, path: Path, tries: int, sleep: Callable[[float], None]) -> str | None:
+    def _deliver(self, httpx2: Any, client: Any, path: Path, tries: int, sleep: Callable[[float], None]) -> str | None:
         """Return "" for a message that is counted, why it never will be, or None if nobody answered."""
         content = path.read_bytes()
         for number in range(tries):
             wait = min(_LONGEST_WAIT, 2.0**number) * random.uniform(0.5, 1.0)
             try:
                 answer = client.post(f"{self.url}/reports", content=content, headers={"Content-Type": MESSAGE_TYPE})
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 answer = None
             if answer is not None and answer.status_code == 200:
                 return ""

@@ -20,7 +20,7 @@ REPORTS_AT_ONCE: Final = 200_000
 
 
 def messages_of(path: str | Path, plan: Plan) -> Iterator[tuple[bytes, bytes]]:
-    """Give the ids and the messages of a report file, the same each time; a damaged file is refused before the first."""
+    """Give the ids and the messages of a report file, the same each time; a damaged file gives none."""
     form, file = MessageFormat.of(plan), ReportFile.open(path)
     check_plan(str(path), file.provenance.plan_id, form.plan_id)
     number = 0

@@ -10,7 +10,7 @@ from tacit.service.refusals import STATUS
 
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": "number"}
-_SURVEY: Final = {"name": "survey", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
+_SURVEY: Final = {"name": "survey", "in": "path", "required": True, "schema": _TEXT}
 _HEX: Final = "^[0-9a-fA-F]*$"
 _PROBLEM: Final = {
     "description": "Refused; the type says why.",

@@ -13,12 +13,17 @@ from typing import Final
 import sqlalchemy as sa
 
 METADATA: Final = sa.MetaData()
+# lengths: ids have 16 bytes and digests 32; names of surveys have at most 64 letters, scopes and reasons fewer
 _ID: Final = sa.LargeBinary(16)
+_DIGEST: Final = sa.LargeBinary(32)
+_NAME: Final = sa.String(64)
+_WORD: Final = sa.String(32)
+_SENTENCE: Final = sa.String(300)
 
 SURVEY: Final = sa.Table(
     "survey",
     METADATA,
-    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("id", _NAME, primary_key=True),
     sa.Column("plan", sa.Text, nullable=False),
     sa.Column("late", sa.Integer, nullable=False),
     sa.Column("is_open", sa.Boolean, nullable=False),
@@ -30,7 +35,7 @@ SURVEY: Final = sa.Table(
 SEEN: Final = sa.Table(
     "seen",
     METADATA,
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
     sa.Column("message", _ID, primary_key=True),
     sqlite_with_rowid=False,
 )
@@ -38,7 +43,7 @@ RUN: Final = sa.Table(
     "run",
     METADATA,
     sa.Column("id", _ID, primary_key=True),
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), nullable=False),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), nullable=False),
     sa.Column("bin", sa.BigInteger, nullable=False),
     sa.Column("reports", sa.LargeBinary, nullable=False),
     sa.Index("run_bin", "survey", "bin"),
@@ -47,7 +52,7 @@ RUN: Final = sa.Table(
 TALLY: Final = sa.Table(
     "tally",
     METADATA,
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
     sa.Column("bin", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("n_reports", sa.BigInteger, nullable=False),
     sa.Column("statistics", sa.LargeBinary, nullable=False),
@@ -56,7 +61,7 @@ TALLY: Final = sa.Table(
 PERIOD: Final = sa.Table(
     "period",
     METADATA,
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("n_reports", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
@@ -64,23 +69,23 @@ PERIOD: Final = sa.Table(
 REFUSAL: Final = sa.Table(
     "refusal",
     METADATA,
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
-    sa.Column("reason", sa.String(32), primary_key=True),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("reason", _WORD, primary_key=True),
     sa.Column("n", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 ALARM: Final = sa.Table(
     "alarm",
     METADATA,
-    sa.Column("survey", sa.String(64), sa.ForeignKey("survey.id"), primary_key=True),
-    sa.Column("what", sa.String(300), primary_key=True),
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("what", _SENTENCE, primary_key=True),
     sqlite_with_rowid=False,
 )
 TOKEN: Final = sa.Table(
     "token",
     METADATA,
-    sa.Column("digest", sa.LargeBinary(32), primary_key=True),
-    sa.Column("survey", sa.String(64), nullable=False),
-    sa.Column("scope", sa.String(8), nullable=False),
+    sa.Column("digest", _DIGEST, primary_key=True),
+    sa.Column("survey", _NAME, nullable=False),
+    sa.Column("scope", _WORD, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -1,0 +1,220 @@
+"""A device randomizes before anything is kept or sent, keeps to its plan and its budget, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tacit.client import Device, Outbox
+from tacit.client.stations import messages_of, queue_reports
+from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import MessageFormat, RandomizingWriter
+from tacit.counts.tally import Tally
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+from tacit.errors import BudgetExhausted, FormatError, PlanError, PlanMismatch, SettingError
+from tacit.mechanisms.registry import plan_for
+from tacit.randomness import SecureRandomness
+
+DOMAIN = Domain(TimeAxis("2026-11-01", "day", "Europe/Paris"), PlaceAxis.of(["north", "south", "west"]))
+PLAN = plan_for(DOMAIN, epsilon=2.0)
+NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
+
+
+class Peer(ThreadingHTTPServer):
+    """A server that gives a plan and answers reports as it is told, over a real connection."""
+
+    def __init__(self, plan):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.document = plan.to_dict() | {"fingerprint": plan.fingerprint}
+        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+        self.received: list[bytes] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1/surveys/visits"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply(200, {}, json.dumps(self.server.document).encode())
+
+    def do_POST(self):
+        self.server.received.append(self.rfile.read(int(self.headers["Content-Length"])))
+        answers = self.server.answers
+        self.reply(*(answers.pop(0) if answers else (200, {}, b"{}")))
+
+    def reply(self, status, headers, content):
+        if status == 0:  # the connection is cut before an answer
+            self.connection.close()
+            return
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def peer(plan=PLAN):
+    server = Peer(plan)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_what_is_queued_and_sent_is_a_message_of_the_plan_and_nothing_true(tmp_path):
+    with peer() as server:
+        device = Device(server.url, tmp_path, per_period=3)
+        for _ in range(3):
+            device.report("south", time=NOON)
+        assert len(device.outbox) == 3
+        kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.message"))
+        assert b"south" not in kept
+        assert b"south" not in (tmp_path / "spent.json").read_bytes()
+        assert device.send().n_counted == 3
+        assert len(device.outbox) == 0
+        batches = [MessageFormat.of(PLAN).parse(data) for data in server.received]
+        assert [batch.bins.tolist() for batch in batches] == [[16]] * 3
+        assert not any(batch.provenance.is_simulation for batch in batches)
+
+
+def test_a_device_makes_no_more_reports_of_a_period_than_it_may_even_after_a_restart(tmp_path):
+    with peer() as server:
+        device = Device(server.url, tmp_path, per_period=2)
+        device.report("south", time=NOON)
+        device.report("south", time=NOON)
+        for one in (device, Device(server.url, tmp_path, per_period=2)):
+            with pytest.raises(BudgetExhausted, match="2 of 2"):
+                one.report("south", time=NOON)
+        assert len(device.outbox) == 2
+        device.report("south", time=datetime(2026, 11, 18, 12, tzinfo=UTC))
+
+
+def test_the_plan_is_fetched_once_and_a_weaker_one_is_never_taken(tmp_path):
+    weaker = plan_for(DOMAIN, epsilon=8.0)
+    with peer() as server:
+        Device(server.url, tmp_path)
+        server.document = weaker.to_dict() | {"fingerprint": weaker.fingerprint}
+        assert Device(server.url, tmp_path).epsilon == 2.0
+        with pytest.raises(PlanMismatch):
+            Device(server.url, tmp_path / "other", plan_id=PLAN.fingerprint)
+        assert not (tmp_path / "other" / "plan.json").exists()
+
+
+def test_a_plan_whose_thresholds_give_more_than_its_epsilon_is_refused(tmp_path):
+    stated = plan_for(DOMAIN, epsilon=8.0).to_dict()
+    stated["privacy"]["epsilon"] = 2.0
+    with peer() as server:
+        server.document = stated
+        with pytest.raises(PlanError, match="thresholds give"):
+            Device(server.url, tmp_path)
+        server.document = {"no": "plan"}
+        with pytest.raises(PlanError):
+            Device(server.url, tmp_path)
+
+
+def test_a_place_that_is_not_the_plans_is_refused_unsaid_and_nothing_is_spent(tmp_path):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        with pytest.raises(SettingError) as refused:
+            device.report("my secret place", time=NOON)
+        assert "secret" not in str(refused.value)
+        with pytest.raises(SettingError, match="place must be given"):
+            device.report(time=NOON)
+        with pytest.raises(SettingError, match="outside"):
+            device.report("south", time=datetime(2020, 1, 1, tzinfo=UTC))
+        device.report("south", time=NOON)
+
+
+def test_kinds_and_local_times_are_understood(tmp_path):
+    plan = plan_for(Domain(DOMAIN.time, DOMAIN.place, KindAxis.of(["x", "y"])), epsilon=2.0, private=("kind",))
+    with peer(plan) as server:
+        device = Device(server.url, tmp_path, per_period=5)
+        device.report("south", "y", time=datetime(2026, 11, 17, 23, 30))
+        device.report("south", "y", time=datetime(2026, 11, 17, 23, 30, tzinfo=UTC))
+        device.send()
+        found = {tuple(MessageFormat.of(plan).parse(data).bins.tolist()) for data in server.received}
+        assert found == {(16 * 3 + 1,), (17 * 3 + 1,)}
+
+
+@pytest.mark.parametrize("mechanism", ["longitudinal", "longitudinal hashing"])
+def test_where_the_mechanism_remembers_the_memo_is_kept(tmp_path, mechanism):
+    plan = plan_for(DOMAIN, epsilon=1.0, mechanism=mechanism)
+    with peer(plan) as server:
+        Device(server.url, tmp_path).report("south", time=NOON)
+        before = (tmp_path / "memo.json").read_bytes()
+        Device(server.url, tmp_path, per_period=2).report("south", time=NOON)
+        assert (tmp_path / "memo.json").read_bytes() == before
+
+
+def test_sent_again_with_the_same_id_after_a_cut_a_busy_answer_and_a_lost_answer(tmp_path):
+    waits = []
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        server.answers = [(0, {}, b""), (503, {"Retry-After": "7"}, b""), (429, {}, b""), (200, {}, b"{}")]
+        assert device.send(sleep=waits.append).n_counted == 1
+        assert len(set(server.received)) == 1
+        assert len(server.received) >= 4
+        assert waits[1] >= 7
+        assert all(0 < wait <= 60 for wait in waits)
+
+
+def test_offline_nothing_is_lost_and_later_it_is_sent(tmp_path):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        url = server.url
+    assert Device(url, tmp_path).send(tries=2, sleep=lambda _: None).n_waiting == 1
+    with pytest.raises(FormatError, match="gave no plan"):
+        Device(url, tmp_path / "another")
+
+
+def test_what_is_refused_for_good_is_kept_apart_with_the_reason(tmp_path):
+    told = {"title": "Too late", "detail": "no more reports are taken."}
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        server.answers = [(409, {}, json.dumps(told).encode())]
+        sent = device.send()
+        assert sent.refused == {"Too late: no more reports are taken.": 1}
+        assert sent.n_waiting == 0
+        assert len(list((tmp_path / "refused").glob("*.message"))) == 1
+
+
+def test_an_address_without_a_scheme_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="https://"):
+        Outbox(tmp_path, "counts.example/v1/surveys/visits")
+
+
+def test_a_report_file_becomes_the_same_messages_each_time(tmp_path, monkeypatch):
+    import numpy as np
+
+    monkeypatch.setattr("tacit.client.stations.REPORTS_AT_ONCE", 7)
+    path = tmp_path / "a.reports"
+    with RandomizingWriter(path, PLAN, randomness=SecureRandomness()) as writer:
+        writer.add(np.arange(40) % 5, np.arange(40) % 3)
+    made = list(messages_of(path, PLAN))
+    assert made == list(messages_of(path, PLAN))
+    form = MessageFormat.of(PLAN)
+    total = Tally.zero(PLAN.fingerprint, form.mechanism.n_statistics)
+    for id, message in made:
+        batch = form.parse(message)
+        assert batch.id == id
+        assert batch.n_reports <= 7
+        total += form.tally(batch)
+    assert total == tally_reports([path], PLAN)
+    with peer() as server:
+        outbox = Outbox(tmp_path / "outbox", server.url)
+        assert queue_reports(path, PLAN, outbox) == queue_reports(path, PLAN, outbox) == len(made) == len(outbox)

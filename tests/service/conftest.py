@@ -1,0 +1,27 @@
+"""A database of each kind, new for every test."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from tacit.service.store import Store
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path) -> str:
+    """The address of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'collector.sqlite'}"
+    server = request.getfixturevalue("postgres")
+    name = f"collector_{secrets.token_hex(6)}"
+    server.run(f"CREATE DATABASE {name}")
+    return server.url(name)
+
+
+@pytest.fixture
+def store(database):
+    made = Store(database)
+    yield made
+    made.close()

@@ -1,0 +1,289 @@
+"""What a collector answers at each of its addresses, with a real store behind it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from service_worlds import DAYS, NOON, TODAY, message, survey_of
+from tacit.counts.tally import Tally
+from tacit.plan import Plan
+from tacit.release import Release
+from tacit.service.app import MESSAGE_TYPE, Collector, Limits, make_app
+from tacit.service.openapi import document
+from tacit.service.refusals import STATUS, Reason
+from tacit.service.store import Scope, Store
+
+SURVEY = survey_of(late=1)
+REPORTS = "/v1/surveys/visits/reports"
+
+
+class Clock:
+    """A clock that tests turn."""
+
+    now = NOON
+
+    def __call__(self):
+        return self.now
+
+
+class World:
+    """A collector of one survey with all of its tokens, and a client to ask it."""
+
+    def __init__(self, store, folder, survey=SURVEY, limits=None):
+        self.store, self.clock = store, Clock()
+        self.store.add_survey(survey)
+        self.tokens = {scope: store.new_token(scope, survey.id) for scope in Scope}
+        self.collector = Collector(store, folder, limits=limits, clock=self.clock)
+        self.client = TestClient(make_app(self.collector), raise_server_exceptions=False)
+
+    def headers(self, scope, kind=None):
+        return {"Authorization": f"Bearer {self.tokens[scope]}"} | ({} if kind is None else {"Content-Type": kind})
+
+    def send(self, data, kind=MESSAGE_TYPE, scope=Scope.WRITE):
+        return self.client.post(REPORTS, content=data, headers=self.headers(scope, kind))
+
+    def get(self, what, scope=Scope.READ):
+        return self.client.get(f"/v1/surveys/visits/{what}", headers=self.headers(scope))
+
+
+@pytest.fixture
+def world(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 'collector.sqlite'}")
+    made = World(store, tmp_path / "collected")
+    with made.client:
+        yield made
+    store.close()
+
+
+def refused(answer, reason):
+    """Check that an answer is a problem document of this reason."""
+    content = answer.json()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (content["type"], content["status"]) == (f"urn:tacit:problem:{reason.value}", answer.status_code)
+    assert answer.status_code == STATUS[reason]
+    assert content["title"]
+    assert content["detail"]
+    return content["detail"]
+
+
+def test_the_plan_is_public_and_is_the_plan(world):
+    answer = world.client.get("/v1/surveys/visits/plan")
+    assert Plan.from_dict(answer.json()).fingerprint == SURVEY.form.plan_id
+
+
+def test_a_message_is_counted_and_sent_again_it_is_seen(world):
+    data = message(SURVEY, [TODAY] * 5)
+    assert world.send(data).json() == {"outcome": "counted", "n_reports": 5}
+    assert world.send(data).json() == {"outcome": "seen", "n_reports": 5}
+    assert world.store.tally(SURVEY).n_reports == 5
+
+
+def single(**changed):
+    content = {"id": secrets.token_hex(16), "report": "000100", "time": "2026-11-17T08:15:30+00:00"} | changed
+    return json.dumps({name: value for name, value in content.items() if value is not None})
+
+
+@pytest.mark.false_failure(0)
+def test_one_report_in_json_is_the_same_as_a_message_of_one(world, seed):
+    report = SURVEY.form.mechanism.randomize(np.array([4]), randomness=_seeded(seed))[0].tobytes().hex()
+    body = single(report=report)
+    assert world.send(body, "application/json").json() == {"outcome": "counted", "n_reports": 1}
+    assert world.send(body, "application/json").json()["outcome"] == "seen"
+    tally = world.store.tally(SURVEY)
+    rows = np.frombuffer(bytes.fromhex(report), np.uint8)[None]
+    assert tally.statistics[TODAY].tolist() == SURVEY.form.mechanism.statistics(rows, np.array([1]))[0].tolist()
+
+
+def _seeded(seed):
+    from tacit.randomness import SeededRandomness
+
+    return SeededRandomness(seed)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "reason"),
+    [
+        (b"", MESSAGE_TYPE, Reason.MALFORMED),
+        (b"TACITMSG", MESSAGE_TYPE, Reason.MALFORMED),
+        (message(SURVEY, [TODAY]), "text/plain", Reason.MEDIA_TYPE),
+        (message(SURVEY, [TODAY]), "", Reason.MEDIA_TYPE),
+        (message(survey_of(epsilon=3.0), [TODAY]), MESSAGE_TYPE, Reason.OTHER_PLAN),
+        (message(SURVEY, [TODAY + 1]), MESSAGE_TYPE, Reason.EARLY),
+        (message(SURVEY, [TODAY - 2]), MESSAGE_TYPE, Reason.LATE),
+        (message(SURVEY, []), MESSAGE_TYPE, Reason.EMPTY),
+        ("", "application/json", Reason.MALFORMED),
+        ("[]", "application/json", Reason.MALFORMED),
+        (single(id="00"), "application/json", Reason.MALFORMED),
+        (single(id="zz" * 16), "application/json", Reason.MALFORMED),
+        (single(report="00"), "application/json", Reason.MALFORMED),
+        (single(report="ffffff"), "application/json", Reason.MALFORMED),
+        (single(time=None), "application/json", Reason.MALFORMED),
+        (single(place="place 3"), "application/json", Reason.MALFORMED),
+        (single(time="2026-11-19"), "application/json", Reason.EARLY),
+        (single(place_of_birth="x"), "application/json", Reason.MALFORMED),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_with_its_reason_and_counted_as_refused(world, body, kind, reason):
+    refused(world.send(body, kind), reason)
+    world.collector.ingest.flush()
+    assert world.store.refusals(SURVEY) == {reason.value: 1}
+    assert world.store.tally(SURVEY).n_reports == 0
+
+
+def test_a_refusal_repeats_nothing_that_was_sent(world):
+    for field in ("id", "report", "time", "kind"):
+        assert "s3cret" not in world.send(single(**{field: "s3cret"}), "application/json").text
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"), [(None, Reason.NO_TOKEN), ("wrong", Reason.NO_RIGHT), (Scope.READ, Reason.NO_RIGHT)]
+)
+def test_sending_needs_a_token_to_write(world, token, reason):
+    given = world.tokens.get(token, token)
+    headers = {} if given is None else {"Authorization": f"Bearer {given}"}
+    answer = world.client.post(REPORTS, content=message(SURVEY, [TODAY]), headers=headers)
+    refused(answer, reason)
+    assert ("www-authenticate" in answer.headers) == (token is None)
+
+
+def test_a_token_that_was_taken_back_is_refused_a_second_later(world, monkeypatch):
+    assert world.send(message(SURVEY, [TODAY])).status_code == 200
+    world.store.revoke(world.tokens[Scope.WRITE])
+    world.collector._allowed.clear()
+    refused(world.send(message(SURVEY, [TODAY])), Reason.NO_RIGHT)
+
+
+def test_an_open_survey_needs_none(tmp_path):
+    survey = survey_of(is_open=True)
+    store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
+    made = World(store, tmp_path, survey)
+    with made.client:
+        answer = made.client.post(REPORTS, content=message(survey, [TODAY]), headers={"Content-Type": MESSAGE_TYPE})
+    assert answer.status_code == 200
+    store.close()
+
+
+def test_limits_on_size_and_rate(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
+    made = World(store, tmp_path, limits=Limits(most_bytes=200, per_second=0.0001))
+    made.collector._buckets[made.tokens[Scope.WRITE]] = made.collector._bucket("x")
+    made.collector._buckets[made.tokens[Scope.WRITE]].left = 2
+    made.collector._buckets[made.tokens[Scope.WRITE]].rate = 2
+    with made.client:
+        refused(made.send(bytes(201)), Reason.TOO_LARGE)
+        assert made.send(message(SURVEY, [TODAY])).status_code == 200
+        answer = made.send(message(SURVEY, [TODAY]))
+        refused(answer, Reason.TOO_MANY)
+        assert int(answer.headers["retry-after"]) >= 1
+    store.close()
+
+
+def filled(world, n=4000):
+    """Count events of two days, all at place 3 on the first, and close both."""
+    world.send(message(SURVEY, [TODAY - 1] * n))
+    world.send(message(SURVEY, [TODAY] * n, np.arange(n) % 17))
+    refused(world.get("counts"), Reason.NOT_SHOWN)
+    world.clock.now = NOON + timedelta(days=2)
+    answer = world.client.post("/v1/surveys/visits/close", headers=world.headers(Scope.ADMIN))
+    assert answer.json() == {"n_closed": TODAY + 1}
+
+
+def test_counts_answers_releases_and_tallies_of_closed_periods_agree(world, tmp_path):
+    filled(world)
+    (tmp_path / "got.parquet").write_bytes(world.get("release").content)
+    release = Release.read(tmp_path / "got.parquet")
+    (tmp_path / "got.tally").write_bytes(world.get("tally").content)
+    assert Tally.read(tmp_path / "got.tally") == world.store.tally(SURVEY)
+    found = release.answer(first="2026-11-16", last="2026-11-16", places=["place 3"])
+    answer = world.get("answer?first=2026-11-16&last=2026-11-16&place=place%203").json()
+    assert (answer["value"], answer["lower"], answer["upper"]) == (found.value, found.lower, found.upper)
+    columns = world.get("counts?by=month").json()["columns"]
+    assert len(columns["place"]) == 17
+    assert world.get("reports/15").content[:8] == b"TACITRPT"
+    refused(world.get("reports/3"), Reason.UNKNOWN)
+
+
+@pytest.mark.parametrize("what", ["counts?by=fortnight", "answer?first=soon", "answer?place=nowhere", "answer?kind=x"])
+def test_a_question_that_cannot_be_answered_says_why(world, what):
+    filled(world, 100)
+    refused(world.get(what), Reason.QUESTION)
+
+
+@pytest.mark.parametrize("what", ["counts", "answer", "release", "tally", "reports/1", "state"])
+def test_reading_needs_a_token_to_read(world, what):
+    refused(world.client.get(f"/v1/surveys/visits/{what}"), Reason.NO_TOKEN)
+    refused(world.get(what, Scope.WRITE), Reason.NO_RIGHT)
+
+
+def test_the_operator_sees_sums_and_nothing_of_a_device(world):
+    world.send(message(SURVEY, [TODAY] * 3))
+    refused(world.send(b"x"), Reason.MALFORMED)
+    world.collector.ingest.flush()
+    state = world.get("state", Scope.ADMIN).json()
+    assert state == {
+        "survey": "visits",
+        "plan": SURVEY.form.plan_id,
+        "n_reports": 3,
+        "n_closed": 0,
+        "refusals": {"malformed": 1},
+        "alarms": [],
+    }
+    metrics = world.client.get("/metrics", headers=world.headers(Scope.ADMIN)).text
+    assert 'tacit_reports_total{survey="visits"} 3' in metrics
+    assert 'tacit_refusals_total{survey="visits",reason="malformed"} 1' in metrics
+
+
+def test_what_is_not_there_is_a_problem_document_too(world):
+    refused(world.client.get("/v1/surveys/none/plan"), Reason.UNKNOWN)
+    refused(world.client.get("/nothing"), Reason.UNKNOWN)
+    answer = world.client.delete("/v1/surveys/visits/plan")
+    refused(answer, Reason.METHOD)
+    assert "GET" in answer.headers["allow"]
+
+
+def test_a_fault_of_ours_tells_nothing_and_counts_nothing(world, monkeypatch):
+    monkeypatch.setattr(Store, "tally", lambda *_, **__: 1 / 0)
+    detail = refused(world.get("state", Scope.ADMIN), Reason.FAULT)
+    assert "division" not in detail
+
+
+def test_health_asks_the_store(world, monkeypatch):
+    assert world.client.get("/health").json() == {"status": "ok"}
+    world.store.close()
+    monkeypatch.setattr(world.store._reader, "begin", _fails)
+    refused(world.client.get("/health"), Reason.STORE)
+
+
+def _fails():
+    import sqlalchemy as sa
+
+    raise sa.exc.OperationalError("SELECT", {}, OSError("gone"))
+
+
+def test_every_address_is_described_and_every_description_is_served(world):
+    described = {
+        (path, method) for path, item in document()["paths"].items() for method in item if method != "parameters"
+    }
+    served = {
+        (route.path.replace(":int", ""), method.lower())
+        for route in make_app(world.collector).routes
+        for method in route.methods - {"HEAD"}
+    }
+    assert described == served
+    assert world.client.get("/openapi.json").json() == json.loads(json.dumps(document()))
+
+
+def test_every_reason_has_a_status_and_a_title():
+    from tacit.service import refusals
+
+    assert set(STATUS) == set(refusals._TITLES) == set(Reason)
+
+
+def test_days_are_those_of_the_plan():
+    assert DAYS.time.label(TODAY) == NOON.date().isoformat()

@@ -1,0 +1,188 @@
+"""Every message counts once, on both databases, whoever sends it how often and from how many processes."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from service_worlds import NOON, TODAY, message, survey_of
+from tacit.collection.wire import tally_message
+from tacit.counts.tally import Tally
+from tacit.errors import SettingError
+from tacit.service.refusals import Reason, Refused
+from tacit.service.schema import METADATA
+from tacit.service.store import Outcome, Scope, Store
+
+SURVEY = survey_of(late=3)
+
+
+def additions(n, n_reports=5, days=(TODAY, TODAY - 1)):
+    return [SURVEY.addition(message(SURVEY, [days[i % len(days)]] * n_reports), NOON) for i in range(n)]
+
+
+def expected(added):
+    """The tally of additions, by the code for messages."""
+    total = Tally.zero(SURVEY.form.plan_id, SURVEY.form.mechanism.n_statistics)
+    for one in added:
+        bins = np.repeat(one.bins, one.run_lengths)
+        data = SURVEY.form.encode(bins, one.reports, total.provenance)
+        total += tally_message(SURVEY.form.parse(data), SURVEY.plan)
+    return total
+
+
+def test_the_tally_is_the_sum_of_all_messages(store):
+    store.add_survey(SURVEY)
+    added = additions(12)
+    assert store.add(added[:7]) == [Outcome.COUNTED] * 7
+    assert store.add(added[7:]) == [Outcome.COUNTED] * 5
+    assert store.tally(SURVEY) == expected(added)
+
+
+def test_a_message_counts_once_however_often_it_comes(store):
+    store.add_survey(SURVEY)
+    first, second, third = additions(3)
+    assert store.add([first, second, first]) == [Outcome.COUNTED, Outcome.COUNTED, Outcome.SEEN]
+    assert store.add([third, second]) == [Outcome.COUNTED, Outcome.SEEN]
+    assert store.tally(SURVEY) == expected([first, second, third])
+
+
+def test_the_same_id_counts_once_in_each_survey(store):
+    other = survey_of(late=3)
+    object.__setattr__(other, "id", "other")
+    store.add_survey(SURVEY)
+    store.add_survey(other)
+    data = message(SURVEY, [TODAY])
+    pair = [SURVEY.addition(data, NOON), other.addition(data, NOON)]
+    assert store.add(pair) == [Outcome.COUNTED] * 2
+    assert store.tally(SURVEY).n_reports == store.tally(other).n_reports == 1
+
+
+def test_two_processes_that_add_the_same_bins_lose_nothing(database):
+    stores = [Store(database) for _ in range(2)]
+    stores[0].add_survey(SURVEY)
+    added = additions(60)
+    outcomes = {0: [], 1: []}
+
+    def work(number):
+        order = np.random.default_rng(number).permutation(60)
+        for some in np.array_split(order, 12):
+            outcomes[number] += zip(some.tolist(), stores[number].add([added[i] for i in some]), strict=True)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counted = [i for pairs in outcomes.values() for i, outcome in pairs if outcome is Outcome.COUNTED]
+    assert sorted(counted) == list(range(60))
+    assert stores[0].tally(SURVEY) == expected(added)
+    for one in stores:
+        one.close()
+
+
+def test_what_is_closed_stays_closed(store):
+    store.add_survey(SURVEY)
+    old, new = additions(2, days=(TODAY - 2, TODAY))
+    both = SURVEY.addition(message(SURVEY, [TODAY - 2, TODAY]), NOON)
+    store.close_periods(SURVEY, TODAY)
+    store.close_periods(SURVEY, 3)  # a clock that went back opens nothing
+    assert store.n_closed(SURVEY) == TODAY
+    assert store.add([old, new, both]) == [Outcome.CLOSED, Outcome.COUNTED, Outcome.CLOSED]
+    assert store.tally(SURVEY) == expected([new])
+
+
+def test_a_failure_in_the_middle_counts_nothing_and_the_same_may_come_again(store, monkeypatch):
+    store.add_survey(SURVEY)
+    added = additions(3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "_count", lambda *_: (_ for _ in ()).throw(sa.exc.OperationalError("x", {}, OSError())))
+        with pytest.raises(Refused) as refused:
+            store.add(added)
+    assert (refused.value.reason, store.tally(SURVEY).n_reports) == (Reason.STORE, 0)
+    assert store.add(added) == [Outcome.COUNTED] * 3
+
+
+def test_a_survey_with_other_settings_is_not_taken_for_the_same(store):
+    store.add_survey(SURVEY)
+    store.add_survey(survey_of(late=3))
+    for other in (survey_of(late=2), survey_of(late=3, epsilon=3.0), survey_of(late=3, is_open=True)):
+        with pytest.raises(SettingError, match="other settings"):
+            store.add_survey(other)
+    with pytest.raises(Refused):
+        store.survey("unknown")
+
+
+def test_a_survey_is_read_back_as_it_was_made(database):
+    for _ in range(2):
+        made = Store(database)
+        made.add_survey(SURVEY)
+        found = made.survey(SURVEY.id)
+        assert (found.form.plan_id, found.late, found.is_open) == (SURVEY.form.plan_id, 3, False)
+        made.close()
+
+
+def test_tokens_allow_what_they_were_made_for_until_they_are_taken_back(store):
+    store.add_survey(SURVEY)
+    write, read, admin = (store.new_token(scope, "visits") for scope in Scope)
+    allowed = {
+        (one, scope): store.allows(token, scope, "visits")
+        for one, token in (("write", write), ("read", read), ("admin", admin))
+        for scope in Scope
+    }
+    assert {key for key, is_allowed in allowed.items() if is_allowed} == {
+        ("write", Scope.WRITE),
+        ("read", Scope.READ),
+        *(("admin", scope) for scope in Scope),
+    }
+    assert not store.allows(write, Scope.WRITE, "other")
+    assert not store.allows("", Scope.READ, "visits")
+    assert store.revoke(write)
+    assert not store.revoke(write)
+    assert not store.allows(write, Scope.WRITE, "visits")
+
+
+def test_refusals_add_up(store):
+    store.add_survey(SURVEY)
+    for n in (2, 5):
+        store.add_refusals({("visits", Reason.LATE): n, ("visits", Reason.MALFORMED): 1})
+    assert store.refusals(SURVEY) == {"late": 7, "malformed": 2}
+
+
+def test_looks_have_numbers_of_their_own_and_alarms_are_kept_once(store):
+    store.add_survey(SURVEY)
+    assert [store.next_look(SURVEY) for _ in range(3)] == [1, 2, 3]
+    store.add_alarms(SURVEY, ["b", "a"])
+    store.add_alarms(SURVEY, ["a"])
+    assert store.alarms(SURVEY) == ["a", "b"]
+
+
+@pytest.mark.parametrize("url", ["", "mysql://host/name", "sqlite://", "sqlite:///:memory:", "what is this"])
+def test_an_address_that_is_no_store_is_refused(url):
+    with pytest.raises(SettingError, match="sqlite:///FILE"):
+        Store(url)
+
+
+def test_a_store_that_cannot_be_reached_says_so_without_its_address(tmp_path):
+    with pytest.raises(Refused) as refused:
+        Store(f"postgresql://somebody:secret@/none?host={tmp_path}")
+    assert refused.value.reason is Reason.STORE
+    assert "secret" not in str(refused.value)
+
+
+def test_nothing_in_the_tables_is_a_time_or_a_serial_number(tmp_path):
+    """What is not there cannot be stolen: the columns are listed, and no row of SQLite has a hidden number."""
+    assert {column.name for table in METADATA.sorted_tables for column in table.c} == {
+        *("id", "plan", "late", "is_open", "is_simulation", "n_closed", "n_looks"),
+        *("survey", "message", "bin", "reports", "n_reports", "statistics", "number", "reason", "n", "what"),
+        *("digest", "scope"),
+    }
+    Store(f"sqlite:///{tmp_path / 'a.sqlite'}").close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            with pytest.raises(sqlite3.OperationalError, match="rowid"):
+                connection.execute(f"SELECT rowid FROM {name}")
+    connection.close()

@@ -1,0 +1,97 @@
+"""A survey, a store on each database, and a collector that runs as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from tacit.collection.wire import MessageFormat
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.mechanisms.registry import plan_for
+from tacit.randomness import SecureRandomness
+from tacit.service.store import Scope, Store
+from tacit.service.survey import Survey
+
+NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
+TODAY = 16
+"""The number of that day's period."""
+DAYS = Domain(TimeAxis("2026-11-01", "day"), PlaceAxis.of([f"place {number}" for number in range(17)]))
+
+
+def survey_of(domain: Domain = DAYS, *, epsilon: float = 2.0, **settings: object) -> Survey:
+    """A survey of days and 17 places."""
+    return Survey("visits", MessageFormat.of(plan_for(domain, epsilon=epsilon)), **settings)
+
+
+def message(survey: Survey, days: list[int] | np.ndarray, places: list[int] | np.ndarray | None = None) -> bytes:
+    """Reports of events on these days, at place 3 where no places are named."""
+    places = np.full(len(days), 3) if places is None else np.asarray(places)
+    return survey.form.randomize(np.asarray(days), places, randomness=SecureRandomness())
+
+
+@dataclass
+class Running:
+    """A collector in a process of its own, which can be killed and started again."""
+
+    url: str
+    database: str
+    folder: Path
+    port: int
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        words = ["serve", "--store", self.database, "--folder", str(self.folder), "--port", str(self.port)]
+        code = "from tacit.cli import main; main()"
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+        command = [sys.executable, "-c", code, *words]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+        for _ in range(2400):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).read()
+                return
+            except OSError:
+                time.sleep(0.05)
+                assert self.process.poll() is None, "the collector did not start"
+        raise AssertionError("the collector does not answer")
+
+    def stop(self, how: int = signal.SIGKILL) -> int:
+        """Kill it, or ask it to end; returns its exit code."""
+        assert self.process is not None
+        self.process.send_signal(how)
+        return self.process.wait(60)
+
+
+@contextmanager
+def collector(database: str, folder: Path, survey: Survey) -> Iterator[tuple[Running, Store, str]]:
+    """A collector of a survey, its store, and a token to send reports."""
+    store = Store(database)
+    store.add_survey(survey)
+    token = store.new_token(Scope.WRITE, survey.id)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/v1/surveys/{survey.id}"
+    running = Running(url, database, folder, port, folder.with_name("log"))
+    running.start()
+    try:
+        yield running, store, token
+    finally:
+        if running.process is not None and running.process.poll() is None:
+            running.stop()
+        store.close()
