@@ -22,19 +22,17 @@ import numpy as np
 from experiments.findings import ROOT, Finding, Table, Verdict, write_findings
 from numpy.typing import NDArray
 
-from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import LinearMap
-from tacit.counts.provenance import Provenance
-from tacit.counts.tally import ExactTally, Tally
+from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.events.datasets import doubs
 from tacit.mechanisms.planner import choose
-from tacit.mechanisms.registry import mechanism_of, plan_for
+from tacit.mechanisms.registry import plan_for
 from tacit.pages.laboratory import error_rates
-from tacit.plan import Plan
 from tacit.postprocess import clip_and_rescale, project, smooth
-from tacit.randomness import Randomness, SeededRandomness
+from tacit.publication.laboratory import reported
+from tacit.randomness import SeededRandomness
 from tacit.statespace.smoothed_noise import SmoothedNoise
 
 HERE = Path(__file__).parent
@@ -152,8 +150,8 @@ def measure(
         coverage = []
         for seed in seeds:
             randomness = SeededRandomness(seed)
-            paper = simulated_estimate(rappor, data.counts, randomness)
-            ours = simulated_estimate(oracle, data.counts, randomness)
+            paper = reported(rappor, data.counts, randomness)
+            ours = reported(oracle, data.counts, randomness)
             smoothed = smooth(ours)
             coverage.append(coverages(data.counts, smoothed))
             rates = {
@@ -171,17 +169,6 @@ def measure(
             lines.append(Line(epsilon, method, (year, month, day)))
         covered[epsilon] = np.mean(coverage, axis=0)
     return lines, covered
-
-
-def simulated_estimate(plan: Plan, counts: NDArray[np.int64], randomness: Randomness) -> Estimate:
-    """One report for every intervention, counted by day."""
-    mechanism = mechanism_of(plan)
-    n_days, n_regions = counts.shape
-    regions = np.repeat(np.tile(np.arange(n_regions), n_days), counts.ravel())
-    per_day = counts.sum(axis=1)
-    statistics = mechanism.statistics(mechanism.randomize(regions, randomness=randomness), per_day)
-    provenance = Provenance(plan.fingerprint, is_simulation=randomness.is_simulation)
-    return estimate_tally(Tally(provenance, statistics, per_day), plan)
 
 
 def rates_of_each(

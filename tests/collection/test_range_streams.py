@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import date, datetime
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tacit.collection.range_counting import central_flat, local_flat, local_hierarchical
 from tacit.collection.range_streams import CentralRanges, LocalRanges
 from tacit.errors import AlreadyRandomized, BudgetExhausted, DataError, SettingError
+from tacit.events.contribution_bound import PersonHash
+from tacit.mechanisms.continual import CounterFiles
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 
 DAYS = np.arange("2014-01-01", "2014-03-06", dtype="datetime64[D]")  # 64
 COUNTS = 10 + np.arange(64) % 7
@@ -173,3 +177,54 @@ def test_devices_are_entered_once_and_cover_every_day(degree, tmp_path):
     for day in (DAYS[0], DAYS[3], DAYS[-1]):
         assert ledger.remaining("homes", {str(day): b""}).guarantee.replacement == Cost.pure(1.0)
     assert len(ledger.history()) == 1
+
+
+RIDERS = np.array([f"rider {n % 9}" for n in range(len(EVENTS))])
+
+
+@degrees
+@pytest.mark.false_failure(0.0)
+def test_of_a_person_so_many_events_are_counted_as_the_unit_says(degree, seed):
+    """With one seed the noise is the same, so that answers differ by what was counted, exactly."""
+    unit = Unit.person(most=5, most_per_cell=2, window="month")
+    some, none = (CentralRanges(1.0, *SPAN, degree=degree, unit=unit, seed=seed) for _ in range(2))
+    some.update(RIDERS, EVENTS)
+    # every rider has far more than 5 events in January and February, some on two days of March or more
+    month = EVENTS.astype("datetime64[M]")
+    for at in (DAYS[30], DAYS[44], DAYS[58], DAYS[63]):  # published little by little, within months too
+        counted = some.answer(DAYS[0], at).value - none.answer(DAYS[0], at).value
+        assert counted <= 9 * 5 * len(np.unique(month[at >= EVENTS])) + 1e-6
+    in_month = {one: some.answer(one).value - none.answer(one).value for one in ("2014-01", "2014-02")}
+    assert in_month == {"2014-01": pytest.approx(45, abs=1e-6), "2014-02": pytest.approx(45, abs=1e-6)}
+    day = some.answer(DAYS[3]).value - none.answer(DAYS[3]).value
+    assert day <= 9 * 2 + 1e-6
+
+
+@degrees
+def test_persons_stay_bounded_after_a_restart(degree, tmp_path):
+    ledger, unit = Ledger(tmp_path / "ledger.sqlite"), Unit.person(most=2)
+    real = {"degree": degree, "unit": unit, "ledger": ledger, "data_set": "rides", "state": tmp_path / "rides.counter"}
+    rides = CentralRanges(1.0, *SPAN, **real)
+    for day in DAYS[:6]:
+        rides.update("ana 4711", day)
+    rides.answer(DAYS[0], DAYS[2])
+    exact = CounterFiles(tmp_path / "rides.counter", ledger=ledger).contributions()
+    assert len(exact) == 1
+    again = CentralRanges(1.0, *SPAN, **real)
+    again.update(["ana 4711", "ana 4711"], DAYS[3:5])
+    again.answer(DAYS[0], DAYS[9])
+    (entry,) = ledger.history()
+    assert entry.unit == unit
+    groups = PersonHash(again._bound.key).hashes(pa.array(["ana 4711"]), np.zeros(1, np.int64))
+    assert CounterFiles(tmp_path / "rides.counter", ledger=ledger).contributions().before(groups).tolist() == [2]
+
+
+def test_users_are_named_where_persons_are_protected_and_only_there():
+    of_events, of_persons = (CentralRanges(1.0, *SPAN, unit=unit, seed=1) for unit in (Unit(), Unit.person(most=2)))
+    for wrong in (lambda: of_events.update("ana", DAYS[1]), lambda: of_persons.update(DAYS[1])):
+        with pytest.raises(SettingError, match=r"update\(user, time\)"):
+            wrong()
+    with pytest.raises(DataError, match="every event must have a user"):
+        of_persons.update(["ana"], DAYS[1:3])
+    with pytest.raises(SettingError, match="must lie in one month"):
+        CentralRanges(1.0, "2014-01-06", "2014-03-02", step="week", unit=Unit.person(most=2, window="month"), seed=1)

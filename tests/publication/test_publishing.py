@@ -259,7 +259,7 @@ def test_other_settings_do_not_continue_a_publication(run, settings, words):
         ({"trust": "me"}, "trust must be one of"),
         ({"places": None}, "places must be listed"),
         ({"last": None}, "last must be the last day"),
-        ({"first": "soon"}, "first must be a day"),
+        ({"first": "soon"}, "first must be written as"),
         ({"epsilon": None}, "epsilon must be given"),
         ({"epsilon": 1.0, "target": "40"}, "not both"),
         ({"epsilon": None, "target": "5%"}, "expected_events"),
@@ -406,3 +406,21 @@ def test_an_empty_frame_and_a_file_for_a_folder_are_told_so(run):
     with pytest.raises(SettingError, match="folder must be a folder"):
         run(trips())
     assert run.folder.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (np.datetime64("2026-01-01"), np.datetime64("2026-02-28T00", "ns")),
+        (pd.Timestamp("2026-01-01"), pd.Timestamp("2026-02-28")),
+        (np.datetime64("2026-01"), np.datetime64("2026-02")),
+        ("2026-01", "2026-02"),
+    ],
+)
+def test_dates_may_be_numpys_and_whole_months(run, first, last):
+    made = run(trips(), first=first, last=last, seed=1)
+    assert made.release.domain.time.days == ("2026-01-01", "2026-02-28")
+    february = np.datetime64("2026-02")
+    assert made.answer(february) == made.answer("2026-02") == made.answer(np.datetime64("2026-02-01"), "2026-02-28")
+    assert made.top(1, february) == made.top(1, "2026-02")
+    assert made.map(february).to_dict()

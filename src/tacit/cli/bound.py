@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from tacit._base.files import write_whole
 from tacit._base.reading import MOST_DIGITS
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, paying_ledger, say_ledger, say_price
+from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
 from tacit.cli.options import (
     DataSetName,
     DomainOptions,
@@ -68,17 +69,19 @@ def bound(
     console.check_outputs((out,), (Path(source.file), None if book is None else book.path), force=force)
     events = open_source(source, domain_of(domain, known=description_of(source)), with_user=True)
     name = data_set or data_set_name(source)
-    allowed = None if budget is None else Budget(epsilon=budget)
-    with console.progress("Counting persons") as report:
-        if dry_run:
-            assert book is not None
-            price = price_bound(events, choice, ledger=book, data_set=name, budget=allowed, progress=report, look=_show)
-        else:
-            chosen = choose_bound(
-                events, choice, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=_show
-            )
-    if dry_run:
-        say_price(price, f"person in a {window}" if window else "person in all that is released")
+    chosen = paid(
+        "Counting persons",
+        partial(choose_bound, events, choice),
+        partial(price_bound, events, choice),
+        f"person in a {window}" if window else "person in all that is released",
+        dry_run=dry_run,
+        seed=seed,
+        ledger=book,
+        data_set=name,
+        budget=None if budget is None else Budget(epsilon=budget),
+        look=_show,
+    )
+    if chosen is None:
         return
     if out is not None:
         write_whole(out, "".join(f"{line}\n" for line in chosen.statement).encode())

@@ -10,7 +10,7 @@ import typer
 
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
-from tacit.cli.ledger_file import LedgerFile, data_set_name, paying_ledger, say_ledger, say_price
+from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
 from tacit.cli.options import (
     AcceptLoss,
     DataSetName,
@@ -105,18 +105,19 @@ def count(
         agreed.domain.time.coarsen(by)  # refused before anything is spent
     events = open_source(source, agreed.domain, with_user=agreed.protected_unit.is_of_a_person)
     name = data_set or data_set_name(source)
-    look = partial(_show, is_strict=source.strict, accept_loss=accept_loss)
-    allowed = None if budget is None else Budget(epsilon=budget, delta=agreed.delta)
-    with console.progress("Counting events") as report:
-        if dry_run:
-            assert book is not None
-            price = price_events(events, agreed, ledger=book, data_set=name, budget=allowed, progress=report, look=look)
-        else:
-            done = curate_events(
-                events, agreed, ledger=book, data_set=name, budget=allowed, seed=seed, progress=report, look=look
-            )
-    if dry_run:
-        say_price(price, str(agreed.protected_unit))
+    done = paid(
+        "Counting events",
+        partial(curate_events, events, agreed),
+        partial(price_events, events, agreed),
+        str(agreed.protected_unit),
+        dry_run=dry_run,
+        seed=seed,
+        ledger=book,
+        data_set=name,
+        budget=None if budget is None else Budget(epsilon=budget, delta=agreed.delta),
+        look=partial(_show, is_strict=source.strict, accept_loss=accept_loss),
+    )
+    if done is None:
         return
     made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out)

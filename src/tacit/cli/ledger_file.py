@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -16,6 +17,7 @@ from tacit.mechanisms.continual.starting import release_name
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry, default_ledger
 from tacit.release.files import is_release
 
+Made = TypeVar("Made")
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
@@ -53,6 +55,25 @@ def say_price(price: Spend, whose: str) -> None:
     """Say what a dry run found."""
     console.say(f"Dry run: this would cost {price.cost} per {whose}; nothing was spent.")
     console.say(f"What would remain of the budget of {price.data_set}: {price.what_remains}.")
+
+
+def paid(
+    doing: str,
+    make: Callable[..., Made],
+    price: Callable[..., Spend],
+    whose: str,
+    *,
+    dry_run: bool,
+    seed: int | None,
+    **asked: Any,
+) -> Made | None:
+    """Return what is made of events and paid for; in a dry run say its price instead, and return None."""
+    with console.progress(doing) as report:
+        if not dry_run:
+            return make(seed=seed, progress=report, **asked)
+        found = price(progress=report, **asked)
+    say_price(found, whose)
+    return None
 
 
 def is_counter(path: Path) -> bool:

@@ -7,7 +7,7 @@ import hmac
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from tacit._base.rounding import epsilon_at_most, percent
 from tacit.collection.curating import digest_key, key_of, pay
@@ -72,18 +72,8 @@ def choose_bound(
     key = key_of(ledger, seed)
     counted, digest = _counted(events, choice, key, progress, look)
     input_digest = input_digest_of(counted, key)
-    spend, is_resumed = pay(
-        events,
-        digest.digests(),
-        release=choice.name,
-        cost=choice.cost,
-        unit=choice.unit,
-        input_digest=input_digest,
-        ledger=ledger,
-        data_set=data_set,
-        budget=budget,
-        seed=seed,
-    )
+    asked: dict[str, Any] = {"ledger": ledger, "data_set": data_set, "budget": budget, "seed": seed}
+    spend, is_resumed = _pay(events, choice, digest, input_digest=input_digest, **asked)
     most = choice.choose(counted.at_most, counted.n_persons, randomness=spend.draw(choice.name, input_digest))
     return ChosenBound(most, choice, spend, is_resumed)
 
@@ -100,23 +90,18 @@ def price_bound(
 ) -> Spend:
     """Return the spend that :func:`choose_bound` would make: a dry run that writes nothing and draws nothing."""
     _, digest = _counted(events, choice, digest_key(ledger), progress, look)
-    spend, _ = pay(
-        events,
-        digest.digests(),
-        release=choice.name,
-        cost=choice.cost,
-        unit=choice.unit,
-        ledger=ledger,
-        data_set=data_set,
-        budget=budget,
-        dry_run=True,
-    )
+    spend, _ = _pay(events, choice, digest, ledger=ledger, data_set=data_set, budget=budget, dry_run=True)
     return spend
 
 
 def input_digest_of(counted: PersonCounts, key: bytes) -> bytes:
     """Return the digest by which a spend knows the exact ranks. Keep it from the public."""
     return hmac.digest(key, json.dumps([counted.n_persons, *counted.at_most]).encode(), hashlib.sha256)
+
+
+def _pay(events: Events, choice: BoundChoice, digest: DayDigest, **asked: Any) -> tuple[Spend, bool]:
+    days = digest.digests()
+    return pay(events, days, release=choice.name, cost=choice.cost, unit=choice.unit, **asked)
 
 
 def _share(quantile: float) -> str:

@@ -1,7 +1,8 @@
 """The thesis' four structures as objects: events come in one by one, and any range of dates is answered in between.
 
 A curator's are :class:`CentralRanges`, those of devices :class:`LocalRanges`. Both are flat, or hierarchical where a
-``degree`` is given. Real noise is paid from the ledger when the object is made, and a seed makes a simulation.
+``degree`` is given. Real noise is paid from the ledger when the object is made, and a seed makes a simulation. Events
+come with their users where persons are protected, and without where single events are.
 
 >>> visits = CentralRanges(1.0, "2014-01-01", "2014-12-31", degree=16, seed=1)
 >>> visits.update("2014-01-02T10:30")
@@ -9,6 +10,9 @@ A curator's are :class:`CentralRanges`, those of devices :class:`LocalRanges`. B
 >>> answer = visits.answer("2014-01-01", "2014-01-02")
 >>> answer.lower <= 3 <= answer.upper
 True
+
+>>> riders = CentralRanges(1.0, "2014-01-01", "2014-12-31", unit=Unit.person(most=3), seed=1)
+>>> riders.update("ana", "2014-01-02")
 
 >>> homes = LocalRanges(2.0, "2014-01-01", "2014-12-31", degree=4, seed=1)
 >>> homes.update("ana", "2014-07-05")
@@ -18,17 +22,19 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import date
-from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray, Times
-from tacit.collection.curating import EVENT, days_of
+from tacit._base.extras import require
+from tacit.collection.curating import EVENT, bound_of, days_of, simulated_key
 from tacit.collection.range_counting import check_record, fan_outs_of
 from tacit.counts.continual_noise import ContinualNoise, KaryTree, RefinedTree
 from tacit.counts.estimate import Answer, Estimate
@@ -38,15 +44,22 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import When
 from tacit.errors import DataError, SettingError
-from tacit.events import selection
-from tacit.mechanisms.continual import Counter, CounterFiles, History, Stream, start_counter
+from tacit.events import BadRowSummary, ContributionBound, selection
+from tacit.events.contribution_bound import BoundedCount, PersonHash
+from tacit.events.counts import CountKeeper
+from tacit.events.interpret import EventBatch
+from tacit.mechanisms.continual import Counter, CounterFiles, History, start_counter
+from tacit.mechanisms.continual.contributions import Contributions
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.privacy.budget import Budget
 from tacit.privacy.cost import Cost
 from tacit.privacy.ledger import Ledger, Spend
+from tacit.privacy.unit import Unit
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 
 Moments = When | Sequence[When] | Times
+Users = Hashable | Sequence[Hashable] | NDArray[np.generic]
+_PERIODS_AT_ONCE: Final = 1000  # of which the counts of persons are kept together; halved, twice as many are written
 
 
 class CentralRanges:
@@ -55,9 +68,11 @@ class CentralRanges:
     An answer publishes all periods up to its last, once and for ever; events of these are refused from then on. Which
     periods are published is up to who asks, never to the events.
 
-    Privacy:   epsilon for adding or removing one event, for all answers together, also if events react to answers. It
-               is a running counter, paid once when it is started (:mod:`tacit.mechanisms.continual`).
-    Error:     independent noise of scale 1/epsilon on each period; with L levels, of scale L/epsilon on each node.
+    Privacy:   epsilon for adding or removing one ``unit``, for all answers together, also if events react to answers:
+               one event, or a person, of whom so many events are counted as the unit says. It is a running counter,
+               paid once when it is started (:mod:`tacit.mechanisms.continual`).
+    Error:     independent noise of scale 1/epsilon on each period; with L levels, of scale L/epsilon on each node; for
+               a person that many times more as events are counted of one.
     """
 
     def __init__(
@@ -69,6 +84,7 @@ class CentralRanges:
         degree: int | None = None,
         step: str = "day",
         zone: str = "UTC",
+        unit: Unit = EVENT,
         ledger: Ledger | None = None,
         data_set: str | None = None,
         budget: Budget | None = None,
@@ -89,20 +105,27 @@ class CentralRanges:
         domain, n_bins = Domain(axis, PlaceAxis.everything()), axis.n_bins or 1
         cost = Cost.pure(epsilon)
         levels = () if degree is None else tuple(fan_outs_of(n_bins, degree)[1:])
-        noise_model: ContinualNoise = RefinedTree(n_bins, cost, levels) if levels else KaryTree(n_bins, cost)
+        most: dict[str, Any] = {"most": unit.sensitivity, "most_per_cell": unit.most_per_cell}
+        noise_model: ContinualNoise = (
+            RefinedTree(n_bins, cost, levels, **most) if levels else KaryTree(n_bins, cost, **most)
+        )
+        _check_windows(axis, unit)
         if state is None:
-            publish, stream = _simulated(noise_model, domain, seed or 0)
+            counter = Counter.start(Spend.simulation(cost, seed=seed or 0), domain, unit=unit, noise_model=noise_model)
+            self._counter: Counter | CounterFiles = counter
+            self._state, stream, key = counter.begin(), counter.stream, simulated_key(seed or 0)
         else:
-            files = CounterFiles(state, ledger=ledger)
+            self._counter = files = CounterFiles(state, ledger=ledger)
             if not (files.state_path.exists() and files.has_history):
-                start_counter(files, noise_model, domain, data_set=name, unit=EVENT, budget=budget)
-            stream = files.stream()
-            if (stream.noise_model, stream.domain, stream.unit) != (noise_model, domain, EVENT):
+                start_counter(files, noise_model, domain, data_set=name, unit=unit, budget=budget)
+            stream, key = files.stream(), files.bounding_key
+            if (stream.noise_model, stream.domain, stream.unit) != (noise_model, domain, unit):
                 raise SettingError(f"{state} holds a counter with other settings. Give those it has, or another file.")
-            publish = partial(_added, files)
-        self._publish: Final = publish
-        self._axis: Final = axis
-        self._counts: Final[IntArray] = np.zeros(n_bins, np.int64)
+        self._bound: Final = bound_of(unit, key, "")
+        self._contributions = Contributions(stream.identity, 0)  # of a simulation
+        self._domain: Final = domain
+        self._bins: list[int] = []
+        self._users: list[str] = []
         self._history = History.empty(stream) if state is None else files.history()
 
     @property
@@ -110,25 +133,70 @@ class CentralRanges:
         """What is published: running totals with noise, and their cost."""
         return self._history
 
-    def update(self, time: Moments) -> None:
-        """Count an event at a time, or events at many."""
-        bins = _bins(self._axis, time)
+    @overload
+    def update(self, time: Moments, /) -> None: ...
+    @overload
+    def update(self, user: Users, time: Moments, /) -> None: ...
+    def update(self, *event: Any) -> None:
+        """Count an event at a time, or events at many; where persons are protected, of a user or of many."""
+        *whose, time = event
+        if len(whose) != (self._bound is not None):
+            raise SettingError(
+                "users must be named where persons are protected, and only there: update(time) counts events, "
+                "update(user, time) those of persons."
+            )
+        bins = _bins(self._domain.time, time)
+        users = [str(user) for user in _users(whose[0], time)] if whose else []
+        if whose and len(users) != len(bins):
+            raise DataError(f"every event must have a user; got {len(users)} users and {len(bins)} times.")
         is_published = bins < self._history.n_bins
         if is_published.any():
             raise DataError(
                 f"events must lie in periods that are not published yet; {np.count_nonzero(is_published)} of "
                 f"{len(bins)} do not. Ask for a period only when it is over. Nothing was counted."
             )
-        np.add.at(self._counts, bins, 1)
+        self._bins += bins.tolist()
+        self._users += users
 
     def answer(self, first: When, last: When | None = None, *, level: float = 0.95) -> Answer:
         """Return the number of events from ``first`` to ``last``, both included, or in one period."""
-        asked = self._axis.range(first, first if last is None else last)
-        n_bins = self._history.n_bins
-        if asked.stop > n_bins:
-            totals = self._publish(n_bins, self._counts[n_bins : asked.stop, None])
-            self._history = self._history.extended(totals)
+        asked = self._domain.time.range(first, first if last is None else last)
+        while self._history.n_bins < asked.stop:
+            self._publish(min(asked.stop, self._history.n_bins + _PERIODS_AT_ONCE))
         return self._history.answer(first, first if last is None else last, level=level)
+
+    def _publish(self, stop: int) -> None:
+        """Publish the periods up to ``stop``, and forget their events."""
+        first, bins = self._history.n_bins, np.array(self._bins, np.int64)
+        is_due = bins < stop
+        files = self._counter if isinstance(self._counter, CounterFiles) else None
+        contributions = self._contributions if files is None else files.contributions()
+        rows = self._counted(bins, is_due, contributions)[first:stop]
+        if files is not None:
+            totals = files.add(rows, first=first, contributions=contributions)
+        else:
+            assert isinstance(self._counter, Counter)
+            self._state, totals = self._counter.steps(self._state, rows)
+            self._contributions = self._contributions.advanced(stop)
+        self._history = self._history.extended(totals)
+        self._users = [user for user, due in zip(self._users, is_due, strict=False) if not due]
+        self._bins = bins[~is_due].tolist()
+
+    def _counted(self, bins: IntArray, is_due: NDArray[np.bool_], contributions: Contributions | None) -> IntArray:
+        """Return the counts of all periods, of each person as many events as the bound allows."""
+        keeper = CountKeeper(self._domain, "the events")
+        due = bins[is_due]
+        zeros, rows, clock = np.zeros_like(due), np.arange(len(due)), self._domain.time.starts()[due]
+        batch = EventBatch(due, zeros, None, clock, rows)
+        if self._bound is None:
+            keeper.add(batch)
+        else:
+            users = require("pyarrow", extra="events").array(np.array(self._users, object)[is_due], "string")
+            persons = PersonHash(self._bound.key).hashes(users, self._bound.windows(clock))
+            with closing(BoundedCount(self._bound, keeper, contributions)) as bounded:
+                bounded.add(replace(batch, person=persons))
+                bounded.count()
+        return keeper.finish(n_rows=len(due), n_left_out=0, bad_rows=BadRowSummary()).counts
 
 
 class LocalRanges:
@@ -191,10 +259,9 @@ class LocalRanges:
         """The sum of all reports so far, from which everything is estimated."""
         return Tally(self._provenance, self._statistics.copy(), np.array([len(self._users)]))
 
-    def update(self, user: Hashable | Sequence[Hashable] | NDArray[np.generic], time: Moments) -> None:
+    def update(self, user: Users, time: Moments) -> None:
         """Take the report of a user at a time, or those of many users."""
-        bins = _bins(self.plan.domain.time, time)
-        users: list[Hashable] = [user] if _is_one(time) else list(user)  # type: ignore
+        bins, users = _bins(self.plan.domain.time, time), _users(user, time)
         new = set(users) - self._users
         if len(users) != len(bins) or len(new) < len(users):
             raise DataError(
@@ -214,23 +281,22 @@ class LocalRanges:
         return answer(self._estimate, box, level=level)
 
 
-def _added(files: CounterFiles, first: int, rows: IntArray) -> IntArray:
-    return files.add(rows, first=first)
+def _check_windows(axis: TimeAxis, unit: Unit) -> None:
+    """Refuse windows of a person that cut a period: it would not be known in which of them an event lies."""
+    if unit.window is not None:
+        edges, bound = (
+            axis.with_end((axis.n_bins or 0) + 1).starts(),
+            ContributionBound(1, None, unit.window, key=bytes(32)),
+        )
+        if (bound.windows(edges[:-1]) != bound.windows(edges[1:] - np.timedelta64(1, "s"))).any():
+            raise SettingError(
+                f"every {axis.step} must lie in one {unit.window}, in which a person is protected. Take another step "
+                "or window."
+            )
 
 
-def _simulated(
-    noise_model: ContinualNoise, domain: Domain, seed: int
-) -> tuple[Callable[[int, IntArray], IntArray], Stream]:
-    """A counter in memory alone, which protects nobody: how it publishes the next rows, and its description."""
-    counter = Counter.start(Spend.simulation(noise_model.cost, seed=seed), domain, noise_model=noise_model)
-    state = counter.begin()
-
-    def publish(_: int, rows: IntArray) -> IntArray:
-        nonlocal state
-        state, totals = counter.steps(state, rows)
-        return totals
-
-    return publish, counter.stream
+def _users(user: Users, time: Moments) -> list[Hashable]:
+    return [user] if _is_one(time) else list(user)  # type: ignore
 
 
 def _is_one(time: Moments) -> bool:

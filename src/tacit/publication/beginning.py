@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.validation import check_one_of
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
-from tacit.domain.step import When
+from tacit.domain.step import When, parse_period
 from tacit.errors import Remedy, SettingError
 from tacit.events import SourceDescription
 from tacit.events.sources import SqlQuery
@@ -85,15 +85,16 @@ class Beginning:
 
 
 def day_of(when: When | None, setting: str) -> str:
+    """The first or the last day of what was written: of a month, a year, a time."""
     if when is None:
         raise SettingError(
             f"{setting} must be the {setting} day that is counted, which becomes public. The events must not tell it: "
             "name it, such as 2018-12-31."
         )
-    try:
-        return date.fromisoformat(str(when)[:10]).isoformat()
-    except ValueError:
-        raise SettingError(f"{setting} must be a day such as 2018-12-31; got {setting}={when!r}.") from None
+    period = parse_period(when, setting=setting)
+    if setting == "first" or period.end is None:
+        return period.start.date().isoformat()
+    return (period.end - timedelta(days=1)).date().isoformat()
 
 
 def described_as(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.series import Series
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.domain.step import When
 from tacit.errors import SettingError
 from tacit.forecast.backtest import FEWEST_TO_LEARN
 from tacit.forecast.boosting import PaperForecaster, last_whole_year, ratio_of_means
@@ -253,8 +253,8 @@ def evaluate(
     *,
     epsilons: Sequence[float] = EPSILONS,
     seed: int = 1,
-    first_test_day: str | date | None = None,
-    days: Sequence[str | date] = (),
+    first_test_day: When | None = None,
+    days: Sequence[When] = (),
     with_paper_model: bool = False,
     progress: Report | None = None,
 ) -> Evaluation:
@@ -337,7 +337,8 @@ def _check(world: World, epsilons: Sequence[float]) -> None:
         raise SettingError("truth must hold events; it holds none. Check columns and places.")
 
 
-def _day(at: Sequence[str], asked: str | date, name: str) -> int:
-    if str(asked) not in at:
+def _day(at: Sequence[str], asked: When, name: str) -> int:
+    day = str(asked)[:10]  # of a time, its day
+    if day not in at:
         raise SettingError(f"{name} must be days from {at[0]} to {at[-1]}; got {asked}. Write 2018-03-15, say.")
-    return at.index(str(asked))
+    return at.index(day)

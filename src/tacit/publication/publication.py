@@ -112,7 +112,7 @@ class Publication:
         shown = self._without_kinds()
         return series_chart(counts_by(shown, step), number).properties(width=640)
 
-    def map(self, period: str | None = None) -> altair.LayerChart:
+    def map(self, period: When | None = None) -> altair.LayerChart:
         """Draw the places of a period, or of the whole time, as tiles: darker is more, an interval is unsure."""
         from tacit.pages.figures import coarser_steps, counts_by, counts_in_all, short_names, tile_map, tiles_chart
 
@@ -123,8 +123,8 @@ class Publication:
             return tiles_chart(counts_in_all(shown), 0, *drawn)
         for step in coarser_steps(shown.domain.time):
             counts = counts_by(shown, step)
-            if period in counts.periods:
-                return tiles_chart(counts, counts.periods.index(period), *drawn)
+            if str(period) in counts.periods:
+                return tiles_chart(counts, counts.periods.index(str(period)), *drawn)
         raise SettingError(f"period must be a year, month or {shown.domain.time.step} of the release; got {period!r}.")
 
     def page(self, path: str | Path, **settings: Any) -> Path:
