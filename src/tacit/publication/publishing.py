@@ -387,8 +387,8 @@ class _Publishing:
             estimate = estimate_tally(tally_reports(paths, plan), replace(plan, domain=plan.domain.with_end(last)))
             release = stated_now(Release.of(plan, estimate), ledger)
         made, heading = Publication(release, self.root), title or agreed.data_set
-        outlines = "" if self.polygons is None else hashlib.sha256(Path(self.polygons).read_bytes()).hexdigest()
-        parts = [release.checksum, heading, noun, str(days_ahead), outlines, __version__]
+        read = paths if self.polygons is None else [*paths, Path(self.polygons)]
+        parts = [*map(_digest, read), release.statement.text(), heading, noun, str(days_ahead), __version__]
         pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
             return made
@@ -418,6 +418,11 @@ class _Publishing:
 def folder_name(name: str) -> str:
     """Return the name of the folder of a publication, from that of its data set."""
     return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_folder(root: Path) -> None:
