@@ -410,20 +410,6 @@ def test_groups_that_share_their_second_word_are_told_apart() -> None:
     assert starts.tolist() == [0, 1, 3]
 
 
-def test_cells_whose_priorities_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Priorities that differ in their last bit alone, which the quick order does not see."""
-    monkeypatch.setattr(contribution_bound, "mix", lambda word: word // np.uint64(0x9E3779B97F4A7C15) % np.uint64(2))
-    rows = np.array([[5, 0, cell << 32 | 1] for cell in (0, 1, 0, 1, 0)], np.uint64)
-    order = contribution_bound._by_priority(rows)
-    assert (rows[order, 2] >> np.uint64(32)).tolist() == [0, 0, 0, 1, 1]
-
-
-@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 3), st.integers(2**64 - 4, 2**64 - 1))))
-def test_the_quick_order_is_the_stable_one(keys: list[int]) -> None:
-    words = np.array(keys, np.uint64)
-    assert contribution_bound._order(words).tolist() == np.argsort(words, kind="stable").tolist()
-
-
 def test_what_was_counted_before_is_taken_off_the_bound() -> None:
     class Noted:
         def __init__(self) -> None:

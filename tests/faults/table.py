@@ -438,7 +438,10 @@ def _nothing_added(right: Any) -> Any:
 
 
 def _as_they_come(right: Any) -> Any:
-    return lambda rows: np.arange(len(rows))
+    def arrange(rows, out):
+        out[:] = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+
+    return arrange
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -1184,7 +1187,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "rows of a cell are bounded apart",
-        "tacit.events.contribution_bound._by_priority",
+        "tacit._base.kernels.bounding_plain.arrange",
         _as_they_come,
         by.persons,
         "tests/events/test_bounding.py",

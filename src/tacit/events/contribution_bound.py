@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
-from tacit._base.mixing import mix
+from tacit._base.kernels import bounding_kernels
 from tacit._base.validation import check_at_least, check_one_of
 from tacit.domain.step import bins_from, floor
 from tacit.errors import SettingError
@@ -51,7 +51,6 @@ _WORD: Final = 8  # bytes of a 64-bit word
 _MASKS: Final = np.array([2 ** (8 * n_bytes) - 1 for n_bytes in range(_WORD + 1)], "<u8")
 _UNITS_BITS: Final = np.uint64(32)  # the lower half of a word holds the number of events, the upper the cell
 _UNITS: Final = np.uint64(2**32 - 1)
-_CELL_STEP: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, as in SplitMix64; any odd one does
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
@@ -241,16 +240,13 @@ class BoundedCount:
         Within a cell rows of few events come first, so that the number of rows that are cut does not depend on their
         order either.
         """
-        rows, starts = grouped(rows, _by_priority(rows))
-        cells, units = _cells(rows), _units(rows)
-        is_cell = np.diff(cells, prepend=-1) != 0
-        is_cell[starts] = True
-        in_cell = np.clip(self.bound.cell_bound - _before(units, np.flatnonzero(is_cell)), 0, units)
-        most: int | IntArray = self.bound.most
+        rows, starts = grouped(rows)
+        left = np.full(len(starts), self.bound.most)
         if self._contributed is not None:
-            left = np.maximum(most - self._contributed.before(rows[starts, :2]), 0)
-            most = np.repeat(left, np.diff(np.append(starts, len(rows))))
-        return rows, np.clip(most - _before(in_cell, starts), 0, in_cell)
+            left = np.maximum(left - self._contributed.before(rows[starts, :2]), 0)
+        within = np.empty(len(rows), np.int64)
+        bounding_kernels(len(rows)).allow(rows, starts, left, self.bound.cell_bound, within)
+        return rows, within
 
 
 def _cells(rows: Rows) -> IntArray:
@@ -261,36 +257,11 @@ def _units(rows: Rows) -> IntArray:
     return (rows[:, 2] & _UNITS).view(np.int64)
 
 
-def _before(units: IntArray, starts: IntArray) -> IntArray:
-    """Return the number of events before each row in its own run."""
-    before = np.cumsum(units) - units
-    return before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
-
-
-def grouped(rows: Rows, order: IntArray | None = None) -> tuple[Rows, IntArray]:
-    """Return the rows with those of a group together, in this order within it, and the first row of each group."""
-    by_group = _order(rows[:, 1]) if order is None else order[_order(rows[order, 1])]
-    rows = rows.take(by_group, axis=0)
-    is_first = _begins(rows)
-    if np.count_nonzero(is_first) > 1 + np.count_nonzero(rows[1:, 1] != rows[:-1, 1]):
-        # two groups share the second word: once in 10^5 for ten million groups
-        rows = rows.take(np.lexsort((rows[:, 0], rows[:, 1])), axis=0)
-        is_first = _begins(rows)
-    return rows, np.flatnonzero(is_first)
-
-
-def _order(keys: Hashes) -> IntArray:
-    """Return the stable order of the keys.
-
-    Words are sorted four times as fast as their order is found. So the number of a row takes the place of the lower
-    bits of its key; they seldom decide.
-    """
-    bits = np.uint64(len(keys).bit_length())
-    packed = keys >> bits << bits | np.arange(len(keys), dtype=np.uint64)
-    packed.sort()
-    order: IntArray = (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
-    found = keys[order]
-    return order if (found[1:] >= found[:-1]).all() else np.argsort(keys, kind="stable")
+def grouped(rows: Rows) -> tuple[Rows, IntArray]:
+    """Return the rows with those of a group together, in the order of its cells, and the first row of each group."""
+    arranged = np.empty_like(rows)
+    bounding_kernels(len(rows)).arrange(rows, arranged)
+    return arranged, np.flatnonzero(_begins(arranged))
 
 
 def _begins(rows: Rows) -> NDArray[np.bool_]:
@@ -298,16 +269,3 @@ def _begins(rows: Rows) -> NDArray[np.bool_]:
     is_first = np.ones(len(rows), np.bool_)
     is_first[1:] = (rows[1:, 0] != rows[:-1, 0]) | (rows[1:, 1] != rows[:-1, 1])
     return is_first
-
-
-def _by_priority(rows: Rows) -> IntArray:
-    """An order by the priority of the cell in its group, then by the number of events.
-
-    The priority of a cell is SplitMix64 of the group's second word: different cells of a group have different ones.
-    """
-    priority = mix(rows[:, 1] + (rows[:, 2] >> _UNITS_BITS) * _CELL_STEP)
-    units = rows[:, 2] & _UNITS
-    if (units == 1).all():
-        return _order(priority)
-    order = _order(units << _UNITS_BITS)
-    return order[_order(priority[order])]

@@ -24,6 +24,7 @@ __all__ = [
     "WORTH_LOADING",
     "Kernels",
     "available",
+    "bounding_kernels",
     "buffer_kernels",
     "coin_kernels",
     "compiled_kernels",
@@ -72,6 +73,7 @@ hadamard_kernels: Final = _Loader("hadamard", 16)  # a column, or an addition of
 integer_kernels: Final = _Loader("draws", 16)  # an integer
 response_kernels: Final = _Loader("response", 16)  # a report
 tree_kernels: Final = _Loader("tree", 16)  # a range at one level of the tree
+bounding_kernels: Final = _Loader("bounding", 64)  # a row: plain ones take 400 ns
 inversion_kernels: Final = _Loader("draws", 64)  # a draw: counters draw 2**14 at once
 buffer_kernels: Final = _Loader("draws", 1 << 10)  # a bin: a thousand operations of Python
 
