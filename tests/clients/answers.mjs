@@ -69,6 +69,9 @@ export function answersOf(client) {
       const message = hex(client.encodeMessage(read, batch, { id: bytes(id) }));
       return { bins: batch.bins, reports: batch.reports.map(hex), message, left: source.left() };
     },
+    randomize({ plan, events }) {
+      return client.readPlan(plan).randomize(events).reports.map(hex);
+    },
     split({ plan, events }) {
       const read = client.readPlan(plan);
       return events.map((event) => read.split(event));
