@@ -128,6 +128,7 @@ def _seeded(seed):
         (single(time="2026-11-19"), "application/json", Reason.EARLY),
         (single(place_of_birth="x"), "application/json", Reason.MALFORMED),
     ],
+    ids=lambda given: given.value if isinstance(given, Reason) else "" if given == "" else "sent",
 )
 def test_what_cannot_be_counted_is_refused_with_its_reason_and_counted_as_refused(world, body, kind, reason):
     refused(world.send(body, kind), reason)

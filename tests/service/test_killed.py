@@ -15,7 +15,7 @@ from tacit.client import Outbox
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.randomness import SecureRandomness
 
-N_SENDERS, N_MESSAGES, N_KILLS = 3, 60, 3
+N_SENDERS, N_MESSAGES, N_KILLS = 3, 40, 2
 
 
 @pytest.mark.slow
