@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from tacit.domain import Gazetteer, PlaceAxis
 from tacit.domain.table import PlaceRow, read_table, read_text
-from tacit.errors import DataError, MissingColumn, UnreadableFile
+from tacit.errors import DataError, MissingColumn, SettingError, UnreadableFile
 
 TABLE = "town,region,department\nBesançon,Ouest,Doubs\nÉtupes,Est,Doubs\n"
 ROWS = (PlaceRow("Besançon", ("Ouest", "Doubs")), PlaceRow("Étupes", ("Est", "Doubs")))
@@ -187,3 +188,28 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 def test_the_typographic_marks_of_windows_are_read(tmp_path):
     (tmp_path / "places.csv").write_bytes("town\nL’Œuvre\n".encode("cp1252"))
     assert read_text(tmp_path / "places.csv") == "town\nL’Œuvre\n"
+
+
+def test_points_are_read_kept_and_meant_over_finer_places():
+    text = "town,region,lat,lon\nA,north,47.5,6\nB,north,46.5,7\nC,south,,\n"
+    table = Gazetteer.from_text(text)
+    assert table.points("region") == {"north": (47.0, 6.5)}
+    assert PlaceAxis.from_gazetteer(table, "town").points == {"A": (47.5, 6.0), "B": (46.5, 7.0)}
+    again = Gazetteer.from_dict(table.to_dict(), levels=table.levels, name="again")
+    assert again.rows == table.rows
+    assert again == Gazetteer.from_text("town,region\nA,north\nB,north\nC,south\n")  # points are not compared
+    assert Gazetteer.from_text('station;latitude;longitude\nA;"47,5";6\n').points("station") == {"A": (47.5, 6.0)}
+
+
+@pytest.mark.parametrize("point", ["91,6", "47,181", "47,", "north,6", "nan,6"])
+def test_a_point_that_is_none_is_refused_with_its_row(point):
+    with pytest.raises(DataError, match=r"row 2 of the table of places .* must have degrees"):
+        Gazetteer.from_text(f"town,lat,lon\nA,{point}\n")
+
+
+def test_a_carried_table_with_a_point_that_is_none_is_refused():
+    values = Gazetteer.from_text("town,lat,lon\nA,47,6\n").to_dict()
+    for damaged in ("47.0, 600.0", "47.0", "47.0, true", "47.0, 6.0, 1.0"):
+        rows = values["rows"].replace("47.0, 6.0", damaged)
+        with pytest.raises(SettingError, match="damaged"):
+            Gazetteer.from_dict({"rows": rows}, levels=("town",), name="carried")

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from small_worlds import days_and_places, days_places_and_kinds, reported, simulated_estimate
+from tacit._base.rounding import whole_limits
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.tally import ExactTally
 from tacit.domain import Box, Domain, Gazetteer, PlaceAxis, TimeAxis
@@ -114,8 +115,9 @@ def open_page(chromium):
             executable_path=chromium, args=["--headless", "--no-sandbox", "--disable-gpu"]
         )
 
-        def open_page(path, *, width=1280, address=""):
-            context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
+        def open_page(path, *, width=1280, address="", has_touch=False):
+            size = {"width": width, "height": 900}
+            context = browser.new_context(viewport=size, offline=True, has_touch=has_touch, is_mobile=has_touch)
             opened, said = context.new_page(), []
             opened.on("console", lambda message: said.append(message.text))
             opened.on("pageerror", lambda error: said.append(str(error)))
@@ -294,6 +296,78 @@ def test_estimates_of_all_days_are_downloaded_from_the_page(open_page, tmp_path)
     assert [row["place"] for row in rows[:120]] == list(release.domain.place.cells)
     found = np.array([float(row["estimate"]) for row in rows]).reshape(130, 120)
     assert np.abs(found - release.unbiased.values).max() <= 0.05 + 1e-9
+    limits = map(whole_limits, release.unbiased.noise.intervals(release.unbiased.values, release.level))
+    for name, expected in zip(("low", "high"), limits, strict=True):
+        assert np.array_equal(np.array([float(row[name]) for row in rows]).reshape(130, 120), expected)
+    assert said == []
+
+
+def test_groups_of_places_and_kinds_are_asked_for_by_name(open_page, tmp_path):
+    places = Gazetteer.from_text("town,region\nA,north\nB,north\nC,south\nD,south\nE,south\n")
+    domain = Domain(
+        TimeAxis.between("2018-01-01", "2018-03-31"),
+        PlaceAxis.from_gazetteer(places, level="town"),
+        days_places_and_kinds(1, 1).kind,
+    )
+    counts = np.random.default_rng(7).poisson(9, domain.shape)
+    release = of_a_curator("tables", domain=domain, counts=counts)
+    opened, said = open_page(make_page(release, tmp_path / "page.html"), address="#places=south&kinds=danger")
+    found = release.answer(places=["south"], kinds=["danger"])
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+    assert "south, danger" in shown(opened)
+    assert opened.locator(".tile.asked").count() == 3
+    opened.locator("#ask-places").fill("a")
+    opened.keyboard.press("Enter")
+    both = release.answer(places=["A", "south"], kinds=["danger"])
+    assert f"{round(both.lower):,} and {round(both.upper):,}" in shown(opened)
+    assert "places=south&places=A&kinds=danger" in opened.url
+    assert said == []
+
+
+def many_places(n=40):
+    rows = "".join(f"station {i},{45 + i % 7 / 100},{6 + i / 100}\n" for i in range(n))
+    places = PlaceAxis.from_gazetteer(Gazetteer.from_text(f"station,lat,lon\n{rows}"), level="station")
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-02-28"), places)
+    return of_a_curator(domain=domain, counts=np.random.default_rng(8).poisson(np.arange(n) % 13, domain.shape))
+
+
+def test_many_places_stand_in_a_list_beside_a_map_of_points(open_page, tmp_path):
+    release = many_places()
+    opened, said = open_page(make_page(release, tmp_path / "page.html"))
+    opened.locator("#period").select_option("0")
+    whole = counts_in_all(release)
+    rows = opened.locator("#ranked li")
+    order = np.argsort(-whole.values[0], kind="stable")
+    assert [row.split("\n")[1] for row in rows.all_inner_texts()] == [whole.places[n] for n in order]
+    first, last = (opened.locator(f"#ranked [data-row='{n}'] .rank").inner_text() for n in (order[0], order[-1]))
+    n_like = np.count_nonzero(whole.upper[0] >= whole.lower[0, order[0]])
+    assert first == (f"1–{n_like}" if n_like > 1 else "1")
+    assert last.endswith(str(len(order)))
+    opened.locator("#ranked-find").fill("station 7")
+    assert opened.locator("#ranked li:visible").count() == 1
+    opened.locator("#ranked li:visible button").click()
+    found = release.answer(places=["station 7"])
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+    assert opened.locator("path.outline.asked").get_attribute("data-place") == "7"
+    assert opened.locator("svg.points path.outline").count() == 40
+    opened.locator("svg.points [data-place='3']").press("Enter")
+    assert opened.locator("#ranked button[aria-pressed=true]").get_attribute("data-row") == "3"
+    assert said == []
+
+
+def test_a_finger_drags_over_a_chart(open_page, answering):
+    release, page = answering
+    opened, said = open_page(page, width=390, has_touch=True)
+    opened.locator("#chart-series").scroll_into_view_if_needed()
+    frame = opened.locator("#chart-series").bounding_box()
+    finger = opened.context.new_cdp_session(opened)
+    for kind, at in (("Start", 0.4), *(("Move", x) for x in (0.45, 0.5, 0.6, 0.7)), ("End", None)):
+        touched = [] if at is None else [{"x": frame["x"] + at * frame["width"], "y": frame["y"] + 60}]
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touched})
+    first, last = opened.locator("#ask-from").input_value(), opened.locator("#ask-to").input_value()
+    assert "2018-01-01" < first < last < "2018-05-10"
+    found = release.answer(first=first, last=last, places=["place 0"])
+    assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
     assert said == []
 
 

@@ -445,4 +445,4 @@ def test_polygons_take_the_place_of_tiles(release, tmp_path, read):
     assert len(outlines) == 16
     assert all(e.attributes["tabindex"] == "0" and e.attributes["role"] == "button" for e in outlines)
     assert not [e for e in document.all("button") if "tile" in e.classes]
-    assert "1 region without an outline" in document.text
+    assert "1 region without a place on the map" in document.text

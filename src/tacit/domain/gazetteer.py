@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.domain.names import fold_code, fold_name, split_qualifier
-from tacit.domain.table import KINDS, PLACES, Levels, PlaceRow, read_table, read_text
+from tacit.domain.table import KINDS, PLACES, Levels, PlaceRow, is_point, read_table, read_text
 from tacit.errors import DataError, SettingError
 
 BUILTIN = {PLACES: ("doubs",), KINDS: ("doubs",)}
@@ -28,7 +28,8 @@ class Gazetteer:
     ``levels`` go from fine to coarse. Rows may be declared outside: they are known, so that an event there can be
     told from a spelling mistake, and belong to no cell. ``columns`` are the headers of the levels, ``named`` those of
     other columns that had to be named, by what they mean. Two tables are equal if their places, codes and aliases are;
-    populations and tiles are not compared. ``of`` says whether it is a table of places or one of kinds in groups.
+    populations, tiles and points are not compared. ``of`` says whether it is a table of places or one of kinds in
+    groups.
 
     >>> doubs = Gazetteer.builtin("doubs")
     >>> doubs.levels, len(doubs.names("town")), len(doubs.names("region"))
@@ -65,7 +66,8 @@ class Gazetteer:
 
         Columns are found by their names, English or French: town or commune, region or epci, department or
         departement; code or insee, population, outside (yes or no), alias (former names, with ``|`` between them) or
-        alias_of (in the row of a former name, the town or code it belongs to now), tile_x and tile_y. ``columns`` says
+        alias_of (in the row of a former name, the town or code it belongs to now), latitude and longitude (or lat and
+        lon, in degrees: where a page draws the place), tile_x and tile_y. ``columns`` says
         what has another name: ``{"town": "NOM_COM", "population": "PTOT"}``; the rest is still recognized, unless
         levels of your own are among them, which then are all levels: ``{"branch": "Name"}``. ``levels`` names all
         levels, finest first, or gives each its column. A table with one column that is none of these is a list of
@@ -122,13 +124,11 @@ class Gazetteer:
     def to_dict(self) -> dict[str, str]:
         """Return all places as plain values, for a plan or release that carries its table: JSON, a line for each place.
 
-        A line has the name, the coarser places, codes, former names, inhabitants (null if unknown) and whether it is
-        declared outside.
+        A line has the name, the coarser places, codes, former names, inhabitants (null if unknown), whether it is
+        declared outside, and latitude and longitude where they are known.
         """
-        lines = (
-            json.dumps([r.name, r.parents, r.codes, r.aliases, r.population, r.is_outside], ensure_ascii=False)
-            for r in self.rows
-        )
+        rows = ([r.name, r.parents, r.codes, r.aliases, r.population, r.is_outside, *r.point] for r in self.rows)
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         values = {"rows": "\n".join(lines)}
         return values if self.tiles is None else values | {"tiles": json.dumps(self.tiles, ensure_ascii=False)}
 
@@ -190,6 +190,17 @@ class Gazetteer:
             if not row.is_outside:
                 total[self.name_at(row, level)] += row.population or 0
         return total
+
+    def points(self, level: str) -> dict[str, tuple[float, float]]:
+        """Return the latitude and longitude of the places of a level, as far as the table gives them: means of rows."""
+        found: dict[str, list[tuple[float, ...]]] = {}
+        for row in self.rows:
+            if row.point and not row.is_outside:
+                found.setdefault(self.name_at(row, level), []).append(row.point)
+        return {
+            place: (sum(y for y, _ in points) / len(points), sum(x for _, x in points) / len(points))
+            for place, points in found.items()
+        }
 
     @cached_property
     def entries(self) -> dict[str, tuple[Entry, ...]]:
@@ -289,14 +300,16 @@ def _are_texts(values: object) -> bool:
 
 
 def _row_of(values: list[Any], n_levels: int) -> PlaceRow:
-    name, parents, codes, aliases, population, is_outside = values
+    name, parents, codes, aliases, population, is_outside, *point = values
     for texts in ([name], parents, codes, aliases):
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise TypeError("texts")
     is_count = population is None or (type(population) is int and population >= 0)
     if not fold_name(name) or len(parents) != n_levels - 1 or not is_count or not isinstance(is_outside, bool):
         raise ValueError("row")
-    return PlaceRow(name, tuple(parents), tuple(codes), tuple(aliases), population, is_outside)
+    if point and not (all(type(one) in (int, float) for one in point) and is_point(point)):
+        raise ValueError("point")
+    return PlaceRow(name, tuple(parents), tuple(codes), tuple(aliases), population, is_outside, tuple(point))
 
 
 def _tile(position: Any) -> int:

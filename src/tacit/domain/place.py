@@ -163,6 +163,27 @@ class NamedAxis:
         below = (min(column for column, _ in placed.values()), max(row for _, row in placed.values()) + 1)
         return {cell: placed.get(cell, below) for cell in self.cells}
 
+    @property
+    def points(self) -> dict[str, tuple[float, float]]:
+        """The (latitude, longitude) of the cells to which the table gives one; of several finer places their mean."""
+        if self.gazetteer is None or self.level not in self.gazetteer.levels:
+            return {}
+        found = self.gazetteer.points(self.level)
+        return {cell: found[cell] for cell in self.cells if cell in found}
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The levels that put our cells into several groups, the coarsest first."""
+        names = () if self.gazetteer is None else self.gazetteer.levels
+        coarser = names[names.index(self.level) + 1 :] if self.level in names else ()
+        return tuple(level for level in reversed(coarser) if 1 < self._n_groups(level) < self.n_cells)
+
+    def _n_groups(self, level: str) -> int:
+        try:
+            return self.coarsen(level)[0].n_cells
+        except SettingError:  # cells that are not counted belong to the same groups
+            return 0
+
     def match(self, names: Sequence[str | None]) -> NDArray[np.int32]:
         """Return the cell of each name, of this level or a finer one.
 
@@ -376,19 +397,6 @@ class KindAxis(NamedAxis):
     rest = OTHER
     usual_level = "kind"
     tables = KINDS
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The levels that put our kinds into several groups, the coarsest first."""
-        names = () if self.gazetteer is None else self.gazetteer.levels
-        coarser = names[names.index(self.level) + 1 :] if self.level in names else ()
-        return tuple(level for level in reversed(coarser) if 1 < self._n_groups(level) < self.n_cells)
-
-    def _n_groups(self, level: str) -> int:
-        try:
-            return self.coarsen(level)[0].n_cells
-        except SettingError:  # kinds that are not counted belong to the same groups
-            return 0
 
 
 def _checked(cells: Iterable[str], word: str) -> tuple[str, ...]:

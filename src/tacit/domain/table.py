@@ -46,6 +46,8 @@ _OTHERS = {
         *("other names", "other name", "autres noms", "autre nom"),
     ),
     "alias_of": ("alias of", "now in", "alias de"),
+    "latitude": ("latitude", "lat"),
+    "longitude": ("longitude", "lon", "lng", "long"),
     "tile_x": ("tile x",),
     "tile_y": ("tile y",),
 }
@@ -57,7 +59,10 @@ _NO = {"", "no", "n", "false", "0", "non", "faux"}
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place of the finest level: its name, the coarser places it lies in, its codes and former names."""
+    """A place of the finest level: its name, the coarser places it lies in, its codes and former names.
+
+    ``point`` is its latitude and longitude, empty if they are not known.
+    """
 
     name: str
     parents: tuple[str, ...] = ()
@@ -65,6 +70,12 @@ class PlaceRow:
     aliases: tuple[str, ...] = ()
     population: int | None = None
     is_outside: bool = False
+    point: tuple[float, ...] = ()
+
+
+def is_point(numbers: Sequence[float]) -> bool:
+    """Return whether numbers are a latitude and a longitude in degrees."""
+    return len(numbers) == 2 and -90 <= numbers[0] <= 90 and -180 <= numbers[1] <= 180
 
 
 def read_text(path: Path, *, of: str = PLACES) -> str:
@@ -254,7 +265,21 @@ class _Reader:
             aliases,
             int(population) if population else None,
             outside in _YES,
+            self._point(number, record),
         )
+
+    def _point(self, number: int, record: list[str]) -> tuple[float, ...]:
+        text = self._cell(record, "latitude"), self._cell(record, "longitude")
+        if text == ("", ""):
+            return ()
+        try:
+            point = tuple(float(part.replace(",", ".")) for part in text)
+        except ValueError:
+            point = ()
+        if not is_point(point):
+            rule = "must have degrees as latitude (-90 to 90) and longitude (-180 to 180), or neither"
+            raise self._error(number, f"{rule}; got {text[0]!r} and {text[1]!r}")
+        return point
 
     def _add_former(self, rows: list[PlaceRow], former: list[tuple[int, PlaceRow, str]]) -> None:
         """Give every place the names and codes of the alias rows that point to it."""

@@ -8,7 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.fields import pack_array
+from tacit._base.rounding import whole_limits
 from tacit.counts.estimate import Estimate
+from tacit.domain import KindAxis, PlaceAxis
 from tacit.pages.words import level_noun, period, plural
 from tacit.release import Release
 from tacit.release.rules import LARGEST_RELATIVE_ERROR
@@ -42,6 +44,7 @@ def answers(release: Release) -> dict[str, Any] | None:
         "sizes": list(domain.sizes),
         "places": list(domain.place.cells),
         "kinds": None if domain.kind is None else list(domain.kind.cells),
+        "groups": {"places": _groups(domain.place), "kinds": _groups(domain.kind)},
         "totals": None if totals is None else pack_array(totals.astype(np.float64)),
         "totals_are_counts": release.totals_are_counts,
         "missing": np.flatnonzero(rules.missing_bins(domain.time)).tolist(),
@@ -60,6 +63,35 @@ def _numbers(name: str, estimate: Estimate, level: float) -> dict[str, Any] | No
         return None
     found = {"name": name, "values": pack_array(estimate.values), "noise": noise}
     return found if len(json.dumps(found)) <= _LONGEST else None
+
+
+def with_limits(asked: dict[str, Any], release: Release) -> dict[str, Any]:
+    """The same with how far the limits of every number are from it, for a table that a reader makes of them.
+
+    Without them where that would be too long for a page: whole numbers, many of them alike, are short.
+    """
+    numbers = []
+    for one in asked["numbers"]:
+        estimate = release.recommended if one["name"] == release.basis else release.unbiased
+        values = np.nan_to_num(estimate.values)
+        limits = map(whole_limits, estimate.noise.intervals(values, release.level))
+        below, above = (pack_array((limit - np.floor(values)).astype(np.float32)) for limit in limits)
+        numbers.append(one | {"below": below, "above": above})
+    return asked | {"numbers": numbers} if len(json.dumps(numbers)) <= _LONGEST else asked
+
+
+def _groups(axis: PlaceAxis | KindAxis | None) -> list[dict[str, Any]]:
+    """The groups of places or kinds that may be asked for by a name that no single one has, the finest first."""
+    if axis is None:
+        return []
+    found: dict[str, dict[str, Any]] = {}
+    for level in reversed(axis.groups):
+        coarser, groups = axis.coarsen(level)
+        for number, name in enumerate(coarser.cells):
+            if name not in axis.cells:
+                cells = np.flatnonzero(groups == number).tolist()
+                found.setdefault(name, {"name": name, "level": level, "cells": cells})
+    return list(found.values())
 
 
 def _starts(release: Release) -> list[str]:

@@ -22,7 +22,7 @@ from tacit.forecast.past import series_of
 from tacit.forecast.tables import remarks_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
-from tacit.pages.figures import LABORATORY, ON_PAGE, outlines, short_names
+from tacit.pages.figures import LABORATORY, ON_PAGE, outlines, points, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.figures.forecasts import FEW_BINS, leaderboard_chart, leads_chart
 from tacit.pages.page import common_parts, write_page
@@ -68,7 +68,7 @@ def make_forecast_page(
     past = series_of(release) if series is None else series
     views = sections.coming(forecast, release, past, levels, quantile, per_crew)
     shown = views[0]
-    maps = sections.maps(shown, None if polygons is None else outlines(polygons, shown.places))
+    maps = sections.maps(shown, points(shown.places) if polygons is None else outlines(polygons, shown.places))
     often = [how_often(level) for level in levels]
     data = {
         "places": list(shown.places.cells),

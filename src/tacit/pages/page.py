@@ -27,9 +27,9 @@ from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.events.places import Polygons
 from tacit.pages import sections, tables
-from tacit.pages.answers import answers
+from tacit.pages.answers import answers, with_limits
 from tacit.pages.embedding import chart_library, json_for_script, messages_of, policy, resource
-from tacit.pages.figures import LABORATORY, outlines, short_names
+from tacit.pages.figures import LABORATORY, outlines, points, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
@@ -65,15 +65,16 @@ def make_page(
 ) -> Path:
     """Write a release as a page to read: headline, map, series, error against epsilon, statement and tables.
 
-    ``polygons`` is a GeoJSON file whose features name the places; without it the map is made of
-    tiles. ``synthetic`` says in a sentence what the data are where they are not real. ``noun`` is what readers call
-    one and many of the events, "trip/trips"; the statement keeps its own words. ``language`` is English ("en") or
-    French ("fr"); names and nouns of yours stay as they are. ``truth`` is for the laboratory alone: the page then holds
-    exact counts, and every sheet of it says that it is not for publication.
+    ``polygons`` is a GeoJSON file whose features name the places; without it the map is made of points where the
+    table of places has latitudes and longitudes, else of tiles. ``synthetic`` says in a sentence what the data are
+    where they are not real. ``noun`` is what readers call one and many of the events, "trip/trips"; the statement keeps
+    its own words. ``language`` is English ("en") or French ("fr"); names and nouns of yours stay as they are. ``truth``
+    is for the laboratory alone: the page then holds exact counts, and every sheet of it says that it is not for
+    publication.
     """
     events = plural_of(noun)
     selection = select(release, events)
-    drawing = None if polygons is None else outlines(polygons, selection.places)
+    drawing = points(selection.places) if polygons is None else outlines(polygons, selection.places)
     errors, found = sections.error_rows(selection)
     lab = None if truth is None else laboratory(selection, truth)
     maps = sections.maps(selection, drawing)
@@ -92,9 +93,14 @@ def make_page(
         "specs": sections.specs(selection, errors, found) | ({} if lab is None else lab["specs"]),
     }
     asked, offered = answers(release), tables.tables(selection, synthetic)
-    if asked is not None:
-        asked["remarks"] = tables.remarks_of(selection, synthetic, "Estimates alone; the release has their intervals.")
     finest, listed_steps = release.domain.time.step, [table["step"] for table in offered]
+    has_finest = asked is not None and asked["can_be_listed"] and finest not in listed_steps
+    if asked is not None and has_finest:
+        asked = with_limits(asked, release)
+        has_limits = "below" in asked["numbers"][0]
+        alone = "Estimates alone; the release has their intervals."
+        inside = f"The true number lies between low and high {percent(release.level)} of the time."
+        asked["remarks"] = tables.remarks_of(selection, synthetic, inside if has_limits else alone)
     scripts = [chart_library(), *map(resource, ("figures.js", "page.js"))]
     if asked is not None:
         scripts += map(resource, ("answers.js", "noise_oracle.js", "noise_tree.js", "noise_smoothed.js", "ask.js"))
@@ -123,7 +129,7 @@ def make_page(
             "choices": found,
             "choices_step": errors[sections.middle(errors)].step if sections.has_choices_chart(errors, found) else None,
             "tables": offered,
-            "finest": None if asked is None or not asked["can_be_listed"] or finest in listed_steps else finest,
+            "finest": finest if has_finest else None,
             "matrix": tables.matrix(selection),
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
@@ -209,6 +215,7 @@ def _templates() -> Environment:
     # of the extension, which has no types
     environment.install_gettext_callables(translated, translated_by_number, newstyle=True)  # type: ignore[attr-defined]
     environment.filters |= {
+        "level_noun": level_noun,
         "number": number,
         "rough_at_most": rough_at_most,
         "at_most": at_most,

@@ -29,6 +29,7 @@ from tacit.pages.figures import (
     small_chart,
     tile_map,
 )
+from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.figures.counts import hidden_word, rounded
 from tacit.pages.figures.maps import Outlines
 from tacit.pages.selection import MOST_CELLS, Selection, View, select
@@ -147,18 +148,18 @@ def _busiest(selection: Selection, view: View) -> dict[str, str]:
             place=place,
         )
         return {"value": f"{lower}–{upper}", "name": where, "note": note}
-    rivals = int(np.count_nonzero((whole.upper[0] >= whole.lower[0, top]) & ~whole.is_hidden[0])) - 1
-    what = gettext("The busiest %(place)s", place=place)
-    if rivals:
-        what = ngettext(
-            "The largest estimate, but %(n)s interval of other %(places)s overlaps its own, so another may be the "
-            "busiest",
-            "The largest estimate, but %(n)s intervals of other %(places)s overlap its own, so another may be the "
-            "busiest",
-            rivals,
-            n=number(rivals),
-            places=plural(place),
+    n_like = int(np.count_nonzero((whole.upper[0] >= whole.lower[0, top]) & ~whole.is_hidden[0]))
+    if n_like > 1:
+        note = ngettext(
+            "%(place)s has the largest estimate, but %(n)s other interval overlaps its own.",
+            "%(place)s has the largest estimate, but %(n)s other intervals overlap its own.",
+            n_like - 1,
+            n=number(n_like - 1),
+            place=whole.places[top],
         )
+        name = gettext("%(places)s may be the busiest", places=plural(place))
+        return {"value": number(n_like), "name": name, "note": note}
+    what = gettext("The busiest %(place)s", place=place)
     if view.name:
         what = gettext("%(what)s for %(kind)s", what=what, kind=view.name)
     return {"value": number(whole.shown[0, top]), "name": where, "note": f"{what}{gettext('; ')}{sure}."}
@@ -388,7 +389,9 @@ def specs(selection: Selection, errors: Sequence[Errors], found: Sequence[Choice
     """The charts as Vega-Lite; their rows are put in by the page's script."""
     view, first = selection.all_kinds, selection.first_series
     names = short_names(view.whole.places)
-    charts: dict[str, Any] = {"places": places_chart(view.whole, 0, names, palette=ON_PAGE)}
+    charts: dict[str, Any] = {}
+    if len(names) <= MOST_PLACES:  # of more there is a list
+        charts["places"] = places_chart(view.whole, 0, names, palette=ON_PAGE)
     if first is not None:
         # one chart serves all kinds: it has a band if any of them has one
         of_totals, of_places = (

@@ -74,7 +74,7 @@ ON_PAGE: Final = Palette(
 )
 
 
-MOST_PLACES: Final = 40  # a choice: so many rows fill a tall screen; twice as many are two screens
+MOST_PLACES: Final = 30  # a choice: so many rows fill a tall screen; of more a page has a list to search in
 LABORATORY: Final = message("LABORATORY – not for publication")
 _SMALL_HEIGHT: Final = 90  # pixels: three labels of the axis above one another; halved, two of them touch
 _ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved, names touch

@@ -115,6 +115,7 @@ def _nice(value: float) -> int:
 WIDTH: Final = 600.0  # units of the drawing, which scales to the page
 _FINEST_DETAIL: Final = 0.4  # in units of the drawing, of which WIDTH is the whole
 
+_POINT_SIZES: Final = (6.0, 16.0)  # units; the least can still be touched, the largest is a town on a map of few
 _ROOM_FOR_LABEL: Final = 30.0  # units around a number: halved, numbers cross borders; doubled, few places have one
 
 
@@ -122,13 +123,43 @@ _ROOM_FOR_LABEL: Final = 30.0  # units around a number: halved, numbers cross bo
 class Outlines:
     """The SVG path of each place that has one, in a drawing of ``width`` by ``height``.
 
-    ``labels`` are points with room around them, for the places that are large enough to be written on.
+    ``labels`` are points with room around them, for the places that are large enough to be written on. Where a place is
+    a point, its path is a circle around it.
     """
 
     paths: Mapping[int, str]
     labels: Mapping[int, tuple[float, float]]
     width: float
     height: float
+    are_points: bool = False
+
+
+def points(axis: PlaceAxis) -> Outlines | None:
+    """Draw places as circles where their table says they are, north up; None if it says so of less than half of them.
+
+    Circles are as large as half the usual distance to the next place lets them be.
+    """
+    given = axis.points
+    if 2 * len(given) < axis.n_cells or len(set(given.values())) < 2:
+        return None
+    cells = [number for number, cell in enumerate(axis.cells) if cell in given]
+    degrees = np.array([given[axis.cells[number]] for number in cells])
+    squeeze = math.cos(math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2))
+    places = np.column_stack([degrees[:, 1] * squeeze, -degrees[:, 0]])
+    places -= places.min(axis=0)
+    width, height = places.max(axis=0).tolist()
+    places *= WIDTH / max(width, height)
+    apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
+    apart[apart == 0] = np.inf
+    radius = float(np.clip(np.median(apart.min(axis=1)) / 2, *_POINT_SIZES))
+    places += radius
+    paths = {
+        number: f"M{x - radius:.1f},{y:.1f}a{radius:.1f},{radius:.1f} 0 1 0 {2 * radius:.1f},0"
+        f"a{radius:.1f},{radius:.1f} 0 1 0 {-2 * radius:.1f},0Z"
+        for number, (x, y) in zip(cells, places.tolist(), strict=True)
+    }
+    width, height = (places.max(axis=0) + radius).tolist()
+    return Outlines(paths, {}, width, height, are_points=True)
 
 
 def outlines(polygons: str | Path | Polygons, axis: PlaceAxis) -> Outlines:

@@ -4,7 +4,15 @@
   const { all, byId, number, openAnswers, say } = window.tacit;
   const page = JSON.parse(byId("data").textContent), packed = JSON.parse(byId("answers").textContent);
   const question = { from: "", to: "", places: [], kinds: [], number: 0 };
-  const names = { places: packed.places, kinds: packed.kinds || [] };
+  // groups come after the single places or kinds; a group's number asks for all that belong to it
+  const nOf = { places: packed.places.length, kinds: (packed.kinds || []).length };
+  const grouped = { places: packed.groups.places, kinds: packed.groups.kinds };
+  const names = {
+    places: [...packed.places, ...grouped.places.map((group) => group.name)],
+    kinds: [...(packed.kinds || []), ...grouped.kinds.map((group) => group.name)],
+  };
+  const cellsOf = (axis) => [...new Set(question[axis].flatMap((one) => (
+    one < nOf[axis] ? [one] : grouped[axis][one - nOf[axis]].cells)))];
   let opened = null;
 
   // The address: names as they are, so that a link reads as the question does
@@ -53,7 +61,7 @@
   function answered() {
     const found = opened.periods(question.from, question.to);
     if (!found) return show("–", say("No period of this release lies between these dates. Choose others."));
-    const result = opened.answer({ ...found, ...question });
+    const result = opened.answer({ ...found, number: question.number, places: cellsOf("places"), kinds: cellsOf("kinds") });
     const every = (axis) => listed(axis, say("all %(kinds)s", { kinds: packed.words[axis] }));
     const what = [every("places"), names.kinds.length ? every("kinds") : ""].filter(Boolean).join(", ");
     const where = `${what}${say("; ")}${when(found)}.`;
@@ -104,9 +112,9 @@
     for (const axis of ["places", "kinds"]) drawChosen(axis);
     for (const one of switches) one.checked = Number(one.value) === question.number;
     window.tacit.showMeasured(packed.numbers[question.number].name === "measured");
-    for (const shape of all("[data-place]")) {
-      const isAsked = question.places.includes(names.places.indexOf(page.places[Number(shape.dataset.place)]));
-      shape.classList.toggle("asked", isAsked);
+    const asked = new Set(cellsOf("places").map((one) => names.places[one]));
+    for (const shape of all("[data-place], [data-row]")) {
+      shape.classList.toggle("asked", asked.has(page.places[Number(shape.dataset.place ?? shape.dataset.row)]));
     }
     if (opened) answered();
   }
@@ -158,20 +166,12 @@
 
   // The map: a place alone, or one more where several are wanted
 
-  for (const shape of all("[data-place]")) {
-    const place = names.places.indexOf(page.places[Number(shape.dataset.place)]);
-    const ask = (event) => {
-      if (byId("ask-several").checked || event.shiftKey || event.ctrlKey || event.metaKey) return toggle("places", place);
-      question.places = [place];
-      return change();
-    };
-    shape.addEventListener("click", ask);
-    if (shape.tagName.toLowerCase() !== "button") {
-      shape.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") ask(event);
-      });
-    }
-  }
+  window.tacit.whenChosen = (chosen, event) => {
+    const place = names.places.indexOf(page.places[chosen]);
+    if (byId("ask-several").checked || event.shiftKey || event.ctrlKey || event.metaKey) return toggle("places", place);
+    question.places = [place];
+    return change();
+  };
 
   // The charts over time: dragged from one time to another
 
@@ -193,16 +193,18 @@
       const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
       return /[",\n\r]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
     };
-    const { values } = opened.data.numbers[question.number], nColumns = values.shape[1], nKinds = names.kinds.length || 1;
+    const { values, below, above } = opened.data.numbers[question.number], nColumns = values.shape[1], nKinds = nOf.kinds || 1;
     const missing = new Set(packed.missing);
     const rows = packed.remarks.map((remark) => `# ${remark.split(/\s+/).join(" ").trim()}`);
     rows.push(`# These are the ${kindOfNumbers()} numbers.`);
-    rows.push(["period", "place", ...(names.kinds.length ? ["kind"] : []), "estimate"].join(","));
+    rows.push(["period", "place", ...(nOf.kinds ? ["kind"] : []), "estimate", ...(below ? ["low", "high"] : [])].join(","));
     packed.starts.forEach((start, t) => {
       for (let column = 0; column < nColumns; column += 1) {
-        const value = values.data[t * nColumns + column], isShown = !missing.has(t) && !Number.isNaN(value);
-        const what = [start, names.places[Math.floor(column / nKinds)], ...(names.kinds.length ? [names.kinds[column % nKinds]] : [])];
-        rows.push([...what.map(cell), isShown ? String(Math.round(value * 10) / 10) : ""].join(","));
+        const i = t * nColumns + column, value = values.data[i], isShown = !missing.has(t) && !Number.isNaN(value);
+        const what = [start, names.places[Math.floor(column / nKinds)], ...(nOf.kinds ? [names.kinds[column % nKinds]] : [])];
+        const limits = below ? [below.data[i], above.data[i]].map((away) => Math.floor(value) + away) : [];
+        const shown = [Math.round(value * 10) / 10, ...limits].map((one) => (isShown ? String(one) : ""));
+        rows.push([...what.map(cell), ...shown].join(","));
       }
     });
     return `\ufeff${rows.join("\n")}\n`;

@@ -66,12 +66,12 @@ window.tacit = (() => {
       shape.addEventListener("focus", show);
       shape.addEventListener("pointerleave", leave);
       shape.addEventListener("blur", leave);
-      shape.addEventListener("click", () => choose(place));
+      shape.addEventListener("click", (event) => choose(place, event));
       if (shape.tagName.toLowerCase() !== "button") {
         shape.addEventListener("keydown", (event) => {
           if (event.key === "Enter" || event.key === " ") {
             event.preventDefault();
-            choose(place);
+            choose(place, event);
           }
         });
       }
@@ -172,8 +172,9 @@ window.tacit = (() => {
       start = null;
       band.remove();
     };
+    box.style.touchAction = "pan-y pinch-zoom"; // a finger that moves sideways is ours, up and down it scrolls
     box.addEventListener("pointerdown", (event) => {
-      if (window.tacit.whenDragged && event.button === 0 && event.pointerType !== "touch") start = event.clientX;
+      if (window.tacit.whenDragged && event.button === 0 && event.isPrimary) start = event.clientX;
     });
     box.addEventListener("pointermove", (event) => {
       if (start === null || Math.abs(event.clientX - start) < 5) return;

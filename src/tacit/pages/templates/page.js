@@ -127,9 +127,15 @@
     if (byId("place")) byId("place").value = String(place);
     drawMap();
     drawSeries();
+    markRow(true);
   }
 
-  watchShapes(shapes, placeSentence, choosePlace);
+  function choose(place, event) { // on the map, or in the list: the question above asks for it too
+    choosePlace(place);
+    if (window.tacit.whenChosen) window.tacit.whenChosen(place, event);
+  }
+
+  watchShapes(shapes, placeSentence, choose);
 
   // Rows for the charts
 
@@ -138,14 +144,70 @@
     const truth = withTruth ? data.laboratory[state.view].periods[state.period] : null;
     return data.places
       .map((place, i) => ({
-        place, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
+        place, number: i, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
         shown: period.estimate[i] === null ? null : clamp(period.estimate[i], period.lower[i], period.upper[i]),
         reliable: period.reliable[i], word: hidden(period, i) || null,
         ...(truth ? { truth: truth[i] } : {}),
       }))
-      .sort((a, b) => (b.estimate ?? -Number.MAX_VALUE) - (a.estimate ?? -Number.MAX_VALUE))
-      .slice(0, data.charted);
+      .sort((a, b) => (b.estimate ?? -Number.MAX_VALUE) - (a.estimate ?? -Number.MAX_VALUE));
   }
+
+  // The list of all places, where they are too many for a chart
+
+  const list = byId("ranked");
+  const made = (tag, className, ...content) => {
+    const one = Object.assign(document.createElement(tag), { className });
+    one.append(...content);
+    return one;
+  };
+  const listed = !list ? [] : data.places.map((name, place) => {
+    const button = Object.assign(made("button", ""), { type: "button" });
+    button.dataset.row = place;
+    button.addEventListener("click", (event) => choose(place, event));
+    return made("li", "", button);
+  });
+
+  function markRow(isReached) {
+    listed.forEach((item, place) => item.firstChild.setAttribute("aria-pressed", String(place === state.place)));
+    const row = listed[state.place];
+    if (isReached && row && (row.offsetTop < list.scrollTop || row.offsetTop + row.offsetHeight > list.scrollTop + list.clientHeight)) {
+      list.scrollTop = row.offsetTop - list.clientHeight / 2;
+    }
+  }
+
+  function drawList() {
+    if (!list) return;
+    const rows = placeRows(false), numbered = rows.filter((row) => row.estimate !== null);
+    const most = Math.max(1, ...numbered.map((row) => row.upper)), at = (count) => `${100 * Math.sqrt(Math.max(count, 0) / most)}%`;
+    for (const row of rows) {
+      const item = listed[row.number], bar = made("span", "bar"), isExact = mapPeriod().exact;
+      const value = made("span", "value", row.word || countText(mapPeriod(), row.number));
+      let rank = "";
+      if (row.estimate !== null) {
+        const first = 1 + numbered.filter((other) => other.lower > row.upper).length;
+        const last = numbered.filter((other) => other.upper >= row.lower).length;
+        rank = first === last ? String(first) : `${first}–${last}`;
+        const limits = made("i", ""), dot = made("b", "");
+        [limits.style.left, limits.style.right, dot.style.left] = [at(row.lower), `calc(100% - ${at(row.upper)})`, at(row.shown)];
+        bar.append(limits, dot);
+        if (isExact) value.append(made("small", "", say("exact")));
+        else if (row.reliable) value.append(made("small", "", `${number(row.lower)}–${number(row.upper)}`));
+      }
+      item.className = row.reliable ? "" : "little";
+      item.firstChild.replaceChildren(made("span", "rank", rank), made("span", "name", row.place), bar, value);
+    }
+    list.append(...rows.map((row) => listed[row.number]));
+    markRow(false);
+  }
+
+  function findInList() {
+    const sought = byId("ranked-find").value.trim().toLowerCase();
+    listed.forEach((item, place) => { item.hidden = !data.places[place].toLowerCase().includes(sought); });
+    const n = listed.filter((item) => !item.hidden).length;
+    byId("ranked-found").textContent = sought ? say("%(n)s of %(all)s", { n: number(n), all: number(listed.length) }) : "";
+  }
+
+  if (list) byId("ranked-find").addEventListener("input", findInList);
 
   // exact counts are embedded without limits
   function seriesRows(periods, columns, place, truth) {
@@ -175,8 +237,8 @@
     },
   });
   const figures = {
-    places: figure("places", null, () => ({ places: placeRows(false) })),
-    "true-places": figure("true-places", null, () => ({ places: placeRows(true) })),
+    places: figure("places", null, () => ({ places: placeRows(false).slice(0, data.charted) })),
+    "true-places": figure("true-places", null, () => ({ places: placeRows(true).slice(0, data.charted) })),
     totals: figure("totals", "series", () => ({ series: stepRows("totals", state.view, 0) })),
     series: figure("series", "series", () => ({ series: stepRows("series", state.view, state.place) })),
     recent: figure("recent", "series", () => ({ series: seriesRows(data.periods.recent, view().recent, state.place) })),
@@ -247,6 +309,7 @@
 
   function drawPeriod() {
     drawMap();
+    drawList();
     drawTruth();
     redraw("places", figures.places);
     redraw("true-places", figures["true-places"]);
@@ -290,6 +353,7 @@
   };
 
   drawMap();
+  drawList();
   drawSeries();
   if (data.views.length > 1) drawTable();
   drawAll(figures);
