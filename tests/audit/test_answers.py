@@ -133,7 +133,7 @@ def test_a_flat_release_is_bounded_near_its_epsilon_and_not_refuted(seed):
     audits = audit_plan(plan, n_runs=60_000, confidence=SURE, randomness=SeededRandomness(seed))
     assert [audit.verdict for audit in audits] == [Verdict.NOT_REFUTED] * 6
     assert {audit.confidence for audit in audits} == {1 - (1 - SURE) / 6}
-    assert audits[0].lower_bound > 0.9
+    assert audits[0].lower_bound > 0.85
 
 
 @pytest.mark.false_failure(2e-9)

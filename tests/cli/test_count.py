@@ -43,6 +43,7 @@ def write_plan(tmp_path, domain, **settings):
     central_plan_for(domain, **{"epsilon": 1.0, "mechanism": "flat"} | settings).write(tmp_path / "plan.toml")
 
 
+@pytest.mark.slow
 def test_from_events_to_a_page_by_a_curator(tacit, events, tmp_path, domain):
     write_plan(tmp_path, domain)
     counted = tacit("count", events, *COLUMNS, "--statement", "statement.html")

@@ -16,6 +16,7 @@ def events(tmp_path):
     return ("events.csv", "--time", "day", "--place", "town", "--count", "n", *DOUBS)
 
 
+@pytest.mark.slow
 def test_a_page_and_tables_say_what_private_counts_would_be_off_by(tacit, events, tmp_path):
     ran = tacit("laboratory", *events, "--f", "0.2,0.5", "--day", "2018-02-25")
     assert ran.code == 0, ran.err

@@ -28,6 +28,7 @@ def number(cell: str) -> float:
     return float(cell.rstrip("*").replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path):
     ran = tacit("plan", *DOUBS, *YEARS, "--compare", "--trust", "curator", "--epsilon", "1", "--expected-events", "1e6")
     assert ran.code == 0, ran.err
@@ -42,6 +43,7 @@ def test_a_comparison_prints_every_mechanism_and_writes_nothing(tacit, tmp_path)
     assert sum("*" in cell for row in rows.values() for cell in row) == 3
 
 
+@pytest.mark.slow
 def test_a_wanted_error_gives_the_plan_its_epsilon(tacit, tmp_path):
     ran = tacit("plan", *DOUBS, *YEARS, "--trust", "curator", "--target", "40", "--ask", "points,30")
     assert ran.code == 0, ran.err

@@ -8,6 +8,8 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import tacit
 import tacit.statespace
 from tacit.counts.noise import Noise
@@ -42,6 +44,7 @@ def found_in(code: str) -> list[str]:
     return [name for _, name in asked_classes(ast.parse(code)) if name in noise_models()]
 
 
+@pytest.mark.slow
 def test_no_class_of_a_noise_model_is_asked_for_outside_the_rooms_that_define_them() -> None:
     for module in pkgutil.iter_modules(tacit.statespace.__path__, "tacit.statespace."):
         importlib.import_module(module.name)

@@ -201,6 +201,7 @@ def test_moments_of_all_ranges_are_those_of_their_node_weights(fusion, seed):
     assert_allclose(fusion.moments(((leaf >= first) & (leaf < stop)).astype(float)), (variances, fourth), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_both_kernels_serve_ranges(monkeypatch):
     pytest.importorskip("numba")
     fusion, (first, stop) = uneven(), all_ranges(20)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from tools.table_of_faults import HEAD, table
 
@@ -14,11 +17,19 @@ def setting(seed, tmp_path) -> Setting:
     return Setting(seed, tmp_path)
 
 
+def tries(seed: int, folder: Path) -> Iterator[Setting]:
+    """Three settings with seeds of their own."""
+    for number in range(3):
+        (folder / f"{number}").mkdir()
+        yield Setting((seed + number * 1_000_003) % 2**32, folder / f"{number}")
+
+
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_is_found(fault, setting):
+def test_a_planted_fault_is_found(fault, seed, tmp_path):
+    """By one of three tries: what is missed once in a hundred is missed three times once in 1e6."""
     with planted(fault):
-        assert fault.refuter.find(setting)
+        assert any(map(fault.refuter.find, tries(seed, tmp_path)))
 
 
 REFUTERS = {fault.refuter.name: fault.refuter for fault in FAULTS}

@@ -24,6 +24,7 @@ def found():
     return evaluated(days=("2016-04-20",), first_test_day="2016-04-01", with_paper_model=True)
 
 
+@pytest.mark.slow
 def test_every_method_and_period_has_its_error_rates(found):
     assert {key[0] for key in found.rates} == {PUBLISHED, FILTERED, TACIT}
     assert {key[2] for key in found.rates} == set(PERIODS)
@@ -31,12 +32,14 @@ def test_every_method_and_period_has_its_error_rates(found):
     assert all((rates >= 0).all() for rates in found.rates.values())
 
 
+@pytest.mark.slow
 def test_forecasts_of_raw_and_private_counts_stand_side_by_side(found):
     assert {(TACIT, None), (TACIT, 4.0), (WEEKDAY, None), ("paper's XGBoost", None)} <= set(found.scores)
     assert any("LEAKS" in model for model, _ in found.scores)
     assert all(scores.mae <= scores.rmse for scores in found.scores.values())
 
 
+@pytest.mark.slow
 def test_a_chosen_day_has_the_truth_beside_every_forecast(found):
     (day,) = found.days
     assert day == "2016-04-20"
@@ -45,6 +48,7 @@ def test_a_chosen_day_has_the_truth_beside_every_forecast(found):
     assert len(found.days[day]) == 1 + len(found.scores)
 
 
+@pytest.mark.slow
 def test_the_page_says_that_it_is_not_for_publication_and_is_the_same_again(found, tmp_path):
     page = make_evaluation_page(found, tmp_path / "a.html").read_text(encoding="utf-8")
     assert page.count("LABORATORY – not for publication") > 3
@@ -53,6 +57,7 @@ def test_the_page_says_that_it_is_not_for_publication_and_is_the_same_again(foun
     assert make_evaluation_page(again, tmp_path / "b.html").read_text(encoding="utf-8") == page
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_reports():
     rates = [evaluated(seed=seed).rates[PUBLISHED, 4.0, "day"] for seed in (1, 2)]
     assert (rates[0] != rates[1]).any()

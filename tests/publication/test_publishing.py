@@ -319,6 +319,7 @@ def test_the_plan_of_devices_has_no_end_and_stays_the_same(run):
     assert Plan.read(run.folder / "plan.toml") == plan
 
 
+@pytest.mark.slow
 def test_a_publication_answers_draws_and_forecasts(run):
     made = run(trips(), days_ahead=3)
     assert (run.folder / "forecast.html").exists()

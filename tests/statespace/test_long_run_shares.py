@@ -126,6 +126,7 @@ NOTHING_HELD: Recorded = {"empty": (0.9738, 0.049), "all": (0.7695, 0.068)}
 
 
 @pytest.mark.false_failure(1e-6)
+@pytest.mark.slow
 def test_a_place_that_holds_nothing_is_not_ruled_out(seed: int) -> None:
     """At this noise nobody can tell empty places from small ones."""
     assert_as_recorded(nothing_held, NOTHING_HELD, seed, n_runs=4)
