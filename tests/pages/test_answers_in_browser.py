@@ -20,6 +20,7 @@ from tacit.mechanisms.registry import plan_for
 from tacit.pages import make_page
 from tacit.pages.answers import answers
 from tacit.pages.figures import counts_in_all
+from tacit.pages.selection import select
 from tacit.privacy.ledger import Spend
 from tacit.release import Release, Rules
 from tacit.release.joining import join
@@ -377,3 +378,39 @@ def test_a_page_without_a_script_for_its_noise_says_so(tmp_path):
     text = make_page(release, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "tacit query" in text
     assert 'id="answers"' not in text
+
+
+def test_the_switch_shows_measured_kinds(open_page, tmp_path):
+    release = of_kinds(("place", "kind"))
+    opened, said = open_page(make_page(release, tmp_path / "page.html"))
+    smoothed, measured = (
+        [view.total.shown[0, 0] for view in selection.views]
+        for selection in (
+            select(release),
+            select(replace(release, refined=release.unbiased, refinement="raw"), like=select(release)),
+        )
+    )
+    picked = opened.locator(".pick-kind").first
+    number = int(picked.get_attribute("data-view"))
+    caption = opened.locator(f"#kind-title-{number} b")
+    picked.click()
+    for name, totals in (("measured", measured), ("smoothed", smoothed)):
+        opened.locator(f"#ask-{name}").check()
+        assert caption.inner_text() == f"{totals[number]:,.0f}"
+        assert f"{totals[number]:,.0f}" in opened.locator("#headline-figures").inner_text()
+    assert said == []
+
+
+def test_the_switch_hides_the_same_counts(open_page, tmp_path):
+    release = MADE["smoothed, suppressed"]()
+    opened, said = open_page(make_page(release, tmp_path / "page.html"))
+    hidden = "[...document.querySelectorAll('.matrix.scroll td')].map((cell) => cell.innerText.split('\\n')[0])"
+    smoothed = opened.evaluate(hidden)
+    opened.locator("#ask-measured").check()
+    measured = opened.evaluate(hidden)
+    assert [word for word in smoothed if word == "suppressed"]
+    assert smoothed != measured
+    for one, other in zip(smoothed, measured, strict=True):
+        assert (one == "suppressed") == (other == "suppressed")
+        assert (one == "no data") == (other == "no data")
+    assert said == []

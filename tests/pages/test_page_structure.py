@@ -328,12 +328,16 @@ def test_an_empty_release_states_no_error_and_draws_none(make_release, tmp_path,
     assert "choices" not in data_of(document)["specs"]
 
 
-OTHERS = ["optimized unary", "tuned unary", "response", "subset", "hadamard", "hashing", "binary hashing"]
+@pytest.mark.parametrize("mechanism", ["tuned unary", "response", "subset", "hadamard", "hashing"])
+def test_other_epsilons_are_those_of_the_mechanism_in_use(make_release, tmp_path, read, mechanism):
+    document = read(make_page(make_release(months_of("a", "b", "c"), mechanism=mechanism), tmp_path / "page.html"))
+    rows = [row for row in how_sure(document).all("tr") if " to 1" in row.text]
+    assert all("±" in row.text for row in rows)
+    assert "RAPPOR" not in how_sure(document).text
 
 
-@pytest.mark.parametrize("mechanism", OTHERS)
-def test_another_way_to_randomize_is_compared_with_rappor_by_name(make_release, tmp_path, read, mechanism):
-    made = make_release(months_of("a", "b", "c", "d"), mechanism=mechanism)
+def test_reports_of_a_tree_are_compared_with_rappor_by_name(make_release, tmp_path, read):
+    made = make_release(months_of("a", "b", "c", "d"), mechanism="hierarchical")
     document = read(make_page(made, tmp_path / "page.html"))
     check_structure(document)
     rows = [row for row in how_sure(document).all("tr") if " to 1" in row.text]

@@ -334,20 +334,21 @@ def view_data(selection: Selection, view: View) -> dict[str, Any]:
         "totals": {step: series(counts, n_views) for step, counts in view.totals.items()},
         "recent": None if view.recent is None else series(view.recent, n_views),
     }
-    return found if n_views == 1 else found | {"headline": headline(selection, view)}
+    return (
+        found if n_views == 1 else found | {"headline": headline(selection, view), "total": in_words(view.total, 0, 0)}
+    )
 
 
 def measured_views(selection: Selection) -> list[dict[str, Any]] | None:
     """The same views of the measured counts, for a reader who switches to them; None where a page has one number only.
 
-    Not of kinds, which fill a page by themselves, nor where rules suppress counts by what is recommended.
+    Rules suppress the same counts of both, judged by what is recommended.
     """
     release = selection.release
-    if not release.has_refined_intervals or release.domain.kind is not None or release.rules.suppress:
+    if not release.has_refined_intervals:
         return None
-    other = select(replace(release, refined=release.unbiased, refinement="raw"), selection.events)
-    if not np.array_equal(other.kept, selection.kept):
-        return None
+    measured = replace(release, refined=release.unbiased, refinement="raw")
+    other = select(measured, selection.events, like=selection)
     return [view_data(other, view) for view in other.views]
 
 

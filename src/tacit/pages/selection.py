@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tacit.domain import ALL, PlaceAxis
 from tacit.pages.figures import Counts, coarser_steps, counts_by, counts_in_all, totals_by
 from tacit.pages.figures.counts import added_up
-from tacit.release import Release
+from tacit.release import Release, Rules
+from tacit.release.rules import SHOWN
 
 MOST_PLACES: Final = 600  # the towns of a department; the largest are shown. Twice as many make a page twice as long
 MOST_CELLS: Final = 50_000
@@ -109,18 +110,21 @@ def _is_readable(reliable: NDArray[np.bool_]) -> bool:
     return bool(2 * np.count_nonzero(reliable) >= reliable.size)
 
 
-def select(release: Release, events: str = "events") -> Selection:
-    """Choose steps, places and kinds for a page."""
+def select(release: Release, events: str = "events", *, like: Selection | None = None) -> Selection:
+    """Choose steps, places and kinds for a page; or those of another selection, which hides the same counts."""
     levels = _levels(release)
     wholes = {level: counts_in_all(added) for level, added in levels.items()}
-    kinds = {level: _largest_kinds(added) for level, added in levels.items()}
+    kinds = {
+        level: _largest_kinds(added) if like is None else np.array([v.number for v in like.views if v.level == level])
+        for level, added in levels.items()
+    }
     n_views = sum(map(len, kinds.values()))
     steps = {step: _n_bins(release, step) for step in coarser_steps(release.domain.time)}
     maps = next((s for s, n in steps.items() if s in ("year", "month") and 2 <= n <= _MOST_MAPS), None)
     most_places = MOST_PLACES
     if n_views > 1:
         most_places = min(MOST_PLACES, max(1, MOST_CELLS // (n_views * (1 + steps.get(maps or "", 0)))))
-    kept = np.sort(np.argsort(-wholes[ALL].values[0], kind="stable")[:most_places])
+    kept = np.sort(np.argsort(-wholes[ALL].values[0], kind="stable")[:most_places]) if like is None else like.kept
 
     def offered(n_columns: int) -> list[str]:
         return [s for s, n in steps.items() if 2 <= n <= _MOST_PERIODS and n * n_columns <= MOST_CELLS]
@@ -129,6 +133,8 @@ def select(release: Release, events: str = "events") -> Selection:
     is_recent = "day" in steps and "day" not in in_series and RECENT_DAYS * n_views * len(kept) <= MOST_CELLS
     drawn = _Drawn(maps, in_series, is_recent, kept)
     views = [view for level, added in levels.items() for view in drawn.views(level, added, wholes[level], kinds[level])]
+    if like is not None:
+        views = [_hiding(view, other, release.rules) for view, other in zip(views, like.views, strict=True)]
     without_kinds = offered(min(MOST_PLACES, release.domain.place.n_cells))
     left_out = tuple(step for step in without_kinds if step not in in_series)
     return Selection(release, kept, tuple(views), left_out, events)
@@ -173,6 +179,24 @@ class _Drawn:
             )
             for kind in kinds.tolist()
         ]
+
+
+def _hiding(view: View, other: View, rules: Rules) -> View:
+    """A view of which no number is drawn where the other has none: rules judge the recommended counts alone."""
+
+    def alike(counts: Counts, judged: Counts) -> Counts:
+        status = np.where(judged.is_hidden, judged.status, np.where(counts.is_hidden, SHOWN, counts.status))
+        return replace(counts, status=status, reliable=rules.reliable(counts.values, counts.standard_errors, status))
+
+    return replace(
+        view,
+        whole=alike(view.whole, other.whole),
+        total=alike(view.total, other.total),
+        maps=None if view.maps is None or other.maps is None else alike(view.maps, other.maps),
+        series={step: alike(counts, other.series[step]) for step, counts in view.series.items()},
+        totals={step: alike(counts, other.totals[step]) for step, counts in view.totals.items()},
+        recent=None if view.recent is None or other.recent is None else alike(view.recent, other.recent),
+    )
 
 
 def _levels(release: Release) -> dict[str, Release]:

@@ -14,9 +14,8 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.pages.figures import EPSILONS, choices, errors_by, largest_belief, standard_error_at
+from tacit.pages.figures.accuracy import ORACLES
 from tacit.release import Release
-
-OTHERS = sorted(MECHANISMS.keys() - {"unary"})
 
 
 def made_by(mechanism, *, private=("place",), epsilon=1.5, months=18, reports=400):
@@ -63,23 +62,40 @@ def test_no_error_is_given_where_no_period_is_whole():
 
 
 @pytest.mark.parametrize("private", [("place",), ("time",), ("time", "place")], ids="-".join)
-@pytest.mark.parametrize("mechanism", ["unary", *OTHERS])
-def test_other_rows_are_what_as_many_reports_of_rappor_would_have(mechanism, private):
+@pytest.mark.parametrize("mechanism", sorted(ORACLES))
+def test_other_rows_are_what_as_many_reports_of_the_same_kind_would_have(mechanism, private):
     release = made_by(mechanism, private=private)
     found = choices(release, [errors_by(release, "month"), errors_by(release, "year")])
+    assert all(choice.on_line for choice in found)
     for choice in found:
-        if choice.on_line:
-            rappor = made_by("unary", private=private, epsilon=choice.epsilon)
-            expected = [errors_by(rappor, step).largest for step in ("month", "year")]
-            assert choice.errors == pytest.approx(expected, rel=1e-9)
+        other = mechanism_of(made_by(mechanism, private=private, epsilon=choice.epsilon).plan).distribution
+        noises = (
+            release.unbiased.coarsen(time=step).noise.through(lambda _, other=other: other)
+            for step in ("month", "year")
+        )
+        assert choice.errors == pytest.approx([noise.standard_errors().max() for noise in noises], rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", OTHERS)
-def test_a_release_that_is_not_rappor_s_stands_beside_rappor_at_its_epsilon(mechanism):
+@pytest.mark.parametrize("epsilon", [0.1, 0.9, 2.2, 5.9, 8.0])
+@pytest.mark.parametrize("n_cells", [2, 17, 600])
+@pytest.mark.parametrize("mechanism", sorted(ORACLES))
+def test_distributions_are_those_of_plans(mechanism, n_cells, epsilon):
+    own = MECHANISMS[mechanism].from_epsilon(epsilon, n_cells).distribution
+    made = ORACLES[mechanism](epsilon, n_cells)
+    assert [float(made.p), float(made.q)] == pytest.approx([float(own.p), float(own.q)], rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS.keys() - ORACLES.keys()))
+def test_other_releases_stand_beside_rappor_at_their_epsilon(mechanism):
     release = made_by(mechanism)
-    pair = [choice for choice in choices(release, [errors_by(release, "month")]) if choice.epsilon == 1.5]
+    found = choices(release, [errors_by(release, "month")])
+    pair = [choice for choice in found if choice.epsilon == 1.5]
     assert [(choice.is_chosen, choice.on_line) for choice in pair] == [(True, False), (False, True)]
     assert pair[0].errors[0] == pytest.approx(release.coarsen(time="month").unbiased.noise.standard_errors().max())
+    for choice in found:
+        if choice.on_line:
+            rappor = made_by("unary", epsilon=choice.epsilon)
+            assert choice.errors == pytest.approx([errors_by(rappor, "month").largest], rel=1e-9)
 
 
 def test_the_errors_of_other_noise_are_left_out(release):

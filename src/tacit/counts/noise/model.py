@@ -89,7 +89,7 @@ class Noise(Protocol):
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
         """The noise of the same reports through another oracle, given their number of cells; None without reports.
 
-        The oracle's errors must not depend on the counts.
+        Where its errors depend on the truth, the estimated counts stand in for it.
         """
         return None
 

@@ -160,7 +160,8 @@ class OracleNoise(Noise):
         return replace(self, counts=evened(self.counts, self.layout.rows(cells)))
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
-        return replace(self, distribution=oracle(self.distribution.n_cells), counts=None)
+        other = oracle(self.distribution.n_cells)
+        return replace(self, distribution=other, counts=self.counts if other.needs_counts else None)
 
     def of_reports(self) -> OracleNoise | None:
         return self

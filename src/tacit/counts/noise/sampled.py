@@ -155,7 +155,8 @@ class SampledNoise(Noise):
         return replace(self, counts=evened(self.counts, self.layout.rows(cells)))
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
-        return OracleNoise(oracle(self.hierarchy.n_leaves), self.reports, self.layout)
+        other = oracle(self.hierarchy.n_leaves)
+        return OracleNoise(other, self.reports, self.layout, self.counts if other.needs_counts else None)
 
     def fused_trees(self) -> FusedTrees | None:
         layout, fusion = self.layout, self.fusion

@@ -1,6 +1,7 @@
 r"""Error against epsilon: what other choices of epsilon would have meant for as many reports.
 
-Where devices randomize, other epsilons are those of basic one-time RAPPOR, whatever made the release: its error is
+Where devices randomize, other epsilons are those of the same way to randomize, tuned to them (:data:`ORACLES`). Reports
+of a tree, of tables and of devices that report for years are compared with basic one-time RAPPOR instead: its error is
 known for any question and does not depend on the truth. Where a curator counts they are those of the same noise,
 scaled. A report of RAPPOR carries, for every cell asked about, the variance :math:`q(1-q)/(p-q)^2` with
 :math:`q = 1/(1+e^{\epsilon/2})` and :math:`p = 1-q`, so a count out of N reports has the standard error
@@ -10,7 +11,7 @@ scaled. A report of RAPPOR carries, for every cell asked about, the variance :ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,7 +20,15 @@ from typing import Final
 import numpy as np
 
 from tacit.counts.noise import Noise
-from tacit.counts.oracle_distributions import UnaryDistribution
+from tacit.counts.oracle_distributions import (
+    HadamardDistribution,
+    HashingDistribution,
+    ResponseDistribution,
+    SubsetDistribution,
+    SupportDistribution,
+    UnaryDistribution,
+    mean_variance,
+)
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import logistic_threshold
 from tacit.randomness.bernoulli import COIN
@@ -27,7 +36,7 @@ from tacit.release import PrivacyStatement, Release
 
 EPSILONS: Final = (0.4, 0.8, 1.7, 2.2, 4.4, 5.9)
 """A choice: from the paper's least to its largest; others may be given."""
-RAPPOR: Final = "unary"
+_MOST_BITS: Final = 16  # of a hash value, as in plans; fewer make hashing worse for an epsilon above 11
 _SAME: Final = 0.02  # in parts of epsilon, less than a table shows; twice as much would hide 4.4 beside 4.5
 _DIFFERENT: Final = 1.001  # below the last digit shown; at 2 a page would give one error for very different ones
 
@@ -37,8 +46,8 @@ class Errors:
     """The standard errors of a place's count in one kind of period: the least and the largest of all counts.
 
     They differ where numbers of reports do, or where an error depends on the count itself. ``elsewhere`` is the largest
-    one that another epsilon would have meant: RAPPOR's for as many reports, or the same noise scaled, where a curator
-    counted; none if that is not known.
+    one that another epsilon would have meant for as many reports (:data:`ORACLES`), or the same noise scaled, where a
+    curator counted; none if that is not known.
     """
 
     step: str
@@ -57,8 +66,8 @@ class Choice:
     """One epsilon: what it lets an attacker learn, and what it costs in error.
 
     ``errors`` are the largest standard errors of a place's count, one for each kind of period asked about; empty where
-    they are not known. Choices ``on_line`` were made alike: all of a curator's, and RAPPOR's where devices randomize,
-    which leaves the release itself out if that was made in another way.
+    they are not known. Choices ``on_line`` were made alike; this leaves the release itself out where the others are
+    RAPPOR's and it is not.
     """
 
     epsilon: float
@@ -99,13 +108,13 @@ def errors_by(release: Release, step: str) -> Errors | None:
 
 
 def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[float] = EPSILONS) -> list[Choice]:
-    """Other epsilons beside the release as it is: RAPPOR for as many reports, or the curator's own noise.
+    """Other epsilons beside the release as it is: as many reports of the same kind, or the curator's own noise.
 
-    Where devices randomized in another way than RAPPOR's, RAPPOR at the same epsilon is among them.
+    Where they are RAPPOR's and the release is not, RAPPOR at the same epsilon is among them.
     """
     statement, own_errors = release.statement, tuple(own_errors)
     prior = release.unbiased.provenance.prior
-    on_line = statement.is_central or statement.mechanism == RAPPOR
+    on_line = statement.is_central or statement.mechanism in ORACLES
 
     def choice(epsilon: float) -> Choice:
         known = tuple(errors.elsewhere(epsilon) for errors in own_errors if errors.elsewhere is not None)
@@ -130,8 +139,17 @@ def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], f
     """The largest standard error under another epsilon, if it can be told."""
     if statement.is_central:
         return None if noise.scaled(Fraction(1)) is None else partial(_scaled_error, noise, statement)
+    if statement.mechanism in ORACLES:
+        return partial(_error_through, noise, ORACLES[statement.mechanism])
     reports = _rappor_reports(noise)
     return None if reports is None else partial(standard_error_at, n_reports=reports)
+
+
+def _error_through(noise: Noise, oracle: Callable[[float, int], SupportDistribution], epsilon: float) -> float:
+    """The largest standard error of as many reports through an oracle of another epsilon."""
+    other = noise.through(partial(oracle, epsilon))
+    assert other is not None
+    return float(other.standard_errors().max())
 
 
 def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> float:
@@ -148,6 +166,53 @@ def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> 
 def _rappor_distribution(epsilon: float, n_cells: int) -> UnaryDistribution:
     flip = logistic_threshold(epsilon / 2)
     return UnaryDistribution(n_cells, COIN - flip, flip)
+
+
+def _optimized(epsilon: float, n_cells: int) -> UnaryDistribution:
+    return UnaryDistribution(n_cells, COIN // 2, logistic_threshold(epsilon))
+
+
+def _tuned(epsilon: float, n_cells: int) -> UnaryDistribution:
+    odds = math.exp(epsilon)
+    q = 1 / (1 + math.sqrt(odds * ((n_cells - 1) * odds + 1) / (odds + n_cells - 1)))
+    return UnaryDistribution(n_cells, int(odds * q / (1 - q + odds * q) * COIN), math.ceil(q * COIN))
+
+
+def _response(epsilon: float, n_cells: int) -> ResponseDistribution:
+    odds = math.exp(epsilon)
+    return ResponseDistribution(n_cells, int(COIN * ((odds - 1) / (odds + n_cells - 1))))
+
+
+def _subset(epsilon: float, n_cells: int) -> SubsetDistribution:
+    odds = math.exp(epsilon)
+    middle = int(n_cells / (odds + 1))
+    sizes = sorted({min(max(1, size), n_cells - 1) for size in (middle, middle + 1)})
+    chances = (int(COIN * (size * odds / (size * odds + n_cells - size))) for size in sizes)
+    made = [SubsetDistribution(n_cells, size, chance) for size, chance in zip(sizes, chances, strict=True)]
+    return min(made, key=mean_variance)
+
+
+def _hadamard(epsilon: float, n_cells: int) -> HadamardDistribution:
+    return HadamardDistribution(n_cells, COIN - 2 * logistic_threshold(epsilon))
+
+
+def _hashing(epsilon: float, n_cells: int, most_bits: int = _MOST_BITS) -> HashingDistribution:
+    gain = math.expm1(epsilon)
+    made = (HashingDistribution(n_cells, b, int(COIN * (gain / (gain + (1 << b))))) for b in range(1, most_bits + 1))
+    return min(made, key=mean_variance)
+
+
+ORACLES: Final[Mapping[str, Callable[[float, int], SupportDistribution]]] = {
+    "unary": _rappor_distribution,
+    "optimized unary": _optimized,
+    "tuned unary": _tuned,
+    "response": _response,
+    "subset": _subset,
+    "hadamard": _hadamard,
+    "hashing": _hashing,
+    "binary hashing": partial(_hashing, most_bits=1),
+}
+"""The distributions of reports of an epsilon about so many cells, as plans make them, by the names of mechanisms."""
 
 
 def _rappor_reports(noise: Noise) -> float | None:

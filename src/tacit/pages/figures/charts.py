@@ -252,8 +252,7 @@ def tiles_chart(
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
     """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release.
 
-    The line is RAPPOR's where devices randomize, and a release made in another way stands beside it; a curator's
-    release lies on the line of its own noise.
+    The line is that of releases made alike; one that is compared with RAPPOR instead stands beside the line.
     """
     alt = require("altair", extra="pages")
     rows = [

@@ -253,13 +253,22 @@
   const pickedViews = all(".pick-kind").map((pick) => Number(pick.dataset.view));
 
   function top() {
-    const totals = pickedViews.map((number) => data.views[number].totals[state.step]);
+    const totals = pickedViews.map((number) => views()[number].totals[state.step]);
     return Math.max(0, ...totals.flatMap((columns) => (columns.exact ? columns.estimate[0] : columns.upper[0])));
   }
 
   for (const number of pickedViews) {
     const rows = () => ({ series: stepRows("totals", number, 0), top: [{ top: top() }] });
     figures[`kind-${number}`] = { spec: data.specs.kinds, read: null, rows };
+  }
+
+  function drawKinds() {
+    for (const number of pickedViews) {
+      redraw(`kind-${number}`, figures[`kind-${number}`]);
+      const [value, note] = views()[number].total, caption = byId(`kind-title-${number}`);
+      caption.querySelector("b").textContent = value;
+      caption.querySelector("span").textContent = note;
+    }
   }
 
   function drawSeries() {
@@ -340,16 +349,18 @@
       state.step = event.target.value;
       for (const other of steps) other.value = state.step;
       drawSeries();
-      for (const number of pickedViews) redraw(`kind-${number}`, figures[`kind-${number}`]);
+      drawKinds();
     });
   }
 
   window.tacit.showMeasured = (isMeasured) => {
     if (!data.measured || isMeasured === Boolean(state.isMeasured)) return;
     state.isMeasured = isMeasured;
+    if (data.views.length > 1) showKind(state.view, view());
     drawTable();
     drawPeriod();
     drawSeries();
+    drawKinds();
   };
 
   drawMap();
