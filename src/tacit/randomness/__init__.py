@@ -1,15 +1,15 @@
-"""Random words and the exact draws made of them. The draws are loaded when they are first used."""
+"""Random words and the exact draws made of them. The names are loaded when they are first used."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from tacit._base.lazy import lazy_names
-from tacit.randomness.source import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
 
 if TYPE_CHECKING:
     from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
     from tacit.randomness.laplace import discrete_laplace, laplace_variance
+    from tacit.randomness.source import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
 
 __all__ = [
     "KeyedRandomness",

@@ -23,7 +23,7 @@ second; then what the undecided coins need, in the order of the coins.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,9 @@ from numpy.typing import NDArray
 from tacit._base.kernels import Kernels, coin_kernels, unary_kernels
 from tacit._base.validation import check_at_least
 from tacit.errors import SettingError
-from tacit.randomness.source import Randomness
+
+if TYPE_CHECKING:
+    from tacit.randomness.source import Randomness
 
 COIN_BITS: Final = 64  # of a threshold: one word
 COIN: Final = 1 << COIN_BITS

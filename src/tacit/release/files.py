@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,17 +24,7 @@ from tacit._base.fields import number, numbers, pack_array, text, texts, whole
 from tacit._base.reading import MOST_CELLS, MOST_REPORTS, check_regular, claim, parse_json, reading
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import (
-    FactorizationNoise,
-    JoinedNoise,
-    LinearMap,
-    MarginalNoise,
-    Noise,
-    NoStatedNoise,
-    OracleNoise,
-    SampledNoise,
-    TreeNoise,
-)
+from tacit.counts.noise import Noise
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import FormatError, Remedy
@@ -328,7 +319,9 @@ def _is_number(pa: Any, kind: Any) -> bool:
 def noise_from_dict(content: Mapping[str, Any], domain: Domain | None = None) -> Noise:
     """Read a noise model back from plain data; one that is not of this domain, where one is given, is refused."""
     try:
-        noise = NOISE_KINDS[content["kind"]](content)
+        module, _, name = NOISE_KINDS[content["kind"]].rpartition(".")
+        read = getattr(import_module(module), name).from_dict
+        noise: Noise = read(content, noise_from_dict) if content["kind"] in _OF_OTHERS else read(content)
         if domain is not None:
             layout = getattr(noise, "layout", None)
             if getattr(noise, "shape", domain.shape) != domain.shape or (layout and layout.sizes != domain.sizes):
@@ -340,51 +333,21 @@ def noise_from_dict(content: Mapping[str, Any], domain: Domain | None = None) ->
         raise FormatError("the noise model is damaged or newer than this version. Ask for the release again.") from None
 
 
-def _linear_map_from_dict(content: Mapping[str, Any]) -> Noise:
-    return LinearMap.from_dict(content, noise_from_dict)
-
-
-def _joined_from_dict(content: Mapping[str, Any]) -> Noise:
-    return JoinedNoise.from_dict(content, noise_from_dict)
-
-
-def _filtered_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.filtered_noise import FilteredNoise  # as the next three: loaded for smoothed releases only
-
-    return FilteredNoise.from_dict(content)
-
-
-def _fused_states_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.smoothed_noise import FusedNoise
-
-    return FusedNoise.from_dict(content)
-
-
-def _states_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.smoothed_noise import SmoothedNoise
-
-    return SmoothedNoise.from_dict(content)
-
-
-def _strata_from_dict(content: Mapping[str, Any]) -> Noise:
-    from tacit.statespace.posterior_noise import StrataNoise
-
-    return StrataNoise.from_dict(content, noise_from_dict)
-
-
-NOISE_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Noise]]] = {
-    "factorization": FactorizationNoise.from_dict,
-    "filtered": _filtered_from_dict,
-    "fused states": _fused_states_from_dict,
-    "joined": _joined_from_dict,
-    "oracle": OracleNoise.from_dict,
-    "linear image": _linear_map_from_dict,
-    "marginals": MarginalNoise.from_dict,
-    "sampled tables": SampledNoise.from_dict,
-    "sampled tree": SampledNoise.from_dict,
-    "state space": _states_from_dict,
-    "strata": _strata_from_dict,
-    "tree": TreeNoise.from_dict,
-    "unstated": NoStatedNoise.from_dict,
+NOISE_KINDS: Final = {
+    "factorization": "tacit.counts.noise.factorization.FactorizationNoise",
+    "filtered": "tacit.statespace.filtered_noise.FilteredNoise",
+    "fused states": "tacit.statespace.smoothed_noise.FusedNoise",
+    "joined": "tacit.counts.noise.joined.JoinedNoise",
+    "oracle": "tacit.counts.noise.oracle.OracleNoise",
+    "linear image": "tacit.counts.noise.model.LinearMap",
+    "marginals": "tacit.counts.noise.marginals.MarginalNoise",
+    "sampled tables": "tacit.counts.noise.sampled.SampledNoise",
+    "sampled tree": "tacit.counts.noise.sampled.SampledNoise",
+    "state space": "tacit.statespace.smoothed_noise.SmoothedNoise",
+    "strata": "tacit.statespace.posterior_noise.StrataNoise",
+    "tree": "tacit.counts.noise.tree.TreeNoise",
+    "unstated": "tacit.counts.noise.model.NoStatedNoise",
 }
-"""The kinds of noise that a release may carry, by the name each has in a file. The set is closed."""
+"""The kinds of noise that a release may carry, by the name each has in a file, and their classes. Only those that a
+release has are loaded. The set is closed."""
+_OF_OTHERS: Final = ("joined", "linear image", "strata")  # made of noise of other kinds, which must be read too

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,13 @@ from tacit.domain import Box, Domain
 from tacit.domain.step import When
 from tacit.errors import NotShown, Remedy, SettingError
 from tacit.plan import Plan
-from tacit.postprocess.refinements import (
-    FROM_REPORTS,
-    Refinement,
-    best_refinement,
-    refined_and_added_up,
-    refinement_named,
-)
 from tacit.privacy.guarantee import Guarantee
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules, intervals, without_cells
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import FIRST, Version
+
+if TYPE_CHECKING:
+    from tacit.postprocess.refinements import Refinement
 
 ANOTHER_REFINEMENT = "another"
 BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_lower", "refined_upper")
@@ -178,6 +174,8 @@ class Release:
         own = (self.domain.time.step, self.domain.place.level, self.domain.kind and self.domain.kind.level)
         if all(level in (None, known) for level, known in zip((time, place, kind), own, strict=True)):
             return self
+        from tacit.postprocess.refinements import FROM_REPORTS, refinement_named
+
         if self.refinement == ANOTHER_REFINEMENT:
             raise SettingError("only a release refined by name can be added up. Release it again.")
         if self.refinement == FROM_REPORTS:
@@ -395,6 +393,8 @@ def _refined(
     rules: Rules,
 ) -> tuple[Estimate, Estimate, str]:
     """The estimate added up, the same refined, and the name of how."""
+    from tacit.postprocess.refinements import Refinement, best_refinement, refined_and_added_up, refinement_named
+
     unbiased = estimate.coarsen(**levels) if levels else estimate
     if callable(refine):
         return unbiased, refine(unbiased), ANOTHER_REFINEMENT
