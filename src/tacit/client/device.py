@@ -103,7 +103,7 @@ class Device:
             check_plan("what the collector asks for", plan.fingerprint, plan_id)
         MessageFormat.of(plan)  # a plan whose thresholds do not give its epsilon is not kept
         if not path.exists():
-            write_whole(path, json.dumps(plan.to_dict() | {"fingerprint": plan.fingerprint}).encode())
+            write_whole(path, plan.to_json().encode())
         return plan
 
     def _own_memo(self) -> DeviceMemo | None:

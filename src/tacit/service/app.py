@@ -25,6 +25,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from tacit import collection
 from tacit.collection.tallying import estimate_tally
 from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import Provenance
@@ -39,6 +40,19 @@ from tacit.service.store import EVERY_SURVEY, Scope, Store
 from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
+_HERE: Final = Path(__file__).parent / "form"
+_CLIENT: Final = Path(collection.__file__).parent / "browser_client.mjs"
+_FORM: Final = {
+    "form.html": (_HERE / "form.html", "text/html"),
+    "form.css": (_HERE / "form.css", "text/css"),
+    "form.js": (_HERE / "form.js", "text/javascript"),
+    "client.mjs": (_CLIENT, "text/javascript"),
+}
+# the form loads its own parts, speaks to its own collector, and is shown in no other page
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 _LOG: Final = logging.getLogger("tacit.service")
 
 
@@ -100,7 +114,18 @@ class Collector:
     async def plan(self, request: Request) -> Response:
         """The plan that devices randomize under; it is public."""
         survey = await self._survey(request)
-        return _json(survey.plan.to_dict() | {"fingerprint": survey.form.plan_id})
+        return Response(survey.plan.to_json(), media_type="application/json")
+
+    async def form(self, request: Request) -> Response:
+        """The form of a survey, or one of its parts; it randomizes in the browser."""
+        name = request.path_params.get("part", "form.html")
+        if "survey" in request.path_params:
+            await self._survey(request)
+        if name not in _FORM:
+            raise Refused(Reason.UNKNOWN, "there is nothing at this address.")
+        path, kind = _FORM[name]
+        content = await run_in_threadpool(path.read_bytes)
+        return Response(content, media_type=kind, headers={"Content-Security-Policy": _POLICY})
 
     async def reports(self, request: Request) -> Response:
         """Count a message, or one report."""
@@ -324,6 +349,8 @@ def make_app(collector: Collector) -> Starlette:
         Route("/health", collector.health),
         Route("/metrics", collector.metrics),
         Route("/openapi.json", collector.openapi),
+        Route("/surveys/{survey}", collector.form),
+        Route("/form/{part}", collector.form),
         Route(f"{one}/plan", collector.plan),
         Route(f"{one}/reports", collector.reports, methods=["POST"]),
         Route(f"{one}/counts", collector.counts),

@@ -53,6 +53,7 @@ def document() -> dict[str, Any]:
     levels = [_query(name) for name in ("by", "place", "kind")]
     boxes = [_query(name) for name in ("first", "last")] + [_query(name, many=True) for name in ("place", "kind")]
     period = {"name": "period", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    part = {"name": "part", "in": "path", "required": True, "schema": _TEXT}
     messages = {
         "required": True,
         "content": {
@@ -68,6 +69,8 @@ def document() -> dict[str, Any]:
             "/health": {"get": _done("Whether the collector and its store answer.", access=None)},
             "/metrics": {"get": _done("Sums for Prometheus.", kind="text/plain", access="admin")},
             "/openapi.json": {"get": _done("This document.", access=None)},
+            "/surveys/{survey}": _on([_SURVEY], get=_done("The survey's form.", kind="text/html", access=None)),
+            "/form/{part}": _on([part], get=_done("A part of the form.", kind="text/javascript", access=None)),
             f"{one}/plan": _on([_SURVEY], get=_done("The public plan.", access=None)),
             f"{one}/reports": _on(
                 [_SURVEY], post=_done("Count a message once.", schema="Counted") | {"requestBody": messages}

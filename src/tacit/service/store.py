@@ -94,7 +94,7 @@ class Store:
         """Make a survey; one that is there must be the same."""
         row = {
             "id": survey.id,
-            "plan": json.dumps(survey.plan.to_dict() | {"fingerprint": survey.plan.fingerprint}),
+            "plan": survey.plan.to_json(),
             "late": survey.late,
             "is_open": survey.is_open,
             "is_simulation": survey.is_simulation,

@@ -1,0 +1,137 @@
+// The form of a survey: randomizes what is chosen on the device, shows what is sent, and sends it until it is counted.
+// What is chosen is kept nowhere. Kept are, for this survey: the agreed plan, the period of the last report, the memo of
+// a mechanism that remembers, and messages that nobody has acknowledged yet.
+
+import { DeviceMemo, encodeMessage, isRepeated, readPlan } from "/form/client.mjs";
+
+const SHOWN = 12; // answers listed; the others are summed up in a line
+const survey = location.pathname.split("/").pop();
+const address = `/v1/surveys/${survey}`;
+const token = new URLSearchParams(location.hash.slice(1)).get("token"); // behind the #: it is in no request's address
+const at = (id) => document.getElementById(id);
+const kept = {
+  load: (name) => localStorage.getItem(`tacit ${survey} ${name}`),
+  save: (name, text) => localStorage.setItem(`tacit ${survey} ${name}`, text),
+};
+
+function say(words) {
+  at("status").hidden = false;
+  at("status").textContent = words;
+}
+
+/** The plan that this device agreed to; another one under the same name is refused. */
+async function agreedPlan() {
+  const text = await (await fetch(`${address}/plan`)).text();
+  const plan = readPlan(text);
+  const before = kept.load("plan");
+  if (before !== null && before !== plan.fingerprint) {
+    throw new Error("The survey's plan is not the one that this device agreed to. Nothing is sent.");
+  }
+  kept.save("plan", plan.fingerprint);
+  return plan;
+}
+
+function memoOf(plan) {
+  const store = { load: () => kept.load("memo"), save: (text) => kept.save("memo", text) };
+  return store.load() === null ? DeviceMemo.create(plan.mechanism, store) : DeviceMemo.read(plan.mechanism, store);
+}
+
+/** Make one report of what was chosen, at most one in a period. */
+export function report(plan, event) {
+  const { bin } = plan.locate(event);
+  const period = plan.private.includes("time") ? 0 : plan.time.bin(event.time);
+  const spent = kept.load("period");
+  if (spent !== null && Number(spent) >= period) throw new Error("This device has reported for this period already.");
+  kept.save("period", String(period));
+  const batch = isRepeated(plan.mechanism) ? plan.randomizeFrom(memoOf(plan), event) : plan.randomize([event]);
+  const message = encodeMessage(plan, batch);
+  kept.save("waiting", JSON.stringify([...waiting(), hexOf(message)]));
+  return { bin, report: batch.reports[0], message };
+}
+
+const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+const waiting = () => JSON.parse(kept.load("waiting") ?? "[]");
+
+/** Send what waits; the same bytes each time, so that each counts once. Returns what to tell. */
+export async function send() {
+  for (const hex of waiting()) {
+    const headers = { "Content-Type": "application/vnd.tacit.message" };
+    if (token) headers.Authorization = `Bearer ${token}`;
+    let answer;
+    try {
+      answer = await fetch(`${address}/reports`, { method: "POST", headers, body: bytesOf(hex) });
+    } catch {
+      return "No connection. The report waits on this device and is sent when you open this page again.";
+    }
+    if ([408, 425, 429, 500, 502, 503, 504].includes(answer.status)) {
+      return "The collector is busy. The report waits on this device and is sent when you open this page again.";
+    }
+    kept.save("waiting", JSON.stringify(waiting().filter((one) => one !== hex)));
+    if (!answer.ok) return `Not counted: ${(await answer.json()).detail}`;
+  }
+  return "Counted. Thank you.";
+}
+
+function options(select, names) {
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+}
+
+function show(plan, made) {
+  at("sent").hidden = false;
+  const open = plan.private.length < (plan.kinds ? 3 : 2);
+  at("public").textContent = open
+    ? `The report is of ${made.message.length} bytes. Everybody may see the part that is not hidden: ` +
+      ["time", "place", "kind"].filter((axis) => !plan.private.includes(axis) && (axis !== "kind" || plan.kinds))
+        .map((axis) => (axis === "time" ? "the period" : `the ${axis}`)).join(" and ") + "."
+    : `The report is of ${made.message.length} bytes. No part of what you chose is public.`;
+  at("bytes").textContent = hexOf(made.report);
+  const meanings = plan.meanings(made.report).sort((a, b) => b.share - a.share);
+  const rows = meanings.slice(0, SHOWN).map(({ value, share }) => {
+    const row = document.createElement("li");
+    const [name, meter, percent] = ["span", "meter", "span"].map((tag) => document.createElement(tag));
+    name.textContent = [value.place, value.kind].filter(Boolean).join(", ") || `period ${value.time}`;
+    meter.value = share;
+    meter.max = meanings[0].share;
+    percent.textContent = `${(100 * share).toFixed(1)} %`;
+    row.append(name, meter, percent);
+    return row;
+  });
+  if (meanings.length > SHOWN) {
+    const rest = document.createElement("li");
+    rest.className = "rest";
+    const share = meanings.slice(SHOWN).reduce((sum, one) => sum + one.share, 0);
+    rest.textContent = `and ${meanings.length - SHOWN} others, together ${(100 * share).toFixed(1)} %`;
+    rows.push(rest);
+  }
+  at("meanings").replaceChildren(...rows);
+}
+
+async function start() {
+  const plan = await agreedPlan();
+  options(at("place"), plan.places);
+  at("place-row").hidden = plan.places.length < 2;
+  at("kind-row").hidden = !plan.kinds;
+  if (plan.kinds) options(at("kind"), plan.kinds);
+  const n = plan.nPrivate;
+  const most = Math.exp(plan.epsilon) / (Math.exp(plan.epsilon) + n - 1);
+  at("agreement").textContent =
+    `Epsilon ${plan.epsilon}: whoever thought all ${n} answers equally likely can be at most ` +
+    `${(100 * most).toFixed(1)} % sure of yours afterwards.`;
+  at("form").hidden = false;
+  at("form").addEventListener("submit", async (submitted) => {
+    submitted.preventDefault();
+    try {
+      const event = { time: new Date(), place: at("place").value, ...(plan.kinds ? { kind: at("kind").value } : {}) };
+      const made = report(plan, event);
+      at("form").hidden = true;
+      show(plan, made);
+      say(await send());
+    } catch (problem) {
+      say(problem.message);
+    }
+  });
+  if (waiting().length) say(await send());
+}
+
+start().catch((problem) => say(problem.message));

@@ -1,0 +1,123 @@
+"""The form in a real browser: what is chosen never leaves, and what is counted covers the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from service_worlds import collector, survey_of
+from tacit.collection.tallying import estimate_tally
+from tacit.counts.query import answer
+from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+
+NAMES = ("north", "south", "west", "Besançon")
+TIME = TimeAxis("2026-01-01", "day")
+
+
+@contextmanager
+def shown(chromium, url: str, width: int = 1100) -> Iterator[tuple[Page, list[str], list[bytes]]]:
+    """The form, what the browser complained about, and all bodies that it sent."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        problems: list[str] = []
+        sent: list[bytes] = []
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda asked: sent.append(asked.url.encode() + b" " + (asked.post_data_buffer or b"")))
+        page.goto(url)
+        page.wait_for_selector("#form:not([hidden]), #status:not([hidden])")
+        yield page, problems, sent
+        browser.close()
+
+
+def form_of(running) -> str:
+    return running.url.replace("/v1/surveys/", "/surveys/")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.false_failure(1e-8)
+def test_thousands_of_reports_through_the_form_are_counted_and_nothing_true_leaves(chromium, tmp_path, seed):
+    """The interval is of 1 - 1e-8, so that it misses the truth about once in a hundred million runs."""
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)), is_open=True, late=2)
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
+        with shown(chromium, form_of(running)) as (page, problems, sent):
+            counted = page.evaluate(
+                """async () => {
+                    const { readPlan } = await import("/form/client.mjs");
+                    const { report, send } = await import("/form/form.js");
+                    const plan = readPlan(await (await fetch(`/v1/surveys/visits/plan`)).text());
+                    const said = {};
+                    for (let i = 0; i < 2000; i++) {
+                        localStorage.removeItem("tacit visits period"); // two thousand devices in turn
+                        report(plan, { time: new Date(), place: i < 1400 ? "Besançon" : "west" });
+                        if (i % 20 === 19) { const words = await send(); said[words] = (said[words] ?? 0) + 1; }
+                    }
+                    return said;
+                }"""
+            )
+            assert counted == {"Counted. Thank you.": 100}
+            assert problems == []
+            told = b" ".join(sent)
+            assert not any(word.encode() in told for word in (*NAMES, "Besan%C3%A7on"))
+            bodies = [one.partition(b" ")[2] for one in sent if b"TACITMSG" in one]
+            assert len(bodies) == 2000
+            assert {len(body) for body in bodies} == {72 + 16 + survey.form.report_bytes}
+            assert "Besançon" not in page.evaluate("JSON.stringify(localStorage)")
+        tally = store.tally(survey)
+    assert tally.n_reports == 2000
+    estimate = estimate_tally(tally, survey.plan)
+    today = survey.now(datetime.now(UTC))
+    for place, n in (("Besançon", 1400), ("west", 600), ("north", 0)):
+        found = answer(estimate, estimate.domain.box(places=[place]), level=1 - 1e-8)
+        assert found.lower <= n <= found.upper
+    assert np.flatnonzero(tally.reports).tolist() in ([today], [today - 1, today])
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_person_chooses_sends_and_sees_what_else_it_could_have_meant(chromium, tmp_path):
+    kinds = KindAxis.of(["fire", "aid"])
+    survey = survey_of(Domain(TIME, PlaceAxis.of([f"town {n}" for n in range(17)]), kinds), is_open=True)
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
+        with shown(chromium, form_of(running), width=390) as (page, problems, sent):
+            page.select_option("#place", "town 3")
+            page.select_option("#kind", "aid")
+            page.click("button")
+            page.locator("#status", has_text="Counted").wait_for()
+            assert page.locator("#meanings li").count() == 13
+            shares = [
+                float(text.rstrip(" %")) for text in page.locator("#meanings li span:last-child").all_inner_texts()
+            ]
+            assert shares == sorted(shares, reverse=True)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert b"town" not in b" ".join(sent)
+            assert problems == []
+            page.screenshot(path=tmp_path / "phone.png", full_page=True)
+            page.reload()
+            page.wait_for_selector("#form:not([hidden])")
+            page.click("button")
+            page.locator("#status", has_text="already").wait_for()
+        assert store.tally(survey).n_reports == 1
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_without_a_connection_the_report_waits_and_is_sent_later(chromium, tmp_path):
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)), is_open=True)
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
+        with shown(chromium, form_of(running)) as (page, _, _sent):
+            page.context.set_offline(True)
+            page.click("button")
+            page.locator("#status", has_text="No connection").wait_for()
+            assert store.tally(survey).n_reports == 0
+            page.context.set_offline(False)
+            page.reload()
+            page.locator("#status", has_text="Counted").wait_for()
+        assert store.tally(survey).n_reports == 1
