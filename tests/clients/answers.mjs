@@ -11,7 +11,8 @@ function listed(words, isSimulation = true) {
     isSimulation,
     left: () => words.length - used,
     words(count) {
-      if (used + count > words.length) throw new Error(`${count} words are asked for, and ${words.length - used} are left`);
+      if (used + count > words.length)
+        throw new Error(`${count} words are asked for, and ${words.length - used} are left`);
       const drawn = words.slice(used, (used += count));
       return Uint8Array.from(drawn.flatMap((word) => [...bytes(word)].reverse()));
     },
@@ -36,7 +37,10 @@ function memory(kept = null) {
 /** Reports of devices that remember nothing yet, which only tests make without a memo. */
 function firstReports(plan, events, source) {
   const located = events.map((event) => plan.locate(event));
-  const reports = plan.mechanism.randomize(located.map(({ value }) => value), source);
+  const reports = plan.mechanism.randomize(
+    located.map(({ value }) => value),
+    source,
+  );
   return { bins: located.map(({ bin }) => bin), reports, isSimulation: source.isSimulation };
 }
 
@@ -65,12 +69,18 @@ export function answersOf(client) {
     events({ plan, events, words, id }) {
       const source = listed(words, false);
       const read = client.readPlan(plan);
-      const batch = client.isRepeated(read.mechanism) ? firstReports(read, events, source) : read.randomize(events, source);
+      const batch = client.isRepeated(read.mechanism)
+        ? firstReports(read, events, source)
+        : read.randomize(events, source);
       const message = hex(client.encodeMessage(read, batch, { id: bytes(id) }));
       return { bins: batch.bins, reports: batch.reports.map(hex), message, left: source.left() };
     },
     randomize({ plan, events }) {
       return client.readPlan(plan).randomize(events).reports.map(hex);
+    },
+    messages({ plan, batches }) {
+      const read = client.readPlan(plan);
+      return batches.map((events) => hex(client.encodeMessage(read, read.randomize(events))));
     },
     split({ plan, events }) {
       const read = client.readPlan(plan);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import re
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from browser_client import CLIENT, SOURCES
+from browser_client import CLIENT, ROOT, SOURCES
 
 LARGEST = 36_000
 """Bytes, 13,500 of them once compressed: what README.md of the client says, and a little more."""
@@ -17,7 +18,10 @@ LARGEST = 36_000
 
 @pytest.fixture(scope="module")
 def npm(node):
-    """Run a script of the client's package, as far as its compiler and bundler are there."""
+    """Run a script of the client's package, whose compiler and bundler are brought where they are missing."""
+    with (SOURCES / "package.json").open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # tests run side by side
+        subprocess.run(["sh", str(ROOT / "tools" / "find_or_install_node.sh")], check=True, timeout=300)
     if not (SOURCES / "node_modules" / ".package-lock.json").exists():
         pytest.fail("the compiler of the browser client is missing. Run: make node")
 

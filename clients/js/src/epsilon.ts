@@ -33,5 +33,7 @@ export function isEpsilonOf(epsilon: number, ratios: readonly Ratio[]): boolean 
   const most = exponential(epsilon);
   const least = exponential(epsilon * (1 - SLACK));
   const scaled = ratios.map(([above, under]) => [above << DIGITS, under] as const);
-  return scaled.every(([above, under]) => above <= under * most) && scaled.some(([above, under]) => above >= under * least);
+  return (
+    scaled.every(([above, under]) => above <= under * most) && scaled.some(([above, under]) => above >= under * least)
+  );
 }

@@ -9,7 +9,12 @@ function damaged(what: string): never {
 }
 
 /** An object with these fields and no others. */
-export function object(value: unknown, what: string, needed: readonly string[], allowed: readonly string[] = []): Fields {
+export function object(
+  value: unknown,
+  what: string,
+  needed: readonly string[],
+  allowed: readonly string[] = [],
+): Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value)) damaged(`${what} must be an object`);
   const names = Object.keys(value as object);
   const missing = needed.find((name) => !names.includes(name));
@@ -25,7 +30,8 @@ export function text(fields: Fields, name: string): string {
 
 export function texts(fields: Fields, name: string): string[] {
   const value = fields[name];
-  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) damaged(`${name} must be a list of texts`);
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
+    damaged(`${name} must be a list of texts`);
   return value as string[];
 }
 

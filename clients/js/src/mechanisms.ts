@@ -18,14 +18,22 @@ type Made = (nCells: number, of: (name: string) => bigint, thresholds: Threshold
 
 /** A mechanism and the names of its thresholds; null where they are numbered. */
 const KINDS: readonly (readonly [readonly string[], readonly string[] | null, Made])[] = [
-  [["unary", "optimized unary", "tuned unary"], ["ones", "zeros"], (k, of) => new UnaryEncoding(k, of("ones"), of("zeros"))],
+  [
+    ["unary", "optimized unary", "tuned unary"],
+    ["ones", "zeros"],
+    (k, of) => new UnaryEncoding(k, of("ones"), of("zeros")),
+  ],
   [["response"], ["keep"], (k, of) => new RandomizedResponse(k, of("keep"))],
   [["subset"], ["include", "size"], (k, of) => new SubsetSelection(k, of("size"), of("include"))],
   [["hadamard"], ["keep"], (k, of) => new HadamardResponse(k, of("keep"))],
   [["hashing", "binary hashing"], ["bits", "keep"], (k, of) => new LocalHashing(k, of("bits"), of("keep"))],
   [["hierarchical"], null, (k, _, thresholds) => hierarchical(thresholds, k)],
   [["sampled tables"], null, (k, _, thresholds) => sampledTables(thresholds, k)],
-  [["longitudinal", "optimized longitudinal"], ["ones", "permanent", "zeros"], (k, _, thresholds) => new LongitudinalRappor(k, thresholds)],
+  [
+    ["longitudinal", "optimized longitudinal"],
+    ["ones", "permanent", "zeros"],
+    (k, _, thresholds) => new LongitudinalRappor(k, thresholds),
+  ],
   [
     ["longitudinal hashing", "binary longitudinal hashing"],
     ["bits", "keep", "permanent_keep"],

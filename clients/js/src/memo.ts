@@ -78,7 +78,11 @@ export class DeviceMemo {
 
   private described(): { name: string; n_cells: number; thresholds: Record<string, string> } {
     const thresholds = [...this.mechanism.thresholds].map(([name, value]) => [name, `0x${value.toString(16)}`]);
-    return { name: this.mechanism.memoName, n_cells: this.mechanism.nCells, thresholds: Object.fromEntries(thresholds) };
+    return {
+      name: this.mechanism.memoName,
+      n_cells: this.mechanism.nCells,
+      thresholds: Object.fromEntries(thresholds),
+    };
   }
 
   private save(): void {
@@ -111,7 +115,10 @@ export class DeviceMemo {
       (typeof isSimulation === "boolean" || (isSimulation === null && !rows.length)) &&
       (own === null
         ? !this.hasFunction || !rows.length
-        : this.hasFunction && Number.isInteger(own) && (own as number) >= 0 && (own as number) < this.mechanism.nFunctions);
+        : this.hasFunction &&
+          Number.isInteger(own) &&
+          (own as number) >= 0 &&
+          (own as number) < this.mechanism.nFunctions);
     if (!isFit) refuse("the memo is damaged.");
     this.isSimulation = isSimulation as boolean | null;
     this.own = own as number | null;

@@ -88,7 +88,7 @@ export function logShare(part: bigint, whole: bigint = COIN): number {
   return Math.log(Number(part) / Number(whole));
 }
 
-/** Log-probabilities of a row of independent bits: those of the true cell are ones with one chance, others with another. */
+/** Log-probabilities of a row of independent bits, ones with one chance for the true cell and another else. */
 export function logOfBits(
   bits: Uint8Array,
   positions: (cell: number) => readonly number[],
@@ -329,7 +329,9 @@ export class SubsetSelection implements Mechanism {
 
   randomize(cells: readonly number[], randomness: Randomness): Uint8Array[] {
     checkCells(cells, this.nCells);
-    return this.nCells <= SubsetSelection.mostRanked ? this.ranked(cells, randomness) : this.repaired(cells, randomness);
+    return this.nCells <= SubsetSelection.mostRanked
+      ? this.ranked(cells, randomness)
+      : this.repaired(cells, randomness);
   }
 
   logProbabilities(report: Uint8Array): Float64Array {
@@ -396,7 +398,9 @@ export class SubsetSelection implements Mechanism {
       let open = rows;
       while (open.length) {
         const words = randomness.words(open.length * laneWords);
-        open.forEach((row, i) => repair(row, words.subarray(i * laneWords * 8, (i + 1) * laneWords * 8), laneBytes, nPlaces));
+        open.forEach((row, i) =>
+          repair(row, words.subarray(i * laneWords * 8, (i + 1) * laneWords * 8), laneBytes, nPlaces),
+        );
         open = open.filter((row) => row.lacking !== 0);
       }
       for (const row of rows) reports.push(this.written(row.cell, row.coin, row.bits));
@@ -463,7 +467,7 @@ function logChoose(n: number, size: number): number {
   return found;
 }
 
-/** The subset of a line of at most 32 places by its rank: by how many are beyond the first 16, by these, by the others. */
+/** The subset of at most 32 places by its rank: by how many are beyond the first 16, by these, by the others. */
 function placesOfRank(rank: number, nPlaces: number, size: number): Uint8Array {
   const bits = new Uint8Array(nPlaces + 1);
   const nLower = Math.min(nPlaces, 16);

@@ -12,7 +12,7 @@ import { isRepeated } from "./repeated";
 import { hex, sha256 } from "./sha256";
 import { TimeAxis } from "./time";
 
-/** An event: when, where and, where the plan has kinds, of what kind; place and kind by the names of the plan's cells. */
+/** An event: when, where and, if the plan has kinds, of what kind; place and kind by the names of the plan's cells. */
 export interface Event {
   readonly time: Date | string;
   readonly place: string;
@@ -54,11 +54,19 @@ export class Plan implements MessageFormat {
 
   /** Read a plan from JSON, as text or parsed, and verify its fingerprint and that its thresholds give its epsilon. */
   constructor(given: unknown) {
-    const content = object(parsed(given), "the plan", ["format", "fingerprint", "privacy", "mechanism", "domain"], ["name"]);
+    const content = object(
+      parsed(given),
+      "the plan",
+      ["format", "fingerprint", "privacy", "mechanism", "domain"],
+      ["name"],
+    );
     const known = ["epsilon", "private", "unit", "neighbors"];
     const central = ["most", "most_per_cell", "window", "rho", "delta"];
     const privacy = object(content.privacy, "privacy", known, ["n_reports", ...central]);
-    if (oneOf(privacy, "neighbors", ["replace", "add or remove"]) !== "replace" || central.some((name) => name in privacy)) {
+    if (
+      oneOf(privacy, "neighbors", ["replace", "add or remove"]) !== "replace" ||
+      central.some((name) => name in privacy)
+    ) {
       refuse("the plan is for a curator who counts, not for devices that randomize.");
     }
     const domain = object(content.domain, "domain", ["time", "place"], ["kind"]);
@@ -93,7 +101,8 @@ export class Plan implements MessageFormat {
       refuse("the plan's thresholds do not give the epsilon that it states. Do not use it.");
     }
     const format = this.unit === "device" ? 4 : kind ? 3 : place.hasElsewhere ? 2 : 1;
-    if (content.format !== format) refuse(`the plan must have format ${format}. Load a newer client, or make the plan again.`);
+    if (content.format !== format)
+      refuse(`the plan must have format ${format}. Load a newer client, or make the plan again.`);
     const canonical = {
       format,
       domain: {
@@ -122,7 +131,11 @@ export class Plan implements MessageFormat {
 
   /** The public bin and the private value of an event, as numbers. */
   locate(event: Event): { bin: number; value: number } {
-    return this.split([this.time.bin(event.time), numberOf(this.places, event.place, "place"), this.kindOf(event.kind)]);
+    return this.split([
+      this.time.bin(event.time),
+      numberOf(this.places, event.place, "place"),
+      this.kindOf(event.kind),
+    ]);
   }
 
   /** The same of the numbers of its time bin, place and kind (0 where the plan has no kinds). */
@@ -132,7 +145,10 @@ export class Plan implements MessageFormat {
       refuse("the event lies outside of the plan's domain.");
     }
     const along = (isHidden: boolean): number =>
-      coordinates.reduce((n, at, axis) => (this.private.includes(AXES[axis]) === isHidden ? n * sizes[axis] + at : n), 0);
+      coordinates.reduce(
+        (n, at, axis) => (this.private.includes(AXES[axis]) === isHidden ? n * sizes[axis] + at : n),
+        0,
+      );
     return { bin: along(false), value: along(true) };
   }
 
@@ -142,13 +158,17 @@ export class Plan implements MessageFormat {
       refuse("reports of this plan come from what a device remembers, its memo. Use randomizeFrom.");
     }
     const located = events.map((event) => this.locate(event));
-    const reports = this.mechanism.randomize(located.map(({ value }) => value), randomness);
+    const reports = this.mechanism.randomize(
+      located.map(({ value }) => value),
+      randomness,
+    );
     return { bins: located.map(({ bin }) => bin), reports, isSimulation: randomness.isSimulation };
   }
 
   /** Make one report of what a device holds now, from its memo. */
   randomizeFrom(memo: DeviceMemo, event: Event, randomness: Randomness = secureRandomness): Batch {
-    if (memo.mechanism !== this.mechanism) refuse("the memo belongs to another plan. Read it with this plan's mechanism.");
+    if (memo.mechanism !== this.mechanism)
+      refuse("the memo belongs to another plan. Read it with this plan's mechanism.");
     const { bin, value } = this.locate(event);
     return { bins: [bin], reports: [memo.report(value, randomness)], isSimulation: randomness.isSimulation };
   }
@@ -212,7 +232,8 @@ interface NamedAxis {
 function namedAxis(value: unknown, word: string, rest: string): NamedAxis {
   const fields = object(value, word, ["level", "cells"], ["elsewhere", "gazetteer"]);
   const [level, cells] = [text(fields, "level"), texts(fields, "cells")];
-  if (!cells.length || new Set(cells).size < cells.length) refuse(`the plan's ${word}s must be different names, one at least.`);
+  if (!cells.length || new Set(cells).size < cells.length)
+    refuse(`the plan's ${word}s must be different names, one at least.`);
   const hasElsewhere = fields.elsewhere === true;
   if ("elsewhere" in fields && !(hasElsewhere && cells.includes(rest))) refuse(`the plan lacks a ${word} ${rest}.`);
   return { cells, hasElsewhere, fields: { level, cells, ...(hasElsewhere ? { elsewhere: true } : {}) } };

@@ -112,7 +112,9 @@ export class LongitudinalRappor implements RepeatedMechanism {
     const places = slots.map(this.positions);
     const nHashes = places.length ? places[0].length : 0;
     const apart = this.kept === undefined ? null : coins(slots.length * nHashes, this.kept, randomness);
-    places.forEach((own, row) => own.forEach((j, at) => (rows[row][j] = apart ? apart[row * nHashes + at] : rows[row][j] ^ 1)));
+    places.forEach((own, row) =>
+      own.forEach((j, at) => (rows[row][j] = apart ? apart[row * nHashes + at] : rows[row][j] ^ 1)),
+    );
     return rows.map(packed);
   }
 
@@ -217,7 +219,11 @@ export class LongitudinalHashing implements RepeatedMechanism {
 
   instantaneous(permanent: readonly Uint8Array[], randomness: Randomness): Uint8Array[] {
     const rows = permanent.map((row) => this.first.unpacked(row));
-    const values = this.keptOrDrawn(rows.map(([, value]) => value), this.keep, randomness);
+    const values = this.keptOrDrawn(
+      rows.map(([, value]) => value),
+      this.keep,
+      randomness,
+    );
     return values.map((value, i) => this.first.packed(rows[i][0], value));
   }
 

@@ -48,7 +48,10 @@ class SampledLevels implements Mechanism {
     const reports = cells.map(() => new Uint8Array(this.reportBytes));
     this.levels.forEach(({ oracle, nodeOf }, level) => {
       const rows = [...cells.keys()].filter((i) => chosen[i] === level);
-      const payloads = oracle.randomize(rows.map((i) => nodeOf(cells[i])), randomness);
+      const payloads = oracle.randomize(
+        rows.map((i) => nodeOf(cells[i])),
+        randomness,
+      );
       rows.forEach((i, at) => {
         reports[i][0] = level + 1;
         reports[i].set(payloads[at], 1);
@@ -92,7 +95,7 @@ export function hierarchical(thresholds: Thresholds, nCells: number): Mechanism 
 /** Tables over axes of agreed sizes: each has some of the axes, the last all of them. */
 export function sampledTables(thresholds: Thresholds, nCells: number): Mechanism {
   const sizes: number[] = [];
-  for (let size; (size = thresholds.get(`axis ${sizes.length + 1}`)) !== undefined; ) sizes.push(Number(size));
+  for (let size; (size = thresholds.get(`axis ${sizes.length + 1}`)) !== undefined;) sizes.push(Number(size));
   fits(sizes.reduce((product, size) => product * size, 1) === nCells && sizes.length > 0 && Math.min(...sizes) >= 1);
   const found = levelsOf("table", thresholds);
   fits(found.reduce((sum, own) => sum + own.size, sizes.length) === thresholds.size);
@@ -110,7 +113,14 @@ export function sampledTables(thresholds: Thresholds, nCells: number): Mechanism
       const strides = axes.map((axis) => [behind(axis), sizes[axis]] as const);
       const nodeOf = (cell: number): number =>
         strides.reduce((node, [stride, size]) => node * size + (Math.floor(cell / stride) % size), 0);
-      return { chance, oracle: oracleOf(own, axes.reduce((product, axis) => product * sizes[axis], 1)), nodeOf };
+      return {
+        chance,
+        oracle: oracleOf(
+          own,
+          axes.reduce((product, axis) => product * sizes[axis], 1),
+        ),
+        nodeOf,
+      };
     }),
   );
 }

@@ -57,10 +57,12 @@ export class TimeAxis {
     this.clock = clockOf(this.zone);
     this.start = moment(fields, "start");
     this.origin = this.isElapsed ? this.instantOf(this.start) : this.start;
-    const isAtEdge = this.step === "month" || this.step === "year" ? this.edge(0) === this.start : (this.start - (this.step === "week" ? MONDAY : 0)) % this.width === 0;
-    if (!isAtEdge) refuse(`the plan's time must start at the start of a ${this.step}. Make the plan again.`);
+    const past = this.isOfCalendar ? this.start - this.edge(0) : this.start - (this.step === "week" ? MONDAY : 0);
+    if (this.isOfCalendar ? past : past % this.width)
+      refuse(`the plan's time must start at the start of a ${this.step}. Make the plan again.`);
     const end = this.nBins === null ? Infinity : this.edge(this.nBins);
-    if (end !== Infinity && !(end <= LAST_SECOND)) refuse("the plan's time must end before the year 9999. Make the plan again.");
+    if (end !== Infinity && !(end <= LAST_SECOND))
+      refuse("the plan's time must end before the year 9999. Make the plan again.");
     this.from = "covered_from" in fields ? moment(fields, "covered_from") : this.edge(0);
     this.until = "covered_until" in fields ? moment(fields, "covered_until") : end;
     const isCovered =
@@ -100,6 +102,11 @@ export class TimeAxis {
     return this.step === "hour";
   }
 
+  /** Whether bins have the lengths of the calendar's months or years. */
+  private get isOfCalendar(): boolean {
+    return this.step === "month" || this.step === "year";
+  }
+
   private get width(): number {
     return WIDTHS.get(this.step) as number;
   }
@@ -110,7 +117,7 @@ export class TimeAxis {
   }
 
   private binOf(clock: number): number {
-    if (this.step !== "month" && this.step !== "year") return Math.floor((clock - this.origin) / this.width);
+    if (!this.isOfCalendar) return Math.floor((clock - this.origin) / this.width);
     const [at, start] = [new Date(clock * 1000), new Date(this.origin * 1000)];
     const years = at.getUTCFullYear() - start.getUTCFullYear();
     return this.step === "year" ? years : 12 * years + at.getUTCMonth() - start.getUTCMonth();
@@ -118,7 +125,7 @@ export class TimeAxis {
 
   /** The moment on the clock at which a bin starts. */
   private edge(bin: number): number {
-    if (this.step !== "month" && this.step !== "year") return this.origin + bin * this.width;
+    if (!this.isOfCalendar) return this.origin + bin * this.width;
     const edge = new Date(0);
     const start = new Date(this.origin * 1000);
     const isYear = this.step === "year";
