@@ -11,12 +11,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from tacit.service.refusals import Reason, Refused, reason_of
 from tacit.service.store import Outcome, Store
 from tacit.service.survey import Addition, Survey
+from tacit.service.watching import look_at_message
 
 MOST_WAITING: Final = 64 << 20
 """Bytes of messages that may wait for the store: some seconds of a fast sender. Doubled, twice the memory."""
@@ -32,6 +34,7 @@ class Ingest:
         self._waiting: asyncio.Queue[tuple[Addition, asyncio.Future[Outcome]]] = asyncio.Queue()
         self._n_bytes = 0
         self._threads = ThreadPoolExecutor(2, "tacit-ingest")  # one counts reports, one writes
+        self._watcher = ThreadPoolExecutor(1, "tacit-watch")
         self._refusals: Counter[tuple[str, Reason]] = Counter()
         self.counted: Counter[str] = Counter()
         """Reports counted by this process, by survey."""
@@ -85,6 +88,14 @@ class Ingest:
             for (_, done), outcome in zip(group, outcomes, strict=True):
                 if not done.done():  # else the sender is gone, and will ask again with the same id
                     done.set_result(outcome)
+            for (addition, _), outcome in zip(group, outcomes, strict=True):
+                if outcome is Outcome.COUNTED:
+                    self._watcher.submit(self._look, addition)
+
+    def _look(self, addition: Addition) -> None:
+        """Look for poisoned reports; whatever goes wrong, the message is counted."""
+        with suppress(Refused):
+            look_at_message(self._store, self._store.survey(addition.survey_id), addition)
 
     def flush(self) -> None:
         """Write down what was refused since the last time."""

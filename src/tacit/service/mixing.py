@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from tacit._base.files import make_folders
-from tacit.collection.tallying import tally_reports
+from tacit.collection.poisoning import tally_and_watch
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.service.store import Store
 from tacit.service.survey import Survey
+from tacit.service.watching import keep, share_of
 
 
 def close_due(store: Store, survey: Survey, clock: datetime, folder: Path) -> list[Path]:
@@ -52,9 +53,12 @@ def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path:
 
 
 def _check(store: Store, survey: Survey, period: int, path: Path) -> None:
-    """Count the file again: what the store added up must be what its reports come to."""
+    """Count the file again: what the store added up must be what its reports come to. Look for poisoned ones."""
     bins = survey.bins_of(period)
-    recounted, kept = tally_reports([path], survey.plan), store.tally(survey)
+    share = share_of(store.next_look(survey))
+    recounted, alarms = tally_and_watch([path], survey.plan, false_alarm=share)
+    keep(store, survey, alarms, "a period")
+    kept = store.tally(survey)
     for one in (kept.reports, kept.statistics):
         again = recounted.reports if one is kept.reports else recounted.statistics
         stop = min(bins.stop, len(one))

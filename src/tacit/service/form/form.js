@@ -77,14 +77,16 @@ function options(select, names) {
   select.replaceChildren(...names.map((name) => new Option(name, name)));
 }
 
+/** Which parts of an answer everybody may see. */
+function publicWords(plan) {
+  const axes = ["time", "place", ...(plan.kinds ? ["kind"] : [])].filter((axis) => !plan.private.includes(axis));
+  const named = axes.map((axis) => (axis === "time" ? "the period of now" : `the ${axis}`)).join(" and ");
+  return named ? `Not hidden: ${named}.` : "Everything is hidden, the time too.";
+}
+
 function show(plan, made) {
   at("sent").hidden = false;
-  const open = plan.private.length < (plan.kinds ? 3 : 2);
-  at("public").textContent = open
-    ? `The report is of ${made.message.length} bytes. Everybody may see the part that is not hidden: ` +
-      ["time", "place", "kind"].filter((axis) => !plan.private.includes(axis) && (axis !== "kind" || plan.kinds))
-        .map((axis) => (axis === "time" ? "the period" : `the ${axis}`)).join(" and ") + "."
-    : `The report is of ${made.message.length} bytes. No part of what you chose is public.`;
+  at("public").textContent = `A message of ${made.message.length} bytes, with this report in it. ${publicWords(plan)}`;
   at("bytes").textContent = hexOf(made.report);
   const meanings = plan.meanings(made.report).sort((a, b) => b.share - a.share);
   const rows = meanings.slice(0, SHOWN).map(({ value, share }) => {
@@ -117,7 +119,7 @@ async function start() {
   const most = Math.exp(plan.epsilon) / (Math.exp(plan.epsilon) + n - 1);
   at("agreement").textContent =
     `Epsilon ${plan.epsilon}: whoever thought all ${n} answers equally likely can be at most ` +
-    `${(100 * most).toFixed(1)} % sure of yours afterwards.`;
+    `${(100 * most).toFixed(1)} % sure of yours afterwards. ${publicWords(plan)}`;
   at("form").hidden = false;
   at("form").addEventListener("submit", async (submitted) => {
     submitted.preventDefault();
