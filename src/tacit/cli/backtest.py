@@ -7,10 +7,21 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_at_least
 from tacit.cli import console
 from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
-from tacit.cli.options import Force, ModelSeed, Panel, ReadingOptions, ReleaseFile, SourceOptions, seed_or_none, takes
+from tacit.cli.options import (
+    Force,
+    Language,
+    ModelSeed,
+    Panel,
+    ReadingOptions,
+    ReleaseFile,
+    SourceOptions,
+    seed_or_none,
+    takes,
+)
 from tacit.cli.page import true_counts
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
@@ -74,6 +85,7 @@ def backtest(
         ),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Make a page of it (.html).", metavar="FILE")] = None,
+    language: Language = ENGLISH,
     seed: ModelSeed = None,
     force: Force = False,
     knowledge: KnowledgeOptions,
@@ -119,7 +131,7 @@ def backtest(
         from tacit.pages.forecast_page import make_backtest_page
 
         with console.waiting("Making the page"):
-            make_backtest_page(board, asked, page, has_covariates=known.covariates is not None)
+            make_backtest_page(board, asked, page, has_covariates=known.covariates is not None, language=language)
         console.say(f"Wrote {page}. Open it in a browser; it needs no network.")
 
 

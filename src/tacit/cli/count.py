@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
@@ -16,6 +17,7 @@ from tacit.cli.options import (
     DataSetName,
     DryRun,
     Force,
+    Language,
     Level,
     MostEpsilon,
     Panel,
@@ -59,6 +61,7 @@ def count(
     budget: MostEpsilon = None,
     dry_run: DryRun = False,
     statement: StatementOut = None,
+    language: Language = ENGLISH,
     revises: Annotated[
         Path | None,
         typer.Option(
@@ -122,7 +125,7 @@ def count(
     made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out)
     if statement is not None:
-        make_statement_page(made, statement)
+        make_statement_page(made, statement, language=language)
     if book is not None:
         book.finish(done.spend)
     _say(made, done, out)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.app import new_group
@@ -19,6 +20,7 @@ from tacit.cli.options import (
     Force,
     KindLevel,
     KindNames,
+    Language,
     LastPeriod,
     Level,
     MostEpsilon,
@@ -280,6 +282,7 @@ def release(
     ] = None,
     out: ReleaseOut = Path("release.parquet"),
     statement: StatementOut = None,
+    language: Language = ENGLISH,
     data_set: CounterDataSet = None,
     ledger: LedgerFile = None,
     force: Force = False,
@@ -310,7 +313,7 @@ def release(
     if agreed_rules.suppress:
         console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
     if statement is not None:
-        make_statement_page(made, statement)
+        make_statement_page(made, statement, language=language)
     say_next(made, out, statement)
 
 

@@ -161,6 +161,7 @@ def _write(
             polygons=showing.polygons,
             title=showing.title,
             synthetic=showing.synthetic,
+            language=showing.language,
         )
     console.say(f"Wrote {showing.page}. Open it in a browser; it needs no network.")
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
-from tacit._base.languages import stored
+from tacit._base.languages import ENGLISH, stored
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
-from tacit.cli.options import ModelSeed, PlacesColumns, Synthetic, Title, confidence
+from tacit.cli.options import Language, ModelSeed, PlacesColumns, Synthetic, Title, confidence
 from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
@@ -118,6 +118,7 @@ class ShowOptions:
     ] = None
     title: Title = None
     synthetic: Synthetic = None
+    language: Language = ENGLISH
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, Force, SourceOptions, Title, takes
+from tacit.cli.options import DomainOptions, Force, Language, SourceOptions, Title, takes
 from tacit.cli.sources import description_of, domain_of, looked_at, say_bad_rows, zone_of
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError, SettingError
@@ -45,6 +46,7 @@ def laboratory(
     ] = False,
     out: Annotated[Path, typer.Option(help="Where to write the page.", metavar="FILE")] = Path("laboratory.html"),
     title: Title = None,
+    language: Language = ENGLISH,
     seed: Annotated[int, typer.Option(help="The seed of the simulated reports.")] = 1,
     force: Force = False,
     domain: DomainOptions,
@@ -90,7 +92,7 @@ def laboratory(
         )
     _say(found)
     with console.waiting("Making the page"):
-        make_evaluation_page(found, out, title=title)
+        make_evaluation_page(found, out, title=title, language=language)
     console.say(f"Wrote {out}. Open it in a browser; it needs no network.")
     console.warn("LABORATORY: the page was made of true numbers. Do not publish it.")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit._base.rounding import epsilon_at_most
 from tacit.cli import console
 from tacit.cli.app import new_group
@@ -18,7 +19,7 @@ from tacit.cli.ledger_file import (
     restated_by,
     say_ledger,
 )
-from tacit.cli.options import Force
+from tacit.cli.options import Force, Language
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
@@ -212,6 +213,7 @@ def statement(
             metavar="FILE",
         ),
     ] = None,
+    language: Language = ENGLISH,
     ledger: LedgerFile = None,
     force: Force = False,
 ) -> None:
@@ -232,7 +234,7 @@ def statement(
     console.check_outputs([target], [file, book.path], force=force)
     made = _restated(file, book, data_set, delta)
     if target.suffix == ".html":
-        make_statement_page(made, target)
+        make_statement_page(made, target, language=language)
     else:
         check_ending(target)
         if is_counter(file):

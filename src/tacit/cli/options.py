@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, S
 
 import typer
 
+from tacit._base.languages import LANGUAGES
 from tacit._base.validation import check_at_least, confidence_of
 from tacit.errors import SettingError
 
@@ -102,7 +103,24 @@ Level = Annotated[float, confidence("How sure the intervals are: 95 or 0.95.")]
 OwnLevel = Annotated[float | None, confidence("How sure the intervals are: 95 or 0.95 (default: as the release's).")]
 Title = Annotated[str | None, typer.Option(help="The page's title.")]
 Noun = Annotated[
-    str, typer.Option(help="What a page calls one and many of the events, such as trip/trips.", metavar="ONE/MANY")
+    str | None,
+    typer.Option(help="What a page calls one and many of the events, such as trip/trips.", metavar="ONE/MANY"),
+]
+
+
+def _known_language(given: str | None) -> str | None:
+    if given is not None and given not in LANGUAGES:
+        raise SettingError(f"--language must be one of {', '.join(LANGUAGES)}; got {given}.")
+    return given
+
+
+Language = Annotated[
+    str,
+    typer.Option(
+        help="The language of pages and statements: en, or fr, beside which the English statement stands and binds.",
+        metavar="LANGUAGE",
+        callback=_known_language,
+    ),
 ]
 Synthetic = Annotated[
     str | None, typer.Option(help="Say on the page that the data are synthetic, in these words.", metavar="WORDS")

@@ -7,9 +7,21 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile
-from tacit.cli.options import Force, Noun, Panel, ReadingOptions, ReleaseFile, SourceOptions, Synthetic, Title, takes
+from tacit.cli.options import (
+    Force,
+    Language,
+    Noun,
+    Panel,
+    ReadingOptions,
+    ReleaseFile,
+    SourceOptions,
+    Synthetic,
+    Title,
+    takes,
+)
 from tacit.cli.sources import looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
@@ -27,7 +39,8 @@ def page(
     ] = None,
     title: Title = None,
     synthetic: Synthetic = None,
-    noun: Noun = "event/events",
+    noun: Noun = None,
+    language: Language = ENGLISH,
     laboratory: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +69,16 @@ def page(
         )
     truth = None if laboratory is None else true_counts(SourceOptions.of(laboratory, reading), shown)
     with console.progress("Making the page"):
-        make_page(shown, out, truth=truth, polygons=reading.polygons, title=title, synthetic=synthetic, noun=noun)
+        make_page(
+            shown,
+            out,
+            truth=truth,
+            polygons=reading.polygons,
+            title=title,
+            synthetic=synthetic,
+            noun=noun,
+            language=language,
+        )
     console.say(f"Wrote {out}. Open it in a browser; it needs no network.")
     if truth is not None:
         console.warn("LABORATORY: the page shows true numbers. Do not publish it.")

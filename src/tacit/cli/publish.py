@@ -94,7 +94,15 @@ def publish(
         bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
     ] = False,
     title: Title = None,
-    noun: Noun = "event/events",
+    noun: Noun = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="The language of pages and statement: en, or fr, beside which the English statement stands and binds "
+            "(default: as it began, en).",
+            metavar="LANGUAGE",
+        ),
+    ] = None,
     days_ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
     seed: SimulationSeed = None,
 ) -> None:
@@ -164,6 +172,7 @@ def publish(
             days_ahead=days_ahead,
             title=title,
             noun=noun,
+            language=language,
             seed=seed,
             look=look,
             progress=stages.report,

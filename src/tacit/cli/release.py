@@ -9,10 +9,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile
-from tacit.cli.options import Force, KindLevel, OwnLevel, Panel, PlanFile, ReleaseOut, RuleOptions, StatementOut, takes
+from tacit.cli.options import (
+    Force,
+    KindLevel,
+    Language,
+    OwnLevel,
+    Panel,
+    PlanFile,
+    ReleaseOut,
+    RuleOptions,
+    StatementOut,
+    takes,
+)
 from tacit.cli.sources import agreed_plan
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
@@ -68,6 +80,7 @@ def release(
     ] = None,
     level: OwnLevel = None,
     statement: StatementOut = None,
+    language: Language = ENGLISH,
     revises: Annotated[
         Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
     ] = None,
@@ -132,7 +145,7 @@ def release(
     warn_of_missing_reports(estimate, agreed_rules)
     say_protection(made)
     if statement is not None:
-        make_statement_page(made, statement)
+        make_statement_page(made, statement, language=language)
     say_next(made, out, statement)
 
 

@@ -10,7 +10,9 @@ from typing import Final
 from tacit._base.extras import require
 from tacit._base.fields import text, texts
 from tacit._base.files import write_whole
+from tacit._base.languages import ENGLISH, LANGUAGES
 from tacit._base.reading import read_document, reading
+from tacit._base.validation import check_one_of
 from tacit.errors import FormatError, Remedy
 from tacit.events import SourceDescription
 
@@ -22,7 +24,7 @@ AGREED: Final = "publication.toml"
 class Agreement:
     """What a publication goes on with: the events by name, how they are written, and the stretches of time so far.
 
-    ``pages`` is a digest of all that the pages in the folder were made from.
+    ``pages`` is a digest of all that the pages in the folder were made from, ``language`` the one they are in.
     """
 
     data_set: str
@@ -30,6 +32,7 @@ class Agreement:
     where: tuple[str, ...] = ()
     stretches: tuple[tuple[str, str], ...] = ()
     pages: str = ""
+    language: str = ENGLISH
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the publication."""
@@ -39,6 +42,7 @@ class Agreement:
             "where": list(self.where),
             "stretches": [list(stretch) for stretch in self.stretches],
             "pages": self.pages,
+            "language": self.language,
             "source": self.source.to_dict(),
         }
         head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
@@ -56,5 +60,6 @@ class Agreement:
                 raise FormatError(f"{path} was written by a newer Tacit. Install a newer Tacit.")
             stretches = tuple((str(first), str(last)) for first, last in content["stretches"])
             source = SourceDescription.from_dict(content["source"])
-            pages = str(content.get("pages", ""))
-            return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages)
+            pages, language = str(content.get("pages", "")), str(content.get("language", ENGLISH))
+            check_one_of(LANGUAGES, language=language)
+            return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages, language)

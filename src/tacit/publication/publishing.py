@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit import __version__
+from tacit._base.languages import ENGLISH, LANGUAGES, gettext, speaking
+from tacit._base.validation import check_one_of
 from tacit.collection.curating import CountedEvents, curate_events
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
@@ -31,6 +33,7 @@ from tacit.mechanisms.planner import CURATOR, NOBODY, Wanted
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
 from tacit.pages.page import plural_of
+from tacit.pages.words import ahead as in_words
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
@@ -82,7 +85,8 @@ def publish(
     again: bool = False,
     days_ahead: int = 7,
     title: str | None = None,
-    noun: str = "event/events",
+    noun: str | None = None,
+    language: str | None = None,
     seed: int | None = None,
     look: Look | None = None,
     progress: Progress | None = None,
@@ -98,6 +102,8 @@ def publish(
     With ``trust="curator"`` whoever runs this is trusted to count exactly, and noise is added; with ``trust="nobody"``
     every event is randomized before it is counted. ``epsilon`` limits what that gives away; or it follows from
     ``target``, the error that single counts may have: ``"40"`` events, or ``"5%"`` of ``expected_events``.
+
+    Pages and statement are in the ``language`` that was named, "en" or "fr", or in which the publication began.
 
     The same call after an interruption goes on at no further cost; with a later ``last`` on events that have grown it
     publishes the new days, and the release goes on; with nothing new it leaves every file as it is. Events of which
@@ -119,13 +125,14 @@ def publish(
         begin=begin or (lambda _: None),
     )
     plural_of(noun)  # refused before anything is paid
+    check_one_of(LANGUAGES, language=language or ENGLISH)
     agreed = Agreement.read(work.root)
     protected = Unit(unit) if isinstance(unit, str) else unit
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
     if agreed is None:
         _check_folder(work.root)
         source = described_as(events, named, date_format, description, zone)
-        agreed = Agreement(data_set, source, tuple(where))
+        agreed = Agreement(data_set, source, tuple(where), language=language or ENGLISH)
         begun = Beginning(
             places=places,
             kinds=kinds,
@@ -164,7 +171,7 @@ def publish(
         until = end if last is None else day_of(last, "last")
         if until < end:
             raise SettingError(f"last must not be before {end}, up to which the publication goes; got last={until}.")
-        agreed = work.finished(agreed)
+        agreed = work.finished(replace(agreed, language=language or agreed.language))
         if until > end:
             agreed = work.next_stretch(agreed, until)
     return work.written(agreed, days_ahead=days_ahead, title=title, noun=noun)
@@ -374,7 +381,7 @@ class _Publishing:
             options = replace(options, format=None)
         return open_events(self.events, columns=columns, domain=plan.domain, options=options)
 
-    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None, noun: str) -> Publication:
+    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None, noun: str | None) -> Publication:
         """Write release, page, statement and forecast of all stretches together, unless they are there already."""
         plan = self.plan_of(agreed, agreed.stretches[-1])
         paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
@@ -388,21 +395,22 @@ class _Publishing:
             release = stated_now(Release.of(plan, estimate), ledger)
         made, heading = Publication(release, self.root), title or agreed.data_set
         read = paths if self.polygons is None else [*paths, Path(self.polygons)]
-        parts = [*map(_digest, read), release.statement.text(), heading, noun, str(days_ahead), __version__]
+        parts = [str(days_ahead), __version__, *map(_digest, read), release.statement.text(), heading, noun or "", agreed.language]
         pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
             return made
         release.write(self.root / RELEASE)
         release.write(self.root / "counts.csv")
         self.begin("Making the page")
-        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons, noun=noun)
-        make_statement_page(release, self.root / "statement.html", title=heading)
+        language = agreed.language
+        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons, noun=noun, language=language)
+        make_statement_page(release, self.root / "statement.html", title=heading, language=language)
         if days_ahead and "time" not in (plan.private if not plan.is_central else ()):
-            self._forecast(made, days_ahead, heading)
+            self._forecast(made, days_ahead, heading, language)
         replace(agreed, pages=pages).write(self.root)
         return made
 
-    def _forecast(self, made: Publication, days: int, title: str) -> None:
+    def _forecast(self, made: Publication, days: int, title: str, language: str) -> None:
         """Write the page of a forecast, where the past is long enough for one."""
         path = self.root / "forecast.html"
         self.begin(f"Forecasting {days} days")
@@ -412,7 +420,9 @@ class _Publishing:
         except SettingError:  # too few periods, or periods longer than what was asked for
             path.unlink(missing_ok=True)
             return
-        make_forecast_page(ahead, made.release, path, title=f"{title}: the next {days} days")
+        with speaking(language):
+            heading = gettext("%(heading)s: %(text)s", heading=title, text=in_words(days, "day"))
+        make_forecast_page(ahead, made.release, path, title=heading, language=language)
 
 
 def folder_name(name: str) -> str:
