@@ -40,9 +40,11 @@ from tacit.pages.words import (
     expected,
     level_noun,
     number,
+    period,
     plural,
     rough_at_most,
     rounded_percent,
+    sentence_case,
     step_name,
 )
 from tacit.release import Release
@@ -228,6 +230,8 @@ def _templates() -> Environment:
         "figures": figures,
         "gettext": gettext,
         "retold": retold,
+        "period": period,
+        "sentence_case": sentence_case,
         "expected": expected,
         "decimals": decimals,
     }

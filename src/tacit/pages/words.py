@@ -26,7 +26,14 @@ _SHORT_MONTHS: Final = {
     "fr": ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."),
 }
 _STEPS: Final = (message("hour"), message("day"), message("week"), message("month"), message("year"))
-LEVELS: Final = (message("region"), message("town"), message("department"), message("place"), message("kind"))
+LEVELS: Final = (
+    message("all"),
+    message("region"),
+    message("town"),
+    message("department"),
+    message("place"),
+    message("kind"),
+)
 """The levels of places and kinds that have a word in every language; others are the user's own words."""
 
 

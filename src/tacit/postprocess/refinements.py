@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._base.languages import message
 from tacit.counts.estimate import Estimate
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
@@ -137,14 +138,14 @@ REFINEMENTS: Final[Mapping[str, Refinement]] = {
         Refinement("likelihood", "the most likely counts", maximize_normal_likelihood, needs_cells=True),
         Refinement("shrink", "the levels of a tree drawn to even counts, as far as noise explains them", _shrunk, True),
         Refinement(
-            "smooth",
+            message("smooth"),
             "periods borrow strength from one another; with intervals",
             _smoothed,
             adds_up=True,
             refine_without=_smoothed,
         ),
         Refinement(
-            "filter",
+            message("filter"),
             "as smooth, but each period as it stood at its end, without what came later; with intervals",
             _filtered,
             adds_up=True,
