@@ -395,7 +395,8 @@ class _Publishing:
             release = stated_now(Release.of(plan, estimate), ledger)
         made, heading = Publication(release, self.root), title or agreed.data_set
         read = paths if self.polygons is None else [*paths, Path(self.polygons)]
-        parts = [str(days_ahead), __version__, *map(_digest, read), release.statement.text(), heading, noun or "", agreed.language]
+        said = [heading, noun or "", agreed.language, str(days_ahead), __version__]
+        parts = [*map(_digest, read), release.statement.text(), *said]
         pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
             return made
