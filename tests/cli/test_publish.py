@@ -183,3 +183,12 @@ def test_places_and_kinds_are_chosen_as_in_other_commands(tacit, tmp_path):
     for wrong in (("--other",), ("--kind-level", "group")):
         assert "--kinds" in tacit(*known, *table, *wrong, "--folder", "other").err
     assert not (tmp_path / "other").exists()
+
+
+def test_pages_are_french_where_that_is_asked_for(tacit, tmp_path):
+    trips(tmp_path / "trips.csv", 40)
+    words = ("trips.csv", "--time", "started_at", "--place", "station")
+    refused = tacit("publish", *words, "--yes", "--language", "de")
+    assert refused.code == 2
+    assert "--language must be one of en, fr; got de." in refused.err
+    assert not (tmp_path / "ledger.sqlite").exists()

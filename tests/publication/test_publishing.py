@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +16,7 @@ from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.publication import publishing
+from tacit.publication.agreement import Agreement
 from tacit.release import Release
 
 STATIONS = ["Market", "Pier", "2nd at Townsend"]
@@ -110,6 +113,34 @@ def test_events_without_places_are_counted_in_all(run):
     made = run(visits, time="day", place=None, places=None, count="visits")
     assert made.release.domain.place.cells == ("all",)
     assert made.answer("2026-01").value == pytest.approx(3100, abs=60)
+
+
+def test_a_publication_keeps_its_language_until_another_is_named(run):
+    def languages():
+        pages = ("page.html", "statement.html")
+        return [re.search('<html lang="(..)">', (run.folder / name).read_text(encoding="utf-8"))[1] for name in pages]
+
+    run(trips(), language="fr")
+    assert languages() == ["fr", "fr"]
+    run(trips(), first=None, last="2026-03-31")
+    assert languages() == ["fr", "fr"]
+    assert Agreement.read(run.folder).language == "fr"
+    run(trips(), first=None, last="2026-03-31", language="en")
+    assert languages() == ["en", "en"]
+    assert len(entries(run)) == 2
+
+
+def test_an_unknown_language_is_refused_before_anything_is_paid(run):
+    with pytest.raises(SettingError, match="language must be one of en, fr; got language=de"):
+        run(trips(), language="de")
+    assert not run.folder.exists()
+    assert not run.ledger.exists()
+
+
+def test_the_forecast_of_a_french_publication_is_french(run):
+    run(trips(), language="fr", days_ahead=7)
+    page = (run.folder / "forecast.html").read_text(encoding="utf-8")
+    assert "<h1>bike trips\u00a0: les 7 prochains jours</h1>" in page
 
 
 @pytest.mark.parametrize("stage", ["look", "payment", "write", "finish", "page"])

@@ -108,7 +108,8 @@ Noun = Annotated[
 ]
 
 
-def _known_language(given: str | None) -> str | None:
+def known_language(given: str | None) -> str | None:
+    """Refuse a language that pages do not speak, before anything is done."""
     if given is not None and given not in LANGUAGES:
         raise SettingError(f"--language must be one of {', '.join(LANGUAGES)}; got {given}.")
     return given
@@ -119,7 +120,7 @@ Language = Annotated[
     typer.Option(
         help="The language of pages and statements: en, or fr, beside which the English statement stands and binds.",
         metavar="LANGUAGE",
-        callback=_known_language,
+        callback=known_language,
     ),
 ]
 Synthetic = Annotated[

@@ -24,6 +24,7 @@ from tacit.cli.options import (
     Title,
     UnitOptions,
     UserSourceOptions,
+    known_language,
     takes,
 )
 from tacit.cli.release import say_protection
@@ -101,6 +102,7 @@ def publish(
             help="The language of pages and statement: en, or fr, beside which the English statement stands and binds "
             "(default: as it began, en).",
             metavar="LANGUAGE",
+            callback=known_language,
         ),
     ] = None,
     days_ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
