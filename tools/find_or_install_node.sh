@@ -13,7 +13,7 @@ if ! { command -v node && command -v npm; } >/dev/null 2>&1; then
     exit 0
 fi
 cd "$(dirname "$0")/../clients/js" || exit 1
-if [ package-lock.json -nt node_modules/.package-lock.json ]; then
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
     npm ci --silent || echo "npm ci failed: tests that build the browser client will fail. Try again with a network." >&2
 fi
 exit 0
