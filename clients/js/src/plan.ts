@@ -28,6 +28,7 @@ export interface Meaning {
   readonly share: number;
 }
 
+const PARTS = ["format", "fingerprint", "privacy", "mechanism", "domain"];
 const AXES = ["time", "place", "kind"] as const;
 /** Cells of a domain at most, and bins of a time axis without end that are believed, as Python has them. */
 const MOST_CELLS = 2 ** 26;
@@ -54,21 +55,8 @@ export class Plan implements MessageFormat {
 
   /** Read a plan from JSON, as text or parsed, and verify its fingerprint and that its thresholds give its epsilon. */
   constructor(given: unknown) {
-    const content = object(
-      parsed(given),
-      "the plan",
-      ["format", "fingerprint", "privacy", "mechanism", "domain"],
-      ["name"],
-    );
-    const known = ["epsilon", "private", "unit", "neighbors"];
-    const central = ["most", "most_per_cell", "window", "rho", "delta"];
-    const privacy = object(content.privacy, "privacy", known, ["n_reports", ...central]);
-    if (
-      oneOf(privacy, "neighbors", ["replace", "add or remove"]) !== "replace" ||
-      central.some((name) => name in privacy)
-    ) {
-      refuse("the plan is for a curator who counts, not for devices that randomize.");
-    }
+    const content = object(parsed(given), "the plan", PARTS, ["name"]);
+    const privacy = privacyOf(content.privacy);
     const domain = object(content.domain, "domain", ["time", "place"], ["kind"]);
     const mechanism = object(content.mechanism, "mechanism", ["name", "thresholds"]);
     this.name = "name" in content ? text(content, "name") : "counts";
@@ -102,22 +90,12 @@ export class Plan implements MessageFormat {
     }
     const format = this.unit === "device" ? 4 : kind ? 3 : place.hasElsewhere ? 2 : 1;
     if (content.format !== format)
-      refuse(`the plan must have format ${format}. Load a newer client, or make the plan again.`);
+      refuse(`the plan must have format ${format}. Load a newer client, or make it again.`);
     const canonical = {
       format,
-      domain: {
-        time: this.time.toFields(isPrivate("time")),
-        place: place.fields,
-        ...(kind ? { kind: kind.fields } : {}),
-      },
+      domain: { time: this.time.toFields(isPrivate("time")), place: place.fields, ...(kind && { kind: kind.fields }) },
       mechanism: { name: this.mechanismName, thresholds: hexed(thresholds) },
-      privacy: {
-        epsilon: new Float(this.epsilon),
-        private: this.private,
-        unit: this.unit,
-        neighbors: "replace",
-        ...(nReports ? { n_reports: nReports } : {}),
-      },
+      privacy: { ...privacy, epsilon: new Float(this.epsilon) },
     };
     this.fingerprint = hex(sha256(new TextEncoder().encode(written(canonical)))).slice(0, 32);
     if (content.fingerprint !== this.fingerprint) {
@@ -220,6 +198,17 @@ function parsed(given: unknown): unknown {
   } catch {
     return refuse("the plan is not JSON. Ask for it again.");
   }
+}
+
+/** The part of a plan on privacy, of one for devices. */
+function privacyOf(value: unknown): Fields {
+  const central = ["most", "most_per_cell", "window", "rho", "delta"];
+  const privacy = object(value, "privacy", ["epsilon", "private", "unit", "neighbors"], ["n_reports", ...central]);
+  const neighbors = oneOf(privacy, "neighbors", ["replace", "add or remove"]);
+  if (neighbors !== "replace" || central.some((name) => name in privacy)) {
+    refuse("the plan is for a curator who counts, not for devices that randomize.");
+  }
+  return privacy;
 }
 
 interface NamedAxis {
