@@ -50,6 +50,7 @@ bench: $(VENV)-bench/.bench
 	@echo "  benchmarks/planner.py    predicted beside simulated errors"
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
 	@echo "  benchmarks/bounding.py   bounding what one person adds, the same"
+	@echo "And by $(BIN)/python: benchmarks/collector.py, a collector with both databases (--kills 50: killed under load)"
 
 $(VENV)/.desk: pyproject.toml $(TESTED)
 	$(PYTHON) tools/environment.py $(VENV) desk

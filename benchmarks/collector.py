@@ -1,0 +1,296 @@
+"""How many reports a collector counts, beside the same server that forgets them and a bare handler that writes rows.
+
+    python benchmarks/collector.py              # PostgreSQL and SQLite; needs the environment of the tests
+    python benchmarks/collector.py --kills 50   # killed at random under load: every message counted once
+
+The server and the senders share the machine, so figures are ratios of one run. Messages have 20,000 reports of 17
+places; single reports are JSON at 500 a second. Every count is checked against what was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from postgres_server import running as postgres_running  # noqa: E402
+from tacit.collection.wire import MessageFormat  # noqa: E402
+from tacit.domain import Domain, PlaceAxis, TimeAxis  # noqa: E402
+from tacit.mechanisms.registry import plan_for  # noqa: E402
+from tacit.randomness import SecureRandomness  # noqa: E402
+from tacit.service.app import MESSAGE_TYPE, Collector, Limits, make_app  # noqa: E402
+from tacit.service.store import Outcome, Store  # noqa: E402
+from tacit.service.survey import Survey  # noqa: E402
+
+SERVERS = {"discard": "parsed and forgotten", "ours": "counted", "rows": "rows, bare handler"}
+N_PLACES = 17
+PER_MESSAGE = 20_000
+N_MESSAGES = 200
+N_SINGLE, PER_SECOND = 5_000, 500
+ADDRESS = "/v1/surveys/visits/reports"
+
+
+def survey() -> Survey:
+    places = PlaceAxis.of([f"place {number}" for number in range(N_PLACES)])
+    plan = plan_for(Domain(TimeAxis("2026-01-01", "day"), places), epsilon=2.0)
+    return Survey("visits", MessageFormat.of(plan), late=3, is_open=True)
+
+
+class Forgetful(Store):
+    """A store that notes nothing."""
+
+    def add(self, additions: Any) -> list[Outcome]:
+        return [Outcome.COUNTED] * len(additions)
+
+
+def bare(database: str) -> Any:
+    """A handler that writes a row for every report, as one would without us."""
+    import sqlalchemy as sa
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    engine = sa.create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
+    table = sa.Table("rows", sa.MetaData(), sa.Column("day", sa.BigInteger), sa.Column("report", sa.LargeBinary))
+    table.metadata.create_all(engine)
+    form = survey().form
+
+    async def take(request: Request) -> JSONResponse:
+        data = await request.body()
+
+        def write() -> int:
+            if request.headers["content-type"] == "application/json":
+                rows = [{"day": 0, "report": bytes.fromhex(json.loads(data)["report"])}]
+            else:
+                batch = form.parse(data)
+                days = np.repeat(batch.bins, batch.run_lengths).tolist()
+                rows = [{"day": day, "report": row.tobytes()} for day, row in zip(days, batch.reports, strict=True)]
+            with engine.begin() as connection:
+                connection.execute(sa.insert(table), rows)
+            return len(rows)
+
+        return JSONResponse({"n_reports": await run_in_threadpool(write)})
+
+    return Starlette(routes=[Route(ADDRESS, take, methods=["POST"]), Route("/health", lambda _: JSONResponse({}))])
+
+
+def serve(kind: str, database: str, port: int) -> None:
+    """Run one of the servers; called in a process of its own."""
+    import uvicorn
+
+    if kind == "rows":
+        app = bare(database)
+    else:
+        store = (Forgetful if kind == "discard" else Store)(database)
+        store.add_survey(survey())
+        folder = Path(tempfile.mkdtemp())
+        app = make_app(Collector(store, folder, limits=Limits(per_second=1e9, close_every=3600)))
+    uvicorn.run(app, port=port, access_log=False, log_level="error")
+
+
+@contextmanager
+def served(kind: str, database: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, __file__, "--serve", kind, database, str(port)])
+    try:
+        for _ in range(600):
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield process
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def post(connection: http.client.HTTPConnection, body: bytes, kind: str) -> dict[str, Any]:
+    connection.request("POST", ADDRESS, body, {"Content-Type": kind})
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(content)
+    return dict(json.loads(content))
+
+
+def messages(n: int, per_message: int) -> list[bytes]:
+    form = survey().form
+    today = survey().now(datetime.now(UTC))
+    rng = np.random.default_rng(1)
+    return [
+        form.randomize(
+            np.full(per_message, today), rng.integers(0, N_PLACES, per_message), randomness=SecureRandomness()
+        )
+        for _ in range(n)
+    ]
+
+
+def in_batches(port: int, sent: list[bytes], n_senders: int = 4) -> float:
+    """Reports a second."""
+
+    def work(part: list[bytes]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for body in part:
+            post(connection, body, MESSAGE_TYPE)
+
+    threads = [threading.Thread(target=work, args=(sent[i::n_senders],)) for i in range(n_senders)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(sent) * PER_MESSAGE / (time.perf_counter() - start)
+
+
+def one_by_one(port: int, n: int = N_SINGLE, n_senders: int = 8) -> tuple[float, float]:
+    """The median and the 99th percentile of the milliseconds until an answer, at a fixed rate."""
+    form = survey().form
+    today = datetime.now(UTC).isoformat()
+    reports = form.mechanism.randomize(np.arange(n) % N_PLACES, randomness=SecureRandomness())
+    bodies = [
+        json.dumps({"id": secrets.token_hex(16), "report": row.tobytes().hex(), "time": today}).encode()
+        for row in reports
+    ]
+    took: list[float] = []
+    start = time.perf_counter() + 0.2
+
+    def work(first: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for number in range(first, n, n_senders):
+            due = start + number / PER_SECOND
+            time.sleep(max(0.0, due - time.perf_counter()))
+            post(connection, bodies[number], "application/json")
+            took.append(1e3 * (time.perf_counter() - due))
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(n_senders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return float(np.quantile(took, 0.5)), float(np.quantile(took, 0.99))
+
+
+def killed(database: str, port: int, n_kills: int) -> None:
+    """Kill the server at random under load, and check that every message was counted once."""
+    sent = messages(60 * n_kills, 100)
+    rng = np.random.default_rng()
+    waiting = list(sent)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                body = waiting.pop()
+            while True:
+                try:
+                    post(
+                        http.client.HTTPConnection("127.0.0.1", port, timeout=30), body, "application/vnd.tacit.message"
+                    )
+                    break
+                except (OSError, RuntimeError, http.client.HTTPException):
+                    time.sleep(0.02)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    done = 0
+    for number in range(n_kills + 1):
+        with served("ours", database, port) as process:
+            if number == 0:
+                for thread in threads:
+                    thread.start()
+            if number == n_kills or not waiting:
+                for thread in threads:
+                    thread.join()
+                break
+            time.sleep(rng.uniform(0.0, 0.3))
+            os.kill(process.pid, signal.SIGKILL)
+            done += 1
+    tally, expected = Store(database).tally(survey()), np.zeros(N_PLACES, np.int64)
+    form = survey().form
+    for body in sent:
+        batch = form.parse(body)
+        expected += form.mechanism.statistics(batch.reports, batch.run_lengths).sum(axis=0)
+    is_right = tally.n_reports == 100 * len(sent) and np.array_equal(tally.statistics.sum(axis=0), expected)
+    verdict = "each once" if is_right else "NOT each once"
+    print(f"  killed {done} times under load: {len(sent):,} messages counted, {verdict}")
+    if not is_right:
+        raise SystemExit(1)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
+    options.add_argument("--kills", type=int, default=0, help="kill the server so often instead of timing it")
+    given = options.parse_args()
+    if given.serve:
+        serve(given.serve[0], given.serve[1], int(given.serve[2]))
+        return
+    sent = messages(N_MESSAGES, PER_MESSAGE)
+    with postgres_running() as server, tempfile.TemporaryDirectory() as folder:
+        for name in ("PostgreSQL", "SQLite"):
+
+            def database(kind: str, name: str = name) -> str:
+                if name == "SQLite":
+                    return f"sqlite:///{folder}/{kind}.sqlite"
+                server.run(f"CREATE DATABASE {kind}")
+                return str(server.url(kind))
+
+            print(name)
+            if given.kills:
+                killed(database("killed"), free_port(), given.kills)
+                continue
+            rates = {}
+            for kind, words in (
+                ("discard", "parsed and forgotten"),
+                ("ours", "counted"),
+                ("rows", "rows, bare handler"),
+            ):
+                part = sent[: N_MESSAGES // 10] if kind == "rows" else sent
+                address, port = database(kind), free_port()
+                with served(kind, address, port):
+                    in_batches(port, messages(2, 10))  # loads what is compiled
+                    rates[kind] = in_batches(port, part)
+                    single = one_by_one(port)
+                print(
+                    f"  {words:22} {rates[kind] / 1e6:6.2f} M reports/s in messages   single ones at {PER_SECOND}/s: "
+                    f"median {single[0]:.1f} ms, p99 {single[1]:.1f} ms"
+                )
+                if kind == "ours":
+                    n_reports = Store(address).tally(survey()).n_reports
+                    assert n_reports == len(sent) * PER_MESSAGE + 20 + N_SINGLE, n_reports
+            print(f"  counted / forgotten: {rates['ours'] / rates['discard']:.2f}   counted / rows: "
+                  f"{rates['ours'] / rates['rows']:.0f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
