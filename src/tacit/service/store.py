@@ -28,8 +28,9 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import SettingError
 from tacit.plan import Plan
+from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
-from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY, TOKEN
+from tacit.service.schema import ALARM, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY, TOKEN
 from tacit.service.survey import Addition, Survey
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
@@ -67,7 +68,7 @@ class Store:
         self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         self._kept: dict[str, Survey] = {}
         with _as_refusals():
-            METADATA.create_all(self._engine)
+            upgrade(self._engine)
 
     def close(self) -> None:
         self._engine.dispose()
