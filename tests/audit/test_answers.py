@@ -200,7 +200,7 @@ def test_counters_are_not_refuted(cost, seed):
     counter = Counter.start(Spend.simulation(cost, seed=1), domain, horizon=16)
     audits = audit_counter(counter.stream, n_runs=8_000, confidence=SURE, randomness=SeededRandomness(seed))
     assert not any(audit.is_refuted for audit in audits)
-    assert audits[0].lower_bound > 0.05
+    assert audits[0].lower_bound > 0.02  # 0.12 with a standard deviation of 0.013 at a rho of 0.5
 
 
 @pytest.mark.false_failure(0)
