@@ -23,6 +23,7 @@ from tacit.mechanisms.central.marginals import MarginalTables
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.postprocess import likelihood_steps, project
+from tacit.postprocess.coherence import HANDED_DOWN, add_up
 from tacit.postprocess.likelihood import MOST_LIKELY, ReportHistogram, maximize_likelihood, most_likely_shares
 from tacit.postprocess.normal_likelihood import (
     LIKELY_TABLES,
@@ -346,6 +347,26 @@ def test_the_most_likely_counts_of_tables_are_those_of_constrained_least_squares
         slopes = metric @ (found - values)
         if total > 0:
             assert slopes[found > 1e-9].max() - slopes.min() < 1e-6 * np.abs(slopes).max() + 1e-9
+
+
+@pytest.mark.false_failure(0)
+@pytest.mark.parametrize("n_days", [1, 40])
+def test_coherent_tables_add_up_to_the_most_likely_tables_over_all_time(n_days, seed):
+    domain = replace(days_and_places(n_days, 4), kind=KindAxis.of(["fire", "flood", "fall"]))
+    tables = MarginalTables(domain.sizes, (0, 2, 1, 4), Cost.zcdp(0.05))
+    plan = central_plan_for(domain, rho=0.05, delta=1e-6, mechanism="tables")
+    counts = ExactTally(np.random.default_rng(seed).poisson(3 / n_days, domain.shape))
+    made = tables.measure(counts, plan, spend=Spend.simulation(tables.cost, seed=seed))
+    found = add_up(made)
+    assert found.steps[-2:] == (LIKELY_TABLES, HANDED_DOWN)
+    assert (found.values >= 0).all()
+    whole = replace(
+        made,
+        domain=replace(domain, time=domain.time.with_end(1)),
+        values=made.values.sum(axis=0, keepdims=True),
+        noise=replace(made.noise, sizes=(1, *domain.sizes[1:])),
+    )
+    np.testing.assert_allclose(found.values.sum(axis=0), maximize_normal_likelihood(whole).values[0], atol=1e-6)
 
 
 def test_a_curators_tree_has_no_likelihood():

@@ -12,7 +12,8 @@ that are not and that still add up, by projecting in turn onto days that can be 
 
 Where no period has a public number of reports, as in a curator's release, a place's total is taken as it is, or as
 zero if it is negative, and handed down: the years nearest to their counts that are not negative and add up to it, then
-the months of each year, then the days of each month.
+the months of each year, then the days of each month. The cells of a curator's tables err together, so their totals over
+all time are the most likely ones that are not negative (:mod:`tacit.postprocess.normal_likelihood`).
 
 Reference: Boyle1986.
 """
@@ -33,6 +34,7 @@ from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
+from tacit.postprocess.normal_likelihood import LIKELY_TABLES, most_likely_sums
 
 COHERENT: Final = stored("project at every level, then least squares over a tree of periods")
 HANDED_DOWN: Final = stored("negative counts to zero, longer periods first, so that shorter ones add up to them")
@@ -45,20 +47,22 @@ def add_up(estimate: Estimate) -> Estimate:
     """Counts per period and column that are near the projected ones at every level of the calendar, and add up.
 
     Biased, as projection is, but sums over months and years are no more biased than projections of these. Where no
-    number of reports is public, only sums over the whole time are exact. Where places or kinds have public numbers of
+    number of reports is public, only sums over the whole time are kept. Where places or kinds have public numbers of
     their own, each of them is reconciled alone.
     """
     totals, shape = estimate.totals, estimate.values.shape
     tree = calendar_tree(estimate.domain.time)
     if totals is None:
-        leaves, step = handed_down(tree, estimate.values, None), HANDED_DOWN
+        sums = most_likely_sums(estimate)
+        leaves = handed_down(tree, estimate.values, sums)
+        steps: tuple[str, ...] = (HANDED_DOWN,) if sums is None else (LIKELY_TABLES, HANDED_DOWN)
     elif totals.shape[0] == shape[0]:
-        leaves, step = np.empty(shape), COHERENT
+        leaves, steps = np.empty(shape), (COHERENT,)
         in_bins = totals.reshape(shape[0], -1)
         for number, columns in enumerate(estimate.public_columns):
             leaves[:, columns] = _reconciled(tree, estimate.values[:, columns], in_bins[:, number])
     elif totals.shape == (1, *estimate.domain.grid[1:]):
-        leaves, step = handed_down(tree, estimate.values, totals.ravel().astype(np.float64)), HANDED_DOWN
+        leaves, steps = handed_down(tree, estimate.values, totals.ravel().astype(np.float64)), (HANDED_DOWN,)
     else:
         raise SettingError(
             "counts that add up need a public number of reports for every period, or for every place (and kind) over "
@@ -71,7 +75,7 @@ def add_up(estimate: Estimate) -> Estimate:
             "moving counts to where none is negative raises small counts and lowers large ones, so no honest interval "
             "can be stated"
         ),
-        steps=(*estimate.steps, step),
+        steps=(*estimate.steps, *steps),
     )
 
 

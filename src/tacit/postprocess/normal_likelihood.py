@@ -59,6 +59,20 @@ def maximize_normal_likelihood(estimate: Estimate) -> Estimate:
     )
 
 
+def most_likely_sums(estimate: Estimate) -> FloatArray | None:
+    """Return the most likely counts of a curator's tables over all time, none negative; None for other estimates.
+
+    Time bins have independent noise of one covariance, so that of their sums is a multiple of it: the same metric.
+    """
+    covariance = estimate.noise.bin_covariance()
+    if covariance is None or len(covariance) > MOST_CELLS:
+        return None
+    sums = estimate.values.sum(axis=0, keepdims=True)
+    found = np.zeros(sums.shape)
+    _fill(found, sums, np.maximum(sums.sum(axis=1), 0.0), lambda _: covariance[None])
+    return found[0]
+
+
 def _of_reports(estimate: Estimate) -> FloatArray:
     noise = estimate.noise.of_reports()
     if noise is None:
