@@ -43,6 +43,7 @@ ASKED = {
     "by place, by kind, joint": {"place": 1.0, "kind": 1.0, "joint": 1.0},
     "and the total": {"total": 1.0, "place": 1.0, "kind": 1.0, "joint": 1.0},
     "joint": {"joint": 1.0},
+    "by place, by kind, total": {"total": 1.0, "place": 1.0, "kind": 1.0},
     "by place, by kind": {"place": 1.0, "kind": 1.0},
 }
 SHAPES: tuple[Sizes, ...] = ((1, 2, 2), (1, 3, 2), (1, 17, 6), (1, 50, 3), (1, 100, 40))
@@ -155,7 +156,7 @@ def _say_speed(plan: Plan, counts: NDArray[np.int64]) -> None:
         "mbi": lambda: by_peer(tables, nodes),
     }
     timings = side_by_side(works, rounds=5)
-    said = ", ".join(f"{name} {ratio(timings["mbi"], timings[name]):,.2g} x" for name in ("unbiased", "coherent"))
+    said = ", ".join(f"{name} {ratio(timings['mbi'], timings[name]):,.2g} x" for name in ("unbiased", "coherent"))
     print(f"faster than mbi, from noisy tables to counts: {said}\n")
 
 

@@ -23,6 +23,8 @@ from tacit._base.arrays import FloatArray
 from tacit.domain.marginals import Axes, Marginals, subsets
 
 _MOST_ROUNDS: Final = 100_000  # ends a search that would never be still; none is known to come near
+# of what nobody needs, whose share goes to nothing; its square, and ten digits of needs beside it, fit into a float
+_LEAST_PRECISION: Final = 1e-140
 _STILL: Final = 1e-10  # relative gain of a round below which the search ends; a tenth of it finds the same shares
 
 
@@ -64,7 +66,7 @@ def improved(shares: FloatArray, needs: FloatArray, precisions: FloatArray, powe
     before = np.inf
     for _ in range(_MOST_ROUNDS):
         shares = shares / shares.sum()
-        variances = 1 / np.maximum(precisions @ shares**power, 1e-300)
+        variances = 1 / np.maximum(precisions @ shares**power, _LEAST_PRECISION)
         error = float(needs @ variances)
         if error > before * (1 - _STILL):
             break

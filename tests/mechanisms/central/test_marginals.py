@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +18,7 @@ from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Grouping, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import PlanError, SettingError
-from tacit.mechanisms.central.marginals import MarginalTables, best_shares, cells_summed, least_error
+from tacit.mechanisms.central.marginals import NAMES, MarginalTables, best_shares, cells_summed, least_error
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.central.tree import input_digest_of, node_noise
 from tacit.privacy.cost import Cost
@@ -173,6 +173,7 @@ def test_measured_tables_are_unbiased_and_add_up(seed):
         {"place": 1.0, "kind": 1.0, "joint": 1.0},
         {"total": 1.0, "place": 1.0, "kind": 1.0, "joint": 1.0},
         {"total": 50.0, "place": 5.0, "kind": 5.0, "joint": 1.0},
+        {"total": 1.0, "place": 1.0, "kind": 1.0},
         {"joint": 1.0},
     ],
 )
@@ -189,6 +190,15 @@ def test_the_sum_of_variances_is_within_two_percent_of_the_bound(sizes, asked):
         weight * np.square(noise.sum_errors(domain.coarsen(**levels[name])[1])).sum() for name, weight in asked.items()
     )
     assert 1 - 1e-3 < error / least_error(sizes, rho, asked=asked) < 1.02
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+@pytest.mark.parametrize("asked", [asked for n in range(1, 5) for asked in combinations(NAMES, n)])
+def test_every_question_has_shares(asked, is_pure):
+    """Also where nobody needs the joint table, whose share goes to nothing."""
+    shares = best_shares((1, 17, 6), is_pure=is_pure, asked=dict.fromkeys(asked, 1.0))
+    assert min(shares) >= 0
+    assert abs(sum(shares) - 1000) <= len(NAMES)
 
 
 @pytest.mark.parametrize("is_pure", [True, False])
