@@ -68,9 +68,9 @@ def most_likely_sums(estimate: Estimate) -> FloatArray | None:
     if covariance is None or len(covariance) > MOST_CELLS:
         return None
     sums = estimate.values.sum(axis=0, keepdims=True)
-    found = np.zeros(sums.shape)
+    found: FloatArray = np.zeros(sums.shape)
     _fill(found, sums, np.maximum(sums.sum(axis=1), 0.0), lambda _: covariance[None])
-    return found[0]
+    return found.ravel()
 
 
 def _of_reports(estimate: Estimate) -> FloatArray:
