@@ -156,7 +156,7 @@ def test_sentences_of_files_are_told_again_with_their_values():
     assert retold(step) == step
     with speaking("fr"):
         assert retold(step).startswith("maximum de vraisemblance des rapports (3 cellules publiques sur 9")
-        assert retold("relative error > 0.5") == "erreur relative > 0.5"
+        assert retold("relative error > 0.5") == "erreur relative > 0,5"
         assert retold("a step of my own") == "a step of my own"
 
 

@@ -28,6 +28,7 @@ _SPOKEN: Final = ContextVar("language", default=ENGLISH)
 _IN_FILES: Final = "file\x04"
 """What stands before the ids of sentences that files hold, as gettext joins a context to an id."""
 _LINE: Final = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?)?\s*(".*")')
+_NUMBER: Final = re.compile(r"[\d.,]+%?")
 _PLACEHOLDER: Final = re.compile(r"%\((\w+)\)s")
 # French parts thousands by a narrow space that does not break, and sets a space before the sign of percent
 _FRENCH_SIGNS: Final = str.maketrans({",": "\u202f", ".": ",", "%": "\u00a0%"})
@@ -107,13 +108,13 @@ def retold(sentence: str) -> str:
     """Say a sentence out of a file in the language that is spoken; one that no catalog has stays as it is.
 
     >>> with speaking("fr"):
-    ...     retold("count < 10"), retold("a step of my own")
-    ('nombre < 10', 'a step of my own')
+    ...     retold("relative error > 0.5"), retold("a step of my own")
+    ('erreur relative > 0,5', 'a step of my own')
     """
     for pattern, form in _patterns(spoken()):
         if found := pattern.fullmatch(sentence):
             return form % {name: retold(value) for name, value in found.groupdict().items()}
-    return sentence
+    return figures(sentence) if _NUMBER.fullmatch(sentence) else sentence
 
 
 def figures(text: str) -> str:
