@@ -34,7 +34,7 @@ from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
 FOLDER = Path(__file__).parents[1] / "tests" / "vectors"
 THRESHOLDS = (0, 1, COIN // 4, COIN // 2, COIN // 3, 3 * (COIN // 4), COIN - 1, COIN)
-MANY = {COIN // 4: (1025,), COIN // 3: (1025, 5000, 40_000)}  # coins enough for one, two and three rounds
+MANY = {COIN // 4: (1024, 1025), COIN // 3: (1025, 5000, 40_000)}  # coins enough for none to three rounds
 SHAPES = ((2, 0.5), (3, 2.0), (8, 1.0), (17, 2.2), (17, 5.89), (100, 1.0))
 MORE_SHAPES = {"subset": ((24, 1.0), (33, 0.1), (300, 3.0), (5000, 8.0))}  # two blocks, no coins, wide lanes
 N_REPORTS = 6
