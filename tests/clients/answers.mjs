@@ -125,7 +125,10 @@ export function answersOf(client) {
       } catch (problem) {
         said = problem.message;
       }
-      return { said, isUnchanged: store.kept === empty };
+      const isUnchanged = store.kept === empty;
+      store.fails = false;
+      memo.report(0, client.secureRandomness);
+      return { said, isUnchanged, nKept: Object.keys(JSON.parse(store.kept).permanent).length };
     },
     device({ plan, event }) {
       const read = client.readPlan(plan);

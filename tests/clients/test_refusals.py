@@ -175,7 +175,7 @@ def test_a_memo_of_python_is_read_and_a_damaged_one_is_not(ask, name, tmp_path):
 @pytest.mark.parametrize("name", REMEMBERED)
 def test_nothing_is_reported_of_a_permanent_row_that_was_not_kept(ask, name, tmp_path):
     asked, _ = memo_of(tmp_path, name)
-    assert ask("forgetful", **asked) == {"said": "the disk is full", "isUnchanged": True}
+    assert ask("forgetful", **asked) == {"said": "the disk is full", "isUnchanged": True, "nKept": 1}
 
 
 def test_reports_about_bits_that_nothing_bounds_have_no_memo(ask):
