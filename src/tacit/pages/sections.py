@@ -311,7 +311,7 @@ def map_layout(axis: PlaceAxis, limits: Mapping[str, Sequence[int]], drawing: Ou
         "tiles": [{"column": column + 1, "row": row + 1} for column, row in layout.tiles],
         # the Tab key goes along the rows of the map
         "order": sorted(range(axis.n_cells), key=lambda n: layout.tiles[n][::-1]),
-        "is_labeled": axis.n_cells <= _LABELED_TILES,
+        "is_labeled": axis.n_cells <= _LABELED_TILES and not (drawing is not None and drawing.are_points),
         "drawing": drawing,
         "without_outline": 0 if drawing is None else axis.n_cells - len(drawing.paths),
     }
