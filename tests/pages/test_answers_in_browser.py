@@ -76,6 +76,10 @@ MADE = {
     "hadamard": lambda: of_reports("hadamard", refine="project"),
     "hashing": lambda: of_reports("hashing", refine="project"),
     "longitudinal": lambda: of_reports("longitudinal", refine="project"),
+    "hierarchical": lambda: of_reports("hierarchical", refine="project"),
+    "hierarchical, few": lambda: of_reports("hierarchical", FEW, refine="project", epsilon=5.0),
+    "hierarchical, by week": lambda: of_reports("hierarchical", private=("time",), by="week", refine="raw"),
+    "hierarchical time": lambda: of_reports("hierarchical", private=("time",), refine="raw"),
     "towns of subsets": lambda: of_towns("subset"),
     "hidden time": lambda: of_kinds(("time",)),
     "smoothed": lambda: Release.of(*simulated_estimate(COUNTS, epsilon=2.0)),
@@ -373,7 +377,7 @@ def test_a_finger_drags_over_a_chart(open_page, answering):
 
 
 def test_a_page_without_a_script_for_its_noise_says_so(tmp_path):
-    release = of_reports("hierarchical", refine="project")
+    release = of_kinds(("place", "kind"), mechanism="sampled tables", refine="project")
     assert answers(release) is None
     text = make_page(release, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "tacit query" in text

@@ -41,7 +41,7 @@ from tacit.counts.noise.oracle import OracleNoise
 from tacit.counts.oracle_distributions import SupportDistribution, distribution_from_dict, mean_variance
 from tacit.counts.table_least_squares import TableFusion
 from tacit.counts.tree_least_squares import TreeFusion
-from tacit.domain import Grouping, Layout, sum_groups
+from tacit.domain import AXES, Grouping, Layout, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.domain.layout import listed
 from tacit.domain.marginals import Marginals
@@ -168,6 +168,26 @@ class SampledNoise(Noise):
             lambda leaves: layout.cells(leaves.T),
             self.reports.astype(np.float64),
         )
+
+    def browser_model(self, level: float) -> dict[str, Any] | None:
+        levels, laws = self.hierarchy, [one.browser_model() for one in self.distributions]
+        if isinstance(levels, Marginals) or None in laws:
+            return None
+        edges = [edges.tolist() for edges in levels.boundaries[:-1]]
+        variances = level_variances(self.distributions, self.chances)
+        return {
+            "kind": "sampled tree",
+            "tree": {"edges": edges, "variances": variances},
+            "distributions": laws,
+            "chances": [chance / COIN for chance in self.chances],
+            "sizes": list(self.layout.sizes),
+            "private": [axis in self.layout.private for axis in AXES],
+            "reports": pack_array(self.reports),
+            "counts": pack_array(self.counts),
+            "normal": normal_quantile(level),
+            "few": FEW_REPORTS,
+            "squared_steps": _SQUARED_STEPS,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         levels = self.hierarchy

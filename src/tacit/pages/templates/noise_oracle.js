@@ -1,6 +1,7 @@
 "use strict";
 // The noise of frequency oracles (counts/noise/oracle.py): the variance of a box, and exact limits where it is a number
-// of coin flips, or of numbers of two distributions; the same rules as counts/exact_intervals.py.
+// of coin flips, or of numbers of two distributions; the same rules as counts/exact_intervals.py. And the noise of reports
+// that each answered for one level of a tree (counts/noise/sampled.py).
 (() => {
   const { noises } = window.tacit;
   const ROUNDING = 1e-13; // as _ROUNDING in exact_intervals
@@ -125,35 +126,36 @@
     return { first, mass: mass.map((one) => one / total) };
   }
 
-  // For every kind of report: coins(size), and variances(asked, size) of one report by its true cell; asked is 0 or 1
+  // For every kind of report: coins(size), and variances(asked) of one report by its true cell, whatever the weights asked
+  const sumOf = (weights) => weights.reduce((sum, w) => sum + w, 0);
+  const squaresOf = (weights) => weights.reduce((sum, w) => sum + w * w, 0);
   const coin = (law) => (size) => (size === 1 ? { p: law.p, q: law.q, perCell: true } : null);
 
   const LAWS = {
     unary: (law) => ({
       coins: () => ({ p: law.p, q: law.q, perCell: true }),
-      variances(asked, size) {
-        const [p, q] = [law.p * (1 - law.p), law.q * (1 - law.q)];
-        return asked.map((w) => (size * q + w * (p - q)) / (law.p - law.q) ** 2);
+      variances(asked) {
+        const [p, q] = [law.p * (1 - law.p), law.q * (1 - law.q)], squares = squaresOf(asked);
+        return asked.map((w) => (squares * q + w * w * (p - q)) / (law.p - law.q) ** 2);
       },
     }),
     response: (law) => ({
       coins: (size) => (
         size === law.n_cells ? null : { p: law.p + (size - 1) * law.q, q: size * law.q, perCell: size === 1 }),
-      variances(asked, size) {
-        const mean = size / law.n_cells, gap = law.p - law.q;
-        const weights = asked.map((w) => w - mean);
-        const squares = weights.reduce((sum, w) => sum + w * w, 0);
+      variances(asked) {
+        const mean = sumOf(asked) / law.n_cells, gap = law.p - law.q;
+        const weights = asked.map((w) => w - mean), squares = squaresOf(weights);
         return weights.map((w) => Math.max(law.q * squares + gap * w * w - (gap * w) ** 2, 0) / gap ** 2);
       },
     }),
     subset: (law) => ({
       coins: coin(law),
-      variances(asked, size) {
+      variances(asked) {
         const { n_cells: k, size: s, p, q } = law;
-        const mean = size / k, withTrue = (p * (s - 1)) / (k - 1);
+        const mean = sumOf(asked) / k, withTrue = (p * (s - 1)) / (k - 1);
         const twoOthers = k > 2 ? (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2)) : 0;
         const weights = asked.map((w) => w - mean);
-        const all = weights.reduce((sum, w) => sum + w * w, 0);
+        const all = squaresOf(weights);
         return weights.map((w) => { // the weights of all cells add up to 0
           const squares = all - w * w;
           const square = p * w * w + q * squares - 2 * withTrue * w * w + twoOthers * (w * w - squares);
@@ -174,24 +176,24 @@
     }),
     hadamard: (law) => ({
       coins: coin(law),
-      variances(asked, size) {
-        const kept = 2 * law.p - 1, pairs = new Array(law.n_cells).fill(0);
+      variances(asked) {
+        const kept = 2 * law.p - 1, pairs = new Array(law.n_cells).fill(0), squares = squaresOf(asked);
         const cells = asked.flatMap((w, i) => (w ? [i + 1] : []));
         for (const a of cells) {
-          for (const b of cells) if ((a ^ b) >= 1 && (a ^ b) <= law.n_cells) pairs[(a ^ b) - 1] += 1;
+          for (const b of cells) if ((a ^ b) >= 1 && (a ^ b) <= law.n_cells) pairs[(a ^ b) - 1] += asked[a - 1] * asked[b - 1];
         }
-        return asked.map((w, u) => Math.max((size + kept * pairs[u]) / kept ** 2 - w, 0));
+        return asked.map((w, u) => Math.max((squares + kept * pairs[u]) / kept ** 2 - w * w, 0));
       },
     }),
     hashing: (law) => ({
       coins: coin(law),
-      variances(asked, size) {
-        const { q, p } = law, kept = (p - q) / (1 - q);
-        const drawn = q * (q * size ** 2 + (1 - q) * size);
+      variances(asked) {
+        const { q, p } = law, kept = (p - q) / (1 - q), size = sumOf(asked);
+        const drawn = q * (q * size ** 2 + (1 - q) * squaresOf(asked));
         const cells = asked.flatMap((w, i) => (w ? [i] : []));
         return asked.map((w, u) => {
           let squares = 0;
-          for (const a of cells) for (const b of cells) squares += meeting(law, a ^ u, b ^ u);
+          for (const a of cells) for (const b of cells) squares += asked[a] * asked[b] * meeting(law, a ^ u, b ^ u);
           const mean = q * size + (p - q) * w;
           return Math.max(kept * squares + (1 - kept) * drawn - mean ** 2, 0) / (p - q) ** 2;
         });
@@ -213,26 +215,63 @@
     return law.meetings[ratio];
   }
 
+  // the numbers of the public bins of a box, which of k private values it asks for, and how many reports there are
+  function partsOf(model, k, box) {
+    const axes = [box.time, box.place, box.kind];
+    const numbered = (isPrivate) => axes.reduce((found, asked, axis) => (
+      model.private[axis] !== isPrivate ? found
+        : found.flatMap((number) => asked.map((one) => number * model.sizes[axis] + one))), [0]);
+    const bins = numbered(false), cells = numbered(true), asked = new Array(k).fill(0);
+    for (const cell of cells) asked[cell] = 1;
+    return { bins, asked, size: cells.length, n: bins.reduce((sum, bin) => sum + model.reports.data[bin], 0) };
+  }
+
+  // the variance of a box whose reports add so much each, by their true cells
+  function varianceOf(model, { bins, n }, perReport) {
+    if (!model.counts) return n * perReport[0];
+    const { data } = model.counts, k = perReport.length;
+    return bins.reduce((sum, bin) => sum + perReport.reduce((s, one, u) => s + one * data[bin * k + u], 0), 0);
+  }
+
+  noises["sampled tree"] = (model, level) => {
+    const { tree } = model, nLeaves = tree.edges[0][1], ask = window.tacit.nodeWeights(tree, nLeaves);
+    const laws = model.distributions.map((law) => LAWS[law.kind](law));
+    const edges = [...tree.edges, Array.from({ length: nLeaves + 1 }, (_, leaf) => leaf)];
+
+    // what a report adds to the variance, by its true leaf, and the largest step it can take the answer
+    function askedOf(asked) {
+      const squares = new Array(nLeaves).fill(0), means = new Array(nLeaves).fill(0), weights = ask(Float64Array.from(asked));
+      let step = 0;
+      laws.forEach((law, i) => {
+        const own = Array.from(weights[i + 1]), { p, q } = model.distributions[i], chance = model.chances[i], ends = edges[i + 1];
+        const mean = own.reduce((sum, w, node) => sum + w * (ends[node + 1] - ends[node]), 0) / nLeaves;
+        law.variances(own).forEach((variance, node) => {
+          const centred = own[node] - mean, added = (variance + centred ** 2) / chance;
+          for (let leaf = ends[node]; leaf < ends[node + 1]; leaf += 1) { squares[leaf] += added; means[leaf] += centred; }
+        });
+        step = Math.max(step, Math.max(...own.map(Math.abs)) / chance / (p - q));
+      });
+      return { perReport: squares.map((square, leaf) => Math.max(square - means[leaf] ** 2, 0)), step };
+    }
+
+    return {
+      variance(box) {
+        const parts = partsOf(model, nLeaves, box);
+        return varianceOf(model, parts, askedOf(parts.asked).perReport);
+      },
+      limits(value, box) {
+        const parts = partsOf(model, nLeaves, box), { perReport, step } = askedOf(parts.asked), isFew = parts.n < model.few;
+        const variance = isFew ? parts.n * Math.max(...perReport) : varianceOf(model, parts, perReport);
+        const isNormal = !isFew && variance >= model.squared_steps * step ** 2;
+        const margin = isNormal ? model.normal * Math.sqrt(variance) : Math.sqrt(variance / (1 - level));
+        return [value - margin, value + margin].map((limit) => Math.min(Math.max(limit, 0), parts.n));
+      },
+    };
+  };
+
   noises.oracle = (model, level) => {
     const law = model.distribution, own = LAWS[law.kind](law), tail = (1 - level) / 2, gap = law.p - law.q;
-
-    // the numbers of the public bins of a box, which private values it asks for, and how many reports there are
-    function parts(box) {
-      const axes = [box.time, box.place, box.kind];
-      const numbered = (isPrivate) => axes.reduce((found, asked, axis) => (
-        model.private[axis] !== isPrivate ? found
-          : found.flatMap((number) => asked.map((one) => number * model.sizes[axis] + one))), [0]);
-      const bins = numbered(false), cells = numbered(true), asked = new Array(law.n_cells).fill(0);
-      for (const cell of cells) asked[cell] = 1;
-      return { bins, asked, size: cells.length, n: bins.reduce((sum, bin) => sum + model.reports.data[bin], 0) };
-    }
-
-    function variance({ bins, asked, size, n }) {
-      const perReport = own.variances(asked, size);
-      if (!model.counts) return n * perReport[0];
-      const { data } = model.counts, k = law.n_cells;
-      return bins.reduce((sum, bin) => sum + perReport.reduce((s, one, u) => s + one * data[bin * k + u], 0), 0);
-    }
+    const variance = (parts) => varianceOf(model, parts, own.variances(parts.asked));
 
     function byCoins(value, { n, size }, { p, q, perCell }) {
       const flips = perCell ? n * size : n, heads = Math.round(value * gap + n * size * law.q);
@@ -258,12 +297,12 @@
     const most = (pair) => Math.max(...pair.map((one) => one.first + one.mass.length - 1));
 
     return {
-      variance: (box) => variance(parts(box)),
+      variance: (box) => variance(partsOf(model, law.n_cells, box)),
       limits(value, box) {
-        const asked = parts(box), coins = own.coins(asked.size);
+        const asked = partsOf(model, law.n_cells, box), coins = own.coins(asked.size);
         if (coins) return byCoins(value, asked, coins);
         if (own.pair) return byDistributions(value, asked);
-        const worst = asked.n * Math.max(...own.variances(asked.asked, asked.size));
+        const worst = asked.n * Math.max(...own.variances(asked.asked));
         const margin = asked.n < model.few ? Math.sqrt(worst / (1 - level)) : model.normal * Math.sqrt(variance(asked));
         return [value - margin, value + margin].map((limit) => Math.min(Math.max(limit, 0), asked.n));
       },

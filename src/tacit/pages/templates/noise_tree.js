@@ -6,7 +6,8 @@
 
   // Trees: as Passes and TreeFusion in counts/tree_least_squares.py
 
-  function treeMoments(model, nLeaves) {
+  // the weights of a question to the leaves on all nodes, by level
+  function nodeWeights(model, nLeaves) {
     const height = model.edges.length, last = model.variances[height];
     const edges = [...model.edges, numbersOf(nLeaves + 1)];
     const parents = []; // of every node below a level, the number of its parent
@@ -40,23 +41,31 @@
         weights = means;
       }
       beyond[0] = weights;
-      let variance = 0, cumulant = 0;
-      for (let level = 0; level <= height; level += 1) {
-        beyond[level].forEach((w, node) => {
-          const square = (level < height ? gains[level][node] * w : w) ** 2;
-          if (model.variances[level] === null) return;
-          variance += model.variances[level] * square;
-          cumulant += model.cumulants[level] * square * square;
-        });
-        if (level === height) break;
+      for (let level = 0; level < height; level += 1) {
         const kept = beyond[level].map((w, node) => (1 - gains[level][node]) * w);
+        beyond[level] = beyond[level].map((w, node) => gains[level][node] * w);
         beyond[level + 1] = beyond[level + 1].map((w, child) => w + kept[parents[level][child]]);
       }
+      return beyond;
+    };
+  }
+
+  function treeMoments(model, nLeaves) {
+    const ask = nodeWeights(model, nLeaves);
+    return (asked) => {
+      let variance = 0, cumulant = 0;
+      ask(asked).forEach((weights, level) => {
+        if (model.variances[level] === null) return;
+        for (const w of weights) {
+          variance += model.variances[level] * w ** 2;
+          cumulant += model.cumulants[level] * w ** 4;
+        }
+      });
       return [variance, cumulant];
     };
   }
 
-  window.tacit.treeMoments = treeMoments;
+  Object.assign(window.tacit, { nodeWeights, treeMoments });
 
   const MOMENTS = {
     tree(model) {
