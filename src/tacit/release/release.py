@@ -155,8 +155,8 @@ class Release:
             raise NotShown(
                 "the count asked for is suppressed."
                 if n_asked == 1
-                else f"{n_gone:,} of the {n_asked:,} counts asked for are suppressed, and gone from this release. "
-                "Ask for others, or for the release in longer periods."
+                else f"{n_gone:,} of the {n_asked:,} counts asked for {'is' if n_gone == 1 else 'are'} suppressed, and "
+                "gone from this release. Ask for others, or for the release in longer periods."
             )
         if self.rules.remove:
             return
