@@ -257,7 +257,9 @@ class Collector:
     # what handlers share
 
     async def _survey(self, request: Request) -> Survey:
-        return await run_in_threadpool(self.store.survey, request.path_params["survey"])
+        name = request.path_params["survey"]
+        known = self.store.known(name)
+        return await run_in_threadpool(self.store.survey, name) if known is None else known
 
     async def _allowed_survey(self, request: Request, scope: Scope) -> Survey:
         await self._check_token(request, scope, request.path_params["survey"])

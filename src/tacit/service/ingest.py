@@ -25,6 +25,10 @@ MOST_WAITING: Final = 64 << 20
 MOST_TOGETHER: Final = 256
 """Messages of one transaction. Four times as many are hardly faster, and a failure concerns four times as many."""
 
+COUNTED_AT_ONCE: Final = 1024
+"""Bytes of a message that is counted without another thread: some hundred reports, which take less than the way there
+and back."""
+
 
 class Ingest:
     """Takes messages for all surveys of a store. One for each process; ``run`` must be running."""
@@ -59,7 +63,10 @@ class Ingest:
         self._n_bytes += len(data)
         try:
             loop = asyncio.get_running_loop()
-            addition = await loop.run_in_executor(self._threads, survey.addition, data, self._clock())
+            if len(data) <= COUNTED_AT_ONCE:
+                addition = survey.addition(data, self._clock())
+            else:
+                addition = await loop.run_in_executor(self._threads, survey.addition, data, self._clock())
             done: asyncio.Future[Outcome] = loop.create_future()
             self._waiting.put_nowait((addition, done))
             outcome = await done

@@ -122,6 +122,10 @@ class Store:
             self._kept[survey_id] = Survey(row.id, form, row.late, row.is_open, row.is_simulation)
         return self._kept[survey_id]
 
+    def known(self, survey_id: str) -> Survey | None:
+        """Return a survey that was read before, without asking the database."""
+        return self._kept.get(survey_id)
+
     def surveys(self) -> list[Survey]:
         with self._reading() as connection:
             found = connection.execute(sa.select(SURVEY.c.id).order_by(SURVEY.c.id)).scalars().all()
