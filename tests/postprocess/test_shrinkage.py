@@ -85,12 +85,15 @@ def uneven_fusion() -> TreeFusion:
 @pytest.mark.false_failure(1e-6)
 @pytest.mark.parametrize("method", ["sure", "empirical bayes"])
 def test_even_counts_become_nearly_even_again(method, seed):
-    """Nothing but noise: the error falls to less than a fifth of the unbiased leaves' (years of 365 days included)."""
+    """Nothing but noise: the error falls to less than half of the unbiased leaves' (years of 365 days included).
+
+    Of 1,700 runs none kept more than a sixth, and one in 200 more than a tenth; on average it is a fiftieth.
+    """
     fusion, rng = uneven_fusion(), np.random.default_rng(seed)
     nodes = fusion.hierarchy.sum_leaves(np.full(1095, 100.0)) + rng.normal(0, 50**0.5, fusion.hierarchy.n_nodes)
     leaves = fusion.fuse(nodes)
     shrunk = shrink_leaves(fusion, leaves, method=method)[:, 0]
-    assert np.std(shrunk - 100) < np.std(leaves - 100) / 5
+    assert np.std(shrunk - 100) < np.std(leaves - 100) / 2
     assert_allclose(shrunk.sum(), leaves.sum())
 
 
