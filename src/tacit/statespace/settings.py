@@ -136,7 +136,8 @@ class TotalSettings:
     most_origins: int = 800
     """So many origins among them: neighbouring ones have nearly the same errors."""
     levels: tuple[float, float] = (0.8, 0.95)
-    """Coverage is compared at these two levels, which commands and pages show."""
+    """Coverage must hold at each of these two levels, which commands and pages show. Were only their mean compared, 95
+    % intervals would cover too little where rain keeps people at home, and 80 % ones too much."""
     most_inflation: float = 30.0
     """Beyond, the model is wrong and its variance no measure. The search by halves ends within 0.1 % of a factor."""
     years_differ: float = 1.2

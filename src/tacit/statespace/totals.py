@@ -250,8 +250,9 @@ def _inflation(model: TotalModel, series: Series, covariates: Covariates | None)
 def _factor(
     counts: FloatArray, noise: FloatArray, means: FloatArray, relative: FloatArray, weights: FloatArray
 ) -> float:
-    """Return the factor, 1 or more, of relative variances at which intervals cover what they say, by halving.
+    """Return the least factor, 1 or more, of relative variances at which intervals of each level cover what they say.
 
+    Where some days are far from usual, narrow intervals then cover more than they say, because wide ones must hold too.
     Where noise is most of what varies, nothing can be told, and the model's own variance stays.
     """
     if float(weights @ noise) > float(weights @ (means + relative * np.square(means))):
@@ -260,11 +261,11 @@ def _factor(
     while high - low > 1e-3:  # 0.1 % of a factor
         middle = 0.5 * (low + high)
         variances = means + np.exp(middle) * relative * np.square(means) + noise
-        too_wide = sum(
-            float(weights @ _covered(counts, means, variances, level, is_noisy=bool(noise.any()))) - level
+        is_enough = all(
+            float(weights @ _covered(counts, means, variances, level, is_noisy=bool(noise.any()))) > level
             for level in SETTINGS.totals.levels
         )
-        low, high = (low, middle) if too_wide > 0 else (middle, high)
+        low, high = (low, middle) if is_enough else (middle, high)
     return float(np.exp(0.5 * (low + high)))
 
 
