@@ -11,13 +11,11 @@ otherwise.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
-from importlib import resources
 from typing import Any, Final, TypeVar, cast
 
 from tacit._base.validation import check_one_of
@@ -133,13 +131,15 @@ def read_catalog(text: str) -> dict[str, tuple[str, ...]]:
     >>> read_catalog('msgid "a day"\nmsgid_plural "days"\nmsgstr[0] "un jour"\nmsgstr[1] "jours"\n')
     {'a day': ('un jour', 'jours')}
     """
+    import json
+
     entries: list[dict[str, str]] = []
     key = ""
     for line in text.splitlines():
         if (part := _LINE.fullmatch(line.strip())) is None:
             continue
         key = part[1] or key
-        if key == "msgctxt" or (part[1] == "msgid" and (not entries or "msgid" in entries[-1])):
+        if part[1] == "msgctxt" or (part[1] == "msgid" and (not entries or "msgid" in entries[-1])):
             entries.append({})
         entries[-1][key] = entries[-1].get(key, "") + json.loads(part[2])
     found = {}
@@ -156,6 +156,8 @@ def _catalog(language: str) -> Mapping[str, tuple[str, ...]]:
     """The messages of a language; none for English, whose sentences are their own ids."""
     if language == ENGLISH:
         return {}
+    from importlib import resources
+
     path = resources.files("tacit._base").joinpath("catalogs", f"{language}.po")
     return read_catalog(path.read_text(encoding="utf-8"))
 
