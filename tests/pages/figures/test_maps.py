@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.domain import Gazetteer, PlaceAxis
-from tacit.pages.figures import N_SHADES, UNSURE, counts_by, first_shade, shade_limits, shades, short_names, tile_map
+from tacit.pages.figures import (
+    N_SHADES,
+    UNSURE,
+    counts_by,
+    first_shade,
+    points,
+    shade_limits,
+    shades,
+    short_names,
+    tile_map,
+)
 
 
 @given(st.integers(1, 700))
@@ -51,3 +62,26 @@ def test_names_are_shortened_only_if_they_stay_different():
     assert short_names(stations) == stations
     assert short_names(["CC Nods", "Nods"]) == ["CC Nods", "Nods"]
     assert short_names(["CC Nods", "Nods les Bains"]) == ["CC Nods", "Nods les Bains"]
+
+
+def stations(*rows):
+    table = Gazetteer.from_text("station,lat,lon\n" + "".join(f"{row}\n" for row in rows))
+    return PlaceAxis.from_gazetteer(table, "station")
+
+
+def test_points_stand_where_the_table_says_north_up():
+    drawn = points(stations("south,46,6", "north,47,6", "east,46,7", "nowhere,,"))
+    assert drawn.are_points
+    assert sorted(drawn.paths) == [0, 1, 2]
+    starts = {n: tuple(map(float, path[1:].split("a")[0].split(","))) for n, path in drawn.paths.items()}
+    assert starts[1][0] == starts[0][0] < starts[2][0]
+    assert starts[1][1] < starts[0][1] == starts[2][1]
+    # a degree of longitude is shorter than one of latitude, by the cosine of the middle
+    across, along = starts[2][0] - starts[0][0], starts[0][1] - starts[1][1]
+    assert across / along == pytest.approx(np.cos(np.radians(46.5)), abs=1e-3)
+
+
+def test_few_points_make_no_map():
+    assert points(stations("a,46,6", "b,,", "c,,")) is None
+    assert points(stations("a,46,6", "b,46,6")) is None
+    assert points(PlaceAxis.of(["a", "b"])) is None

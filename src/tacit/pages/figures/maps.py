@@ -151,7 +151,7 @@ def points(axis: PlaceAxis) -> Outlines | None:
     places *= WIDTH / max(width, height)
     apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
     apart[apart == 0] = np.inf
-    radius = float(np.clip(np.median(apart.min(axis=1)) / 2, *_POINT_SIZES))
+    radius = round(float(np.clip(np.median(apart.min(axis=1)) / 2, *_POINT_SIZES)), 1)  # else arcs are no circle
     places += radius
     paths = {
         number: f"M{x - radius:.1f},{y:.1f}a{radius:.1f},{radius:.1f} 0 1 0 {2 * radius:.1f},0"
