@@ -180,9 +180,10 @@ def test_nothing_is_reported_of_a_permanent_row_that_was_not_kept(ask, name, tmp
 
 def test_reports_about_bits_that_nothing_bounds_have_no_memo(ask):
     asked = {"name": "longitudinal", "n_cells": 5}
-    thresholds = {"permanent": "0x0", "ones": hex(3 * 2**62), "zeros": hex(2**62)}
-    with pytest.raises(Refused, match="gives the value away"):
-        ask("createMemo", **asked, thresholds=thresholds, memo=None)
+    coins = {"ones": hex(3 * 2**62), "zeros": hex(2**62)}
+    for permanent in ({"permanent": "0x0"}, {"permanent": hex(2**62), "kept": hex(2**64)}):
+        with pytest.raises(Refused, match="gives the value away"):
+            ask("createMemo", **asked, thresholds=coins | permanent, memo=None)
 
 
 def test_a_plan_that_remembers_makes_no_report_without_a_memo(ask):
