@@ -7,8 +7,8 @@ marginals can have under the same rho (the optimum of ResidualPlanner, in closed
 tables: 17 places and 6 kinds, rho 0.1, dense and sparse counts, with our shares of rho and with equal ones, as its
 examples have them. mbi's estimate has no negative count and no interval; ours is shown as each refinement makes it:
 ``raw`` is unbiased, with intervals, ``coherent`` what a curator's release shows by default. Errors are the sum of the
-squared errors of all cells of the three tables, on average over as many draws of noise. Last a year of months, each
-with tables of its own: errors of the months, and of their sum.
+squared errors of all cells of the three tables, on average over as many draws of noise. Last months of a year and days
+of a quarter, each with tables of its own: errors of a period, and of the sum of all.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ ASKED = {
 }
 SHAPES: tuple[Sizes, ...] = ((1, 2, 2), (1, 3, 2), (1, 17, 6), (1, 50, 3), (1, 100, 40))
 SIZES, RHO, N_DRAWS = (1, 17, 6), 0.1, 40
-N_MONTHS, N_YEARS = 12, 5  # months of a year, and draws of noise for it: mbi estimates each month alone
+PERIODS = {"month": (12, "2018-12-31"), "day": (90, "2018-03-31")}
+N_SERIES = 5  # draws of noise for all periods: mbi estimates each period alone
 REFINED = ("raw", "clip", "coherent", "likelihood")
 NAMES: tuple[tuple[str, ...], ...] = ((), ("place",), ("kind",), ("place", "kind"))
 N_EVENTS = (100_000, 2_000, 300)
@@ -97,9 +98,9 @@ def error(made: Table, counts: NDArray[np.int64]) -> float:
     return float((off**2).sum() + (off.sum(axis=1) ** 2).sum() + (off.sum(axis=2) ** 2).sum())
 
 
-def plan_over(n_bins: int) -> Plan:
+def plan_over(last: str, step: str) -> Plan:
     domain = Domain(
-        TimeAxis.between("2018-01-01", f"2018-{n_bins:02}-28", "month"),
+        TimeAxis.between("2018-01-01", last, step),
         PlaceAxis.of([f"place {number}" for number in range(SIZES[1])]),
         KindAxis.of([f"kind {number}" for number in range(SIZES[2])]),
     )
@@ -117,7 +118,7 @@ def found_by_all(plan: Plan, tables: MarginalTables, counts: NDArray[np.int64], 
 
 
 def beside_mbi() -> None:
-    plan = plan_over(1)
+    plan = plan_over("2018-01-01", "day")
     for n_events in N_EVENTS:
         counts = true_counts(n_events)
         rows, ours = [], 0.0
@@ -131,18 +132,18 @@ def beside_mbi() -> None:
         _say_speed(plan, counts)
 
 
-def over_a_year() -> None:
-    plan, sizes = plan_over(N_MONTHS), (N_MONTHS, *SIZES[1:])
+def over_time(step: str, n_bins: int, last: str) -> None:
+    plan, sizes = plan_over(last, step), (n_bins, *SIZES[1:])
     tables = MarginalTables(sizes, best_shares(sizes, is_pure=False), Cost.zcdp(RHO))
     for n_events in N_EVENTS:
-        counts = true_counts(n_events, N_MONTHS)
-        draws = [found_by_all(plan, tables, counts, seed) for seed in range(N_YEARS)]
+        counts = true_counts(n_events, n_bins)
+        draws = [found_by_all(plan, tables, counts, seed) for seed in range(N_SERIES)]
         rows = []
         for name in draws[0]:
-            months = np.mean([error(draw[name], counts) / N_MONTHS for draw in draws])
-            year = np.mean([error(draw[name].sum(axis=0), counts.sum(axis=0)) for draw in draws])
-            rows.append([f"{name}, our shares", f"{months:,.0f}", f"{year:,.0f}"])
-        print_table([f"{n_events:,} events a month, rho {RHO}", "error of a month", "of the year"], rows)
+            one = np.mean([error(draw[name], counts) / n_bins for draw in draws])
+            all_time = np.mean([error(draw[name].sum(axis=0), counts.sum(axis=0)) for draw in draws])
+            rows.append([f"{name}, our shares", f"{one:,.0f}", f"{all_time:,.0f}"])
+        print_table([f"{n_events:,} events a {step}, rho {RHO}", f"error of a {step}", f"of all {n_bins}"], rows)
 
 
 def _say_speed(plan: Plan, counts: NDArray[np.int64]) -> None:
@@ -165,7 +166,8 @@ def main() -> None:
     print_machine("numpy", "mbi", "jax")
     beside_the_bound()
     beside_mbi()
-    over_a_year()
+    for step, (n_bins, last) in PERIODS.items():
+        over_time(step, n_bins, last)
 
 
 if __name__ == "__main__":
