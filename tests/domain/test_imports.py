@@ -26,6 +26,7 @@ def test_the_domain_needs_numpy_and_the_standard_library_alone():
         "tacit.errors",
         "tacit._base.arrays",
         "tacit._base.fields",
+        "tacit._base.files",
         "tacit._base.reading",
         "tacit._base.validation",
     }
