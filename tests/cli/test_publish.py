@@ -59,6 +59,10 @@ def test_bike_stations_are_published_by_answering_questions_and_next_month_goes_
     assert "holds a publication up to 2026-02-28, which goes on" in ran.out
     assert Release.read(folder / "release.parquet").domain.time.days == ("2026-01-01", "2026-03-31")
     assert len(Ledger(tmp_path / "ledger.sqlite").history()) == 2
+    page = (folder / "page.html").stat().st_mtime_ns
+    assert "Nothing new" in tacit("publish", "trips.csv", "--yes", "--days-ahead", "0").out
+    assert "were made again" in tacit("publish", "trips.csv", "--yes", "--days-ahead", "0", "--title", "Trips").out
+    assert (folder / "page.html").stat().st_mtime_ns > page
 
 
 def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
