@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Final, Protocol
 
 import numpy as np
@@ -135,7 +136,7 @@ class NoisyTree:
         """The number of nodes of every level of a tree, root first."""
         return self.hierarchy.level_sizes
 
-    @property
+    @cached_property
     def distributions(self) -> tuple[NodeDistribution | None, ...]:
         """The distribution of the noise of every level, root first; none where nothing is measured."""
         parts = [Fraction(share, sum(self.shares)) for share in self.shares]
