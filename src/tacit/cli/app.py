@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
     "counter": "Publish a running count after every period, at one price for ever.",
     "serve": "Collect randomized reports over the network, count each once, and answer questions about them.",
-    "send": "Randomize a station's events, record it, and send the reports to a collector until they are counted.",
+    "send": "Randomize every event under a survey's plan, record it, and send the reports until they are counted.",
     "ledger": "What was spent on which data set, what remains, what is promised, and budgets.",
 }
 """Every command with its line of help, in the order of the help. The module of a command has its name."""
