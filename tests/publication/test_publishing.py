@@ -115,6 +115,7 @@ def test_events_without_places_are_counted_in_all(run):
     assert made.answer("2026-01").value == pytest.approx(3100, abs=60)
 
 
+@pytest.mark.slow
 def test_a_publication_keeps_its_language_until_another_is_named(run):
     def languages():
         pages = ("page.html", "statement.html")
@@ -137,6 +138,7 @@ def test_an_unknown_language_is_refused_before_anything_is_paid(run):
     assert not run.ledger.exists()
 
 
+@pytest.mark.slow
 def test_the_forecast_of_a_french_publication_is_french(run):
     run(trips(), language="fr", days_ahead=7)
     page = (run.folder / "forecast.html").read_text(encoding="utf-8")
