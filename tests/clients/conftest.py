@@ -42,7 +42,7 @@ def ask_node(node) -> Iterator[Ask]:
         process.stdin.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no other may be open in the same process
 def ask_chromium(chromium) -> Iterator[Ask]:
     """Ask the client in one page of Chromium for all tests."""
     with sync_playwright() as playwright:

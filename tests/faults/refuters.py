@@ -683,7 +683,8 @@ def _check_order(setting: Setting) -> None:
     bins, reports = _reports(600, setting.seed)
     label = Provenance(_PLAN.fingerprint, is_simulation=True)
     shuffled = np.random.default_rng(setting.seed).permutation(600)
-    messages = [encode_message(_PLAN, bins[order], reports[order], label) for order in (np.arange(600), shuffled)]
+    orders, id = (np.arange(600), shuffled), bytes(16)  # which is drawn for each message, and differs else
+    messages = [encode_message(_PLAN, bins[order], reports[order], label, id=id) for order in orders]
     assert messages[0] == messages[1], "a message tells the order of events"
     files = []
     for number, order in enumerate((np.arange(600), shuffled)):
