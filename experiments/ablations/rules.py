@@ -172,7 +172,6 @@ RULES: Final = (
     ),
     # forecasting: shares
     _forecast("size prior (forecast)", {f"{_SIZES}.medians": _own_levels}),
-    _forecast("level shifts at a known time", {f"{_STATES}.shares._timed": lambda _: lambda shifts: shifts}),
     _forecast(
         "positive medians",
         {f"{_STATES}.shares._positive": lambda _: lambda means, variances: (means, variances)},

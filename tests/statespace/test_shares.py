@@ -11,7 +11,7 @@ import pytest
 from small_series import SHARES, noisy_series, small_counts
 from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
-from tacit.statespace.shares import ShareModel, _positive, _timed
+from tacit.statespace.shares import ShareModel, _positive
 
 ORIGINS = np.array([300, 730])
 Learned = tuple[Series, ShareModel]
@@ -125,12 +125,3 @@ def test_origins_before_any_event_know_what_sizes_say(learned: Learned) -> None:
     np.testing.assert_allclose(found.means.sum(axis=2), 1.0)
     assert (found.means > 0).all()
     assert np.isfinite(found.variances).all()
-
-
-def test_breaks_at_an_unknown_time_are_no_matter_of_forecasts() -> None:
-    shifts = np.zeros((400, 2))
-    shifts[100:104, 0], shifts[:, 1] = 0.1, 0.001
-    kept = _timed(shifts)
-    np.testing.assert_array_equal(kept[:, 0], shifts[:, 0])
-    assert not kept[:, 1].any()
-    assert _timed(np.zeros((1, 1))).shape == (1, 1)

@@ -269,8 +269,6 @@ class Settings:
     of a change a fifth of the series later."""
 
     # shares in forecasts
-    timed_part: float = 0.05
-    """A level shift whose time is spread over more than this part of the bins is of no use to a forecast."""
     least_forecast_sd: float = 1e-3
     """The least standard deviation of a forecast share, relative to it: guards divisions."""
 

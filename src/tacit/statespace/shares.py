@@ -110,7 +110,6 @@ class ShareModel:
         base = prior.medians(pooled, variances)[0][:, 0]
         # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
         arrays |= {"base": base, "start": base, "start_variance": np.ones(n_places)}
-        arrays["shift_variance"] = _timed(arrays["shift_variance"])
         return cls(chosen, sizes=prior, **arrays)
 
     def filter(self, known: Observations, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
@@ -165,17 +164,6 @@ class ShareModel:
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         learned = Model(observations=known, calendar=calendar, excess=excess, of_weights=True, **arrays)
         return learned.extended(known, calendar, excess)
-
-
-def _timed(shifts: FloatArray) -> FloatArray:
-    """Return the variances of level shifts of places in which their time is spread over few bins, else 0.
-
-    A shift that may have been at almost any time is one that noise may have made, and of use to no forecast.
-    """
-    if shifts.shape == (1, 1):
-        return shifts
-    n_bins = np.square(shifts.sum(axis=0)) / np.maximum(np.square(shifts).sum(axis=0), 1e-300)
-    return np.where(n_bins <= SETTINGS.timed_part * len(shifts), shifts, 0.0)
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
