@@ -80,6 +80,22 @@ def test_one_call_writes_everything_and_a_later_one_goes_on(run, trust):
     assert again.answer("2026-01", "2026-03").value == longer.answer("2026-01", "2026-03").value
 
 
+def test_reports_that_could_not_be_counted_with_earlier_ones_are_refused_before_they_are_paid(run):
+    """Days that were randomized before join no others, whichever came first."""
+    run(trips(), trust="nobody")
+    paid, files = len(entries(run)), {path.name for path in run.folder.iterdir()}
+    with pytest.raises(SettingError, match="Nothing was spent"):
+        run(trips(), trust="nobody", first=None, last="2026-03-31", again=True)
+    assert (len(entries(run)), {path.name for path in run.folder.iterdir()}) == (paid, files)
+    assert run(trips(), trust="nobody", first=None, last="2026-03-31").release.domain.time.days[1] == "2026-03-31"
+    elsewhere = {"folder": run.folder.parent / "other", "trust": "nobody"}
+    run(trips(), **elsewhere, again=True)
+    paid = len(entries(run))
+    with pytest.raises(SettingError, match="Nothing was spent"):
+        run(trips(120), **elsewhere | {"first": None, "last": "2026-04-20"})
+    assert len(entries(run)) == paid
+
+
 def test_later_days_need_nothing_but_their_end(run, tmp_path):
     run(trips())
     longer = tacit.publish(trips(), data_set="bike trips", folder=run.folder, last="2026-03-15", days_ahead=0)

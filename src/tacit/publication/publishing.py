@@ -22,6 +22,7 @@ from tacit._base.validation import check_one_of
 from tacit.collection.curating import CountedEvents, curate_events
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.collection.wire import ReportFile
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.domain.step import When
 from tacit.errors import DataError, Remedy, SettingError
@@ -267,6 +268,7 @@ class _Publishing:
         if plan.is_central:
             self._count(agreed, plan, stretch, events, path, agree)
             return
+        self._check_join(agreed, plan, stretch)
         bins = self._bins(plan, stretch)
 
         def seen(read: ReadEvents) -> None:
@@ -287,6 +289,17 @@ class _Publishing:
             progress=self.progress,
             look=seen,
         )
+
+    def _check_join(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> None:
+        """Refuse, before anything is paid, reports that could not be counted together with those of other stretches."""
+        others = [self._file(plan, one[0]) for one in agreed.stretches if one != stretch]
+        there = [path for path in others if path.exists()]
+        if there and (self.again or any(ReportFile.open(one, check=False).provenance.prior_epsilon for one in there)):
+            raise SettingError(
+                "reports of days that were randomized before are counted on their own: they cannot join other days of "
+                "a publication. Nothing was spent.",
+                remedy=Remedy.PUBLISH_ELSEWHERE,
+            )
 
     def _is_unfinished(self, plan: Plan, data_set: str) -> bool:
         """Whether the ledger still holds the key of a run, so that its file may not be the last word."""
