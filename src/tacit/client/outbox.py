@@ -99,6 +99,7 @@ class Outbox:
         """Return "" for a message that is counted, why it never will be, or None if nobody answered."""
         content = path.read_bytes()
         for number in range(tries):
+            # no secret: senders that were cut off together shall not come back together
             wait = min(_LONGEST_WAIT, 2.0**number) * random.uniform(0.5, 1.0)
             try:
                 answer = client.post(f"{self.url}/reports", content=content, headers={"Content-Type": MESSAGE_TYPE})

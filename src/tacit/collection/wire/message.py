@@ -111,7 +111,7 @@ class MessageFormat:
             reports = np.array([memo.report(cell, randomness=randomness) for cell in cells.tolist()], np.uint8)
         else:
             raise SettingError(
-                "reports of this plan come from what a device remembers; drawn anew each time, they would give its "
+                "reports of this plan come from what a device remembers; drawn again each time, they would give its "
                 "value away. Give memo=DeviceMemo.read(...), of the plan's mechanism."
             )
         label = Provenance.of_reports(self.plan_id, randomness.is_simulation, 0.0)
