@@ -147,6 +147,21 @@ def test_a_publication_keeps_its_language_until_another_is_named(run):
     assert len(entries(run)) == 2
 
 
+def test_a_publication_keeps_its_title_and_noun_until_others_are_named(run):
+    def title():
+        return (run.folder / "page.html").read_text("utf-8").partition("<title>")[2].partition("</title>")[0]
+
+    run(trips(), title="Bikes", noun="trip/trips")
+    run(trips(), first=None, last="2026-03-31")
+    assert "Bikes" in title()
+    assert "trips" in (run.folder / "page.html").read_text("utf-8")
+    kept = Agreement.read(run.folder)
+    assert (kept.title, kept.noun) == ("Bikes", "trip/trips")
+    run(trips(), first=None, last="2026-03-31", title="Cycles")
+    assert "Cycles" in title()
+    assert Agreement.read(run.folder).noun == "trip/trips"
+
+
 def test_an_unknown_language_is_refused_before_anything_is_paid(run):
     with pytest.raises(SettingError, match="language must be one of en, fr; got language=de"):
         run(trips(), language="de")

@@ -24,7 +24,8 @@ AGREED: Final = "publication.toml"
 class Agreement:
     """What a publication goes on with: the events by name, how they are written, and the stretches of time so far.
 
-    ``pages`` is a digest of all that the pages in the folder were made from, ``language`` the one they are in.
+    ``pages`` is a digest of all that the pages in the folder were made from. ``language``, ``title`` and ``noun`` are
+    theirs; the last two are empty where none was given.
     """
 
     data_set: str
@@ -33,6 +34,8 @@ class Agreement:
     stretches: tuple[tuple[str, str], ...] = ()
     pages: str = ""
     language: str = ENGLISH
+    title: str = ""
+    noun: str = ""
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the publication."""
@@ -43,6 +46,8 @@ class Agreement:
             "stretches": [list(stretch) for stretch in self.stretches],
             "pages": self.pages,
             "language": self.language,
+            "title": self.title,
+            "noun": self.noun,
             "source": self.source.to_dict(),
         }
         head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
@@ -62,4 +67,5 @@ class Agreement:
             source = SourceDescription.from_dict(content["source"])
             pages, language = str(content.get("pages", "")), str(content.get("language", ENGLISH))
             check_one_of(LANGUAGES, language=language)
-            return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages, language)
+            named = [text({name: ""} | content, name) for name in ("title", "noun")]
+            return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages, language, *named)

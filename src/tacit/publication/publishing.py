@@ -133,7 +133,8 @@ def publish(
     if agreed is None:
         _check_folder(work.root)
         source = described_as(events, named, date_format, description, zone)
-        agreed = Agreement(data_set, source, tuple(where), language=language or ENGLISH)
+        shown = {"language": language or ENGLISH, "title": title or "", "noun": noun or ""}
+        agreed = Agreement(data_set, source, tuple(where), **shown)
         begun = Beginning(
             places=places,
             kinds=kinds,
@@ -172,10 +173,11 @@ def publish(
         until = end if last is None else day_of(last, "last")
         if until < end:
             raise SettingError(f"last must not be before {end}, up to which the publication goes; got last={until}.")
-        agreed = work.finished(replace(agreed, language=language or agreed.language))
+        shown = {name: word for name, word in (("language", language), ("title", title), ("noun", noun)) if word}
+        agreed = work.finished(replace(agreed, **shown))
         if until > end:
             agreed = work.next_stretch(agreed, until)
-    return work.written(agreed, days_ahead=days_ahead, title=title, noun=noun)
+    return work.written(agreed, days_ahead=days_ahead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,7 +396,7 @@ class _Publishing:
             options = replace(options, format=None)
         return open_events(self.events, columns=columns, domain=plan.domain, options=options)
 
-    def written(self, agreed: Agreement, *, days_ahead: int, title: str | None, noun: str | None) -> Publication:
+    def written(self, agreed: Agreement, *, days_ahead: int) -> Publication:
         """Write release, page, statement and forecast of all stretches together, unless they are there already."""
         plan = self.plan_of(agreed, agreed.stretches[-1])
         paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
@@ -406,9 +408,9 @@ class _Publishing:
             last = plan.domain.time.range(None, agreed.stretches[-1][1]).stop
             estimate = estimate_tally(tally_reports(paths, plan), replace(plan, domain=plan.domain.with_end(last)))
             release = stated_now(Release.of(plan, estimate), ledger)
-        made, heading = Publication(release, self.root), title or agreed.data_set
+        made, heading, noun = Publication(release, self.root), agreed.title or agreed.data_set, agreed.noun or None
         read = paths if self.polygons is None else [*paths, Path(self.polygons)]
-        said = [heading, noun or "", agreed.language, str(days_ahead), __version__]
+        said = [heading, agreed.noun, agreed.language, str(days_ahead), __version__]
         parts = [*map(_digest, read), release.statement.text(), *said]
         pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
