@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,10 @@ class Agreement:
     language: str = ENGLISH
     title: str = ""
     noun: str = ""
+
+    def shown_as(self, language: str | None, title: str | None, noun: str | None) -> Agreement:
+        """Return the agreement with what its pages are shown as; what is None or empty stays."""
+        return replace(self, language=language or self.language, title=title or self.title, noun=noun or self.noun)
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the publication."""

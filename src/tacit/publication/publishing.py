@@ -133,8 +133,7 @@ def publish(
     if agreed is None:
         _check_folder(work.root)
         source = described_as(events, named, date_format, description, zone)
-        shown = {"language": language or ENGLISH, "title": title or "", "noun": noun or ""}
-        agreed = Agreement(data_set, source, tuple(where), **shown)
+        agreed = Agreement(data_set, source, tuple(where)).shown_as(language, title, noun)
         begun = Beginning(
             places=places,
             kinds=kinds,
@@ -173,8 +172,7 @@ def publish(
         until = end if last is None else day_of(last, "last")
         if until < end:
             raise SettingError(f"last must not be before {end}, up to which the publication goes; got last={until}.")
-        shown = {name: word for name, word in (("language", language), ("title", title), ("noun", noun)) if word}
-        agreed = work.finished(replace(agreed, **shown))
+        agreed = work.finished(agreed.shown_as(language, title, noun))
         if until > end:
             agreed = work.next_stretch(agreed, until)
     return work.written(agreed, days_ahead=days_ahead)
