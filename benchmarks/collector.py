@@ -37,7 +37,8 @@ from tacit.collection.wire import MessageFormat  # noqa: E402
 from tacit.domain import Domain, PlaceAxis, TimeAxis  # noqa: E402
 from tacit.mechanisms.registry import plan_for  # noqa: E402
 from tacit.randomness import SecureRandomness  # noqa: E402
-from tacit.service.app import MESSAGE_TYPE, Collector, Limits, make_app  # noqa: E402
+from tacit.service.access import Limits  # noqa: E402
+from tacit.service.app import MESSAGE_TYPE, Collector, make_app  # noqa: E402
 from tacit.service.store import Outcome, Store  # noqa: E402
 from tacit.service.survey import Survey  # noqa: E402
 

@@ -14,7 +14,8 @@ from service_worlds import DAYS, NOON, TODAY, message, survey_of
 from tacit.counts.tally import Tally
 from tacit.plan import Plan
 from tacit.release import Release
-from tacit.service.app import MESSAGE_TYPE, Collector, Limits, make_app
+from tacit.service.access import Limits
+from tacit.service.app import MESSAGE_TYPE, Collector, make_app
 from tacit.service.openapi import document
 from tacit.service.refusals import STATUS, Reason
 from tacit.service.store import Scope, Store
@@ -156,7 +157,7 @@ def test_sending_needs_a_token_to_write(world, token, reason):
 def test_a_token_that_was_taken_back_is_refused_a_second_later(world, monkeypatch):
     assert world.send(message(SURVEY, [TODAY])).status_code == 200
     world.store.revoke(world.tokens[Scope.WRITE])
-    world.collector._allowed.clear()
+    world.collector.access._allowed.clear()
     refused(world.send(message(SURVEY, [TODAY])), Reason.NO_RIGHT)
 
 
@@ -173,9 +174,9 @@ def test_an_open_survey_needs_none(tmp_path):
 def test_limits_on_size_and_rate(tmp_path):
     store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
     made = World(store, tmp_path, limits=Limits(most_bytes=200, per_second=0.0001))
-    made.collector._buckets[made.tokens[Scope.WRITE]] = made.collector._bucket("x")
-    made.collector._buckets[made.tokens[Scope.WRITE]].left = 2
-    made.collector._buckets[made.tokens[Scope.WRITE]].rate = 2
+    made.collector.access._buckets[made.tokens[Scope.WRITE]] = made.collector.access.bucket("x")
+    made.collector.access._buckets[made.tokens[Scope.WRITE]].left = 2
+    made.collector.access._buckets[made.tokens[Scope.WRITE]].rate = 2
     with made.client:
         refused(made.send(bytes(201)), Reason.TOO_LARGE)
         assert made.send(message(SURVEY, [TODAY])).status_code == 200

@@ -8,13 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -32,11 +30,13 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import TacitError
 from tacit.release import Release
+from tacit.service.access import Access, Limits, asked, in_json
 from tacit.service.ingest import Ingest
 from tacit.service.mixing import close_due, report_file
 from tacit.service.openapi import document
+from tacit.service.operator import Operator
 from tacit.service.refusals import Reason, Refused, problem, reason_of
-from tacit.service.store import EVERY_SURVEY, Scope, Store
+from tacit.service.store import Scope, Store
 from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
@@ -56,16 +56,6 @@ _POLICY: Final = (
 _LOG: Final = logging.getLogger("tacit.service")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one collector takes. ``per_second`` are messages of one token, or of all who need none."""
-
-    most_bytes: int = 16 << 20
-    per_second: float = 1000.0
-    close_every: float = 60.0
-    """Seconds between two looks for periods to close."""
-
-
 class SingleReport(msgspec.Struct, forbid_unknown_fields=True):
     """One report as JSON: its id, what is public about it, and the report's bytes, both in hexadecimal."""
 
@@ -74,25 +64,6 @@ class SingleReport(msgspec.Struct, forbid_unknown_fields=True):
     time: str | None = None
     place: str | None = None
     kind: str | None = None
-
-
-@dataclass(slots=True)
-class Bucket:
-    """So many messages at once, and as many again each second."""
-
-    rate: float
-    left: float
-    at: float = field(default_factory=time.monotonic)
-
-    def take(self) -> None:
-        now = time.monotonic()
-        self.left = min(self.rate, self.left + (now - self.at) * self.rate)
-        self.at = now
-        if self.left < 1:
-            raise Refused(
-                Reason.TOO_MANY, "more messages came than are taken in a second. Wait a little.", retry_after=1
-            )
-        self.left -= 1
 
 
 class Collector:
@@ -108,19 +79,19 @@ class Collector:
     ) -> None:
         self.store, self.folder, self.limits, self.clock = store, folder, limits or Limits(), clock
         self.ingest = Ingest(store, clock=clock)
-        self._buckets: dict[str, Bucket] = {}
-        self._allowed: dict[tuple[str, Scope, str], float] = {}
+        self.access = Access(store, self.limits)
+        self.operator = Operator(store, self.access, folder, clock)
 
     async def plan(self, request: Request) -> Response:
         """The plan that devices randomize under; it is public."""
-        survey = await self._survey(request)
+        survey = await self.access.survey(request)
         return Response(survey.plan.to_json(), media_type="application/json")
 
     async def form(self, request: Request) -> Response:
         """The form of a survey, or one of its parts; it randomizes in the browser."""
         name = request.path_params.get("part", "form.html")
         if "survey" in request.path_params:
-            await self._survey(request)
+            await self.access.survey(request)
         if name not in _FORM:
             raise Refused(Reason.UNKNOWN, "there is nothing at this address.")
         path, kind = _FORM[name]
@@ -129,10 +100,10 @@ class Collector:
 
     async def reports(self, request: Request) -> Response:
         """Count a message, or one report."""
-        survey = await self._survey(request)
+        survey = await self.access.survey(request)
         try:
-            self._bucket(await self._sender(request, survey)).take()
-            data = await self._body(request)
+            self.access.bucket(await self.access.sender(request, survey)).take()
+            data = await self.access.body(request)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "application/json":
                 data = _message_of(data, survey)
@@ -142,24 +113,24 @@ class Collector:
             self.ingest.refused(survey, reason_of(error))
             raise
         outcome, n_reports = await self.ingest.take(survey, data)
-        return _json({"outcome": outcome.value, "n_reports": n_reports})
+        return in_json({"outcome": outcome.value, "n_reports": n_reports})
 
     async def counts(self, request: Request) -> Response:
         """Estimated counts with intervals, of closed periods."""
-        survey = await self._allowed_survey(request, Scope.READ)
-        asked = _asked(request, "by", "place", "kind")
-        made = await run_in_threadpool(self._release, survey, asked)
+        survey = await self.access.allowed_survey(request, Scope.READ)
+        levels = asked(request, "by", "place", "kind")
+        made = await run_in_threadpool(self._release, survey, levels)
         rows = {name: column.tolist() for name, column in made.table().items()}
-        return _json({"is_simulation": made.is_simulation, "columns": rows})
+        return in_json({"is_simulation": made.is_simulation, "columns": rows})
 
     async def answer(self, request: Request) -> Response:
         """How many events there were in a range of closed periods, in some places and of some kinds."""
-        survey = await self._allowed_survey(request, Scope.READ)
-        asked = _asked(request, "first", "last")
+        survey = await self.access.allowed_survey(request, Scope.READ)
+        ends = asked(request, "first", "last")
         places, kinds = (request.query_params.getlist(axis) or None for axis in ("place", "kind"))
         made = await run_in_threadpool(self._release, survey, {})
-        found = made.answer(first=asked.get("first"), last=asked.get("last"), places=places, kinds=kinds)
-        return _json(
+        found = made.answer(first=ends.get("first"), last=ends.get("last"), places=places, kinds=kinds)
+        return in_json(
             {
                 "value": found.value,
                 "lower": found.lower,
@@ -172,13 +143,13 @@ class Collector:
 
     async def release(self, request: Request) -> Response:
         """A release of closed periods, as a file that Tacit reads."""
-        survey = await self._allowed_survey(request, Scope.READ)
-        asked = _asked(request, "by", "place", "kind")
+        survey = await self.access.allowed_survey(request, Scope.READ)
+        levels = asked(request, "by", "place", "kind")
 
         def written() -> bytes:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "release.parquet"
-                self._release(survey, asked).write(path)
+                self._release(survey, levels).write(path)
                 return path.read_bytes()
 
         content = await run_in_threadpool(written)
@@ -187,7 +158,7 @@ class Collector:
 
     async def tally(self, request: Request) -> Response:
         """The tally of closed periods, for tacit release."""
-        survey = await self._allowed_survey(request, Scope.READ)
+        survey = await self.access.allowed_survey(request, Scope.READ)
 
         def written() -> bytes:
             with tempfile.TemporaryDirectory() as folder:
@@ -199,109 +170,17 @@ class Collector:
 
     async def report_file(self, request: Request) -> Response:
         """The sorted reports of a closed period."""
-        survey = await self._allowed_survey(request, Scope.READ)
+        survey = await self.access.allowed_survey(request, Scope.READ)
         path = report_file(survey, int(request.path_params["period"]), self.folder)
         if not path.exists():
             raise Refused(Reason.UNKNOWN, "there is no file of this period: it is open, or had no reports.")
         return FileResponse(path, media_type="application/octet-stream")
 
-    async def state(self, request: Request) -> Response:
-        """What the operator sees of a survey: sums alone, nothing of any device."""
-        survey = await self._allowed_survey(request, Scope.ADMIN)
-
-        def found() -> dict[str, Any]:
-            tally = self.store.tally(survey)
-            return {
-                "survey": survey.id,
-                "plan": survey.form.plan_id,
-                "n_reports": tally.n_reports,
-                "n_closed": self.store.n_closed(survey),
-                "refusals": self.store.refusals(survey),
-                "alarms": self.store.alarms(survey),
-            }
-
-        return _json(await run_in_threadpool(found))
-
-    async def close(self, request: Request) -> Response:
-        """Close the periods that are over, and mix their reports."""
-        survey = await self._allowed_survey(request, Scope.ADMIN)
-        await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
-        return _json({"n_closed": await run_in_threadpool(self.store.n_closed, survey)})
-
-    async def health(self, request: Request) -> Response:
-        """Whether the collector and its store answer."""
-        await run_in_threadpool(self.store.check)
-        return _json({"status": "ok"})
-
-    async def metrics(self, request: Request) -> Response:
-        """Numbers for Prometheus, of this process and of the store; sums over all senders."""
-        await self._check_token(request, Scope.ADMIN, EVERY_SURVEY)
-
-        def lines() -> list[str]:
-            found = ["# TYPE tacit_reports_total counter"]
-            surveys = self.store.surveys()
-            found += [f'tacit_reports_total{{survey="{one.id}"}} {self.store.tally(one).n_reports}' for one in surveys]
-            found.append("# TYPE tacit_refusals_total counter")
-            for one in surveys:
-                for reason, n in self.store.refusals(one).items():
-                    found.append(f'tacit_refusals_total{{survey="{one.id}",reason="{reason}"}} {n}')
-            return found
-
-        text = "\n".join(await run_in_threadpool(lines)) + "\n"
-        return Response(text, media_type="text/plain; version=0.0.4")
-
     async def openapi(self, request: Request) -> Response:
         """The description of all addresses."""
-        return _json(document())
+        return in_json(document())
 
     # what handlers share
-
-    async def _survey(self, request: Request) -> Survey:
-        name = request.path_params["survey"]
-        known = self.store.known(name)
-        return await run_in_threadpool(self.store.survey, name) if known is None else known
-
-    async def _allowed_survey(self, request: Request, scope: Scope) -> Survey:
-        await self._check_token(request, scope, request.path_params["survey"])
-        return await self._survey(request)
-
-    async def _sender(self, request: Request, survey: Survey) -> str:
-        """By what the messages of a sender are limited together: the token, or the survey that needs none."""
-        if survey.is_open:
-            return survey.id
-        return await self._check_token(request, Scope.WRITE, survey.id)
-
-    async def _check_token(self, request: Request, scope: Scope, survey_id: str) -> str:
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not token:
-            raise Refused(Reason.NO_TOKEN, f"this needs a token to {scope.value}. Send: Authorization: Bearer TOKEN")
-        key = token, scope, survey_id
-        if self._allowed.get(key, 0.0) < time.monotonic():
-            if not await run_in_threadpool(self.store.allows, token, scope, survey_id):
-                self._allowed.pop(key, None)
-                raise Refused(Reason.NO_RIGHT, f"this token does not allow to {scope.value} here, or was taken back.")
-            if len(self._allowed) > 10_000:
-                self._allowed.clear()
-            self._allowed[key] = time.monotonic() + 1.0  # a token that is taken back works for a second more
-        return token
-
-    def _bucket(self, sender: str) -> Bucket:
-        if len(self._buckets) > 10_000:
-            self._buckets.clear()
-        rate = self.limits.per_second
-        return self._buckets.setdefault(sender, Bucket(rate, rate))
-
-    async def _body(self, request: Request) -> bytes:
-        """The bytes of a request; no more than the limit is ever held."""
-        parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > self.limits.most_bytes:
-                raise Refused(
-                    Reason.TOO_LARGE, f"a message has at most {self.limits.most_bytes:,} bytes. Send it in parts."
-                )
-            parts.append(part)
-        return b"".join(parts)
 
     def _closed_tally(self, survey: Survey) -> Tally:
         n_closed = self.store.n_closed(survey)
@@ -348,8 +227,7 @@ def make_app(collector: Collector) -> Starlette:
     """The application of a collector."""
     one = "/v1/surveys/{survey}"
     routes = [
-        Route("/health", collector.health),
-        Route("/metrics", collector.metrics),
+        *collector.operator.routes(),
         Route("/openapi.json", collector.openapi),
         Route("/surveys/{survey}", collector.form),
         Route("/form/{part}", collector.form),
@@ -360,8 +238,6 @@ def make_app(collector: Collector) -> Starlette:
         Route(f"{one}/release", collector.release),
         Route(f"{one}/tally", collector.tally),
         Route(f"{one}/reports/{{period:int}}", collector.report_file),
-        Route(f"{one}/state", collector.state),
-        Route(f"{one}/close", collector.close, methods=["POST"]),
     ]
     return Starlette(
         routes=routes,
@@ -385,14 +261,6 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     for name, value in (getattr(error, "headers", None) or {}).items():
         answer.headers[name] = value
     return answer
-
-
-def _asked(request: Request, *names: str) -> dict[str, str]:
-    return {name: value for name in names if (value := request.query_params.get(name))}
-
-
-def _json(content: Any) -> Response:
-    return Response(msgspec.json.encode(content), media_type="application/json")
 
 
 def _message_of(data: bytes, survey: Survey) -> bytes:

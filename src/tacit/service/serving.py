@@ -9,7 +9,8 @@ from typing import Final
 
 from tacit._base.extras import require
 from tacit._base.files import make_folders
-from tacit.service.app import Collector, Limits, make_app
+from tacit.service.access import Limits
+from tacit.service.app import Collector, make_app
 from tacit.service.store import Store
 
 _GRACE_SECONDS: Final = 20  # for requests that were begun; a transaction takes far less

@@ -1,0 +1,116 @@
+"""Who may ask what, how often, and how much: tokens, and limits of rate and size. What all handlers share.
+
+Limits are for a token, or for a survey that needs none: an address or the number of a device would have to be kept.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tacit.service.refusals import Reason, Refused
+from tacit.service.store import Scope, Store
+from tacit.service.survey import Survey
+
+_MOST_KEPT: Final = 10_000  # tokens that are remembered, some megabytes; with more of them all are asked for again
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one collector takes. ``per_second`` are messages of one token, or of all who need none."""
+
+    most_bytes: int = 16 << 20
+    per_second: float = 1000.0
+    close_every: float = 60.0
+    """Seconds between two looks for periods to close."""
+
+
+@dataclass(slots=True)
+class Bucket:
+    """So many messages at once, and as many again each second."""
+
+    rate: float
+    left: float
+    at: float = field(default_factory=time.monotonic)
+
+    def take(self) -> None:
+        now = time.monotonic()
+        self.left = min(self.rate, self.left + (now - self.at) * self.rate)
+        self.at = now
+        if self.left < 1:
+            raise Refused(
+                Reason.TOO_MANY, "more messages came than are taken in a second. Wait a little.", retry_after=1
+            )
+        self.left -= 1
+
+
+class Access:
+    """The store's surveys and tokens, as requests ask for them."""
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store, self.limits = store, limits
+        self._buckets: dict[str, Bucket] = {}
+        self._allowed: dict[tuple[str, Scope, str], float] = {}
+
+    async def survey(self, request: Request) -> Survey:
+        name = request.path_params["survey"]
+        known = self._store.known(name)
+        return await run_in_threadpool(self._store.survey, name) if known is None else known
+
+    async def allowed_survey(self, request: Request, scope: Scope) -> Survey:
+        await self.check_token(request, scope, request.path_params["survey"])
+        return await self.survey(request)
+
+    async def sender(self, request: Request, survey: Survey) -> str:
+        """By what the messages of a sender are limited together: the token, or the survey that needs none."""
+        if survey.is_open:
+            return survey.id
+        return await self.check_token(request, Scope.WRITE, survey.id)
+
+    async def check_token(self, request: Request, scope: Scope, survey_id: str) -> str:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token:
+            raise Refused(Reason.NO_TOKEN, f"this needs a token to {scope.value}. Send: Authorization: Bearer TOKEN")
+        key = token, scope, survey_id
+        if self._allowed.get(key, 0.0) < time.monotonic():
+            if not await run_in_threadpool(self._store.allows, token, scope, survey_id):
+                self._allowed.pop(key, None)
+                raise Refused(Reason.NO_RIGHT, f"this token does not allow to {scope.value} here, or was taken back.")
+            if len(self._allowed) > _MOST_KEPT:
+                self._allowed.clear()
+            self._allowed[key] = time.monotonic() + 1.0  # a token that is taken back works for a second more
+        return token
+
+    def bucket(self, sender: str) -> Bucket:
+        if len(self._buckets) > _MOST_KEPT:
+            self._buckets.clear()
+        rate = self.limits.per_second
+        return self._buckets.setdefault(sender, Bucket(rate, rate))
+
+    async def body(self, request: Request) -> bytes:
+        """The bytes of a request; no more than the limit is ever held."""
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self.limits.most_bytes:
+                raise Refused(
+                    Reason.TOO_LARGE, f"a message has at most {self.limits.most_bytes:,} bytes. Send it in parts."
+                )
+            parts.append(part)
+        return b"".join(parts)
+
+
+def asked(request: Request, *names: str) -> dict[str, str]:
+    """Return the parameters of these names that a question has."""
+    return {name: value for name in names if (value := request.query_params.get(name))}
+
+
+def in_json(content: Any) -> Response:
+    """Return an answer in JSON."""
+    return Response(msgspec.json.encode(content), media_type="application/json")
