@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,23 +19,21 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from tacit import collection
-from tacit.collection.tallying import estimate_tally
 from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import Provenance
-from tacit.counts.tally import Tally
 from tacit.errors import TacitError
-from tacit.release import Release
-from tacit.service.access import Access, Limits, asked, in_json
+from tacit.service.access import Access, Limits, in_json
 from tacit.service.ingest import Ingest
-from tacit.service.mixing import close_due, report_file
+from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
+from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
-from tacit.service.store import Scope, Store
+from tacit.service.store import Store
 from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
@@ -81,6 +78,7 @@ class Collector:
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.limits)
         self.operator = Operator(store, self.access, folder, clock)
+        self.reading = Reading(store, self.access, folder)
 
     async def plan(self, request: Request) -> Response:
         """The plan that devices randomize under; it is public."""
@@ -115,84 +113,9 @@ class Collector:
         outcome, n_reports = await self.ingest.take(survey, data)
         return in_json({"outcome": outcome.value, "n_reports": n_reports})
 
-    async def counts(self, request: Request) -> Response:
-        """Estimated counts with intervals, of closed periods."""
-        survey = await self.access.allowed_survey(request, Scope.READ)
-        levels = asked(request, "by", "place", "kind")
-        made = await run_in_threadpool(self._release, survey, levels)
-        rows = {name: column.tolist() for name, column in made.table().items()}
-        return in_json({"is_simulation": made.is_simulation, "columns": rows})
-
-    async def answer(self, request: Request) -> Response:
-        """How many events there were in a range of closed periods, in some places and of some kinds."""
-        survey = await self.access.allowed_survey(request, Scope.READ)
-        ends = asked(request, "first", "last")
-        places, kinds = (request.query_params.getlist(axis) or None for axis in ("place", "kind"))
-        made = await run_in_threadpool(self._release, survey, {})
-        found = made.answer(first=ends.get("first"), last=ends.get("last"), places=places, kinds=kinds)
-        return in_json(
-            {
-                "value": found.value,
-                "lower": found.lower,
-                "upper": found.upper,
-                "level": found.level,
-                "standard_error": found.standard_error,
-                "is_simulation": found.is_simulation,
-            }
-        )
-
-    async def release(self, request: Request) -> Response:
-        """A release of closed periods, as a file that Tacit reads."""
-        survey = await self.access.allowed_survey(request, Scope.READ)
-        levels = asked(request, "by", "place", "kind")
-
-        def written() -> bytes:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "release.parquet"
-                self._release(survey, levels).write(path)
-                return path.read_bytes()
-
-        content = await run_in_threadpool(written)
-        name = f'attachment; filename="{survey.id}.parquet"'
-        return Response(content, media_type="application/vnd.apache.parquet", headers={"Content-Disposition": name})
-
-    async def tally(self, request: Request) -> Response:
-        """The tally of closed periods, for tacit release."""
-        survey = await self.access.allowed_survey(request, Scope.READ)
-
-        def written() -> bytes:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "survey.tally"
-                self._closed_tally(survey).write(path)
-                return path.read_bytes()
-
-        return Response(await run_in_threadpool(written), media_type="application/octet-stream")
-
-    async def report_file(self, request: Request) -> Response:
-        """The sorted reports of a closed period."""
-        survey = await self.access.allowed_survey(request, Scope.READ)
-        path = report_file(survey, int(request.path_params["period"]), self.folder)
-        if not path.exists():
-            raise Refused(Reason.UNKNOWN, "there is no file of this period: it is open, or had no reports.")
-        return FileResponse(path, media_type="application/octet-stream")
-
     async def openapi(self, request: Request) -> Response:
         """The description of all addresses."""
         return in_json(document())
-
-    # what handlers share
-
-    def _closed_tally(self, survey: Survey) -> Tally:
-        n_closed = self.store.n_closed(survey)
-        tally = self.store.tally(survey, n_bins=survey.n_bins(n_closed))
-        if not tally.n_reports:
-            raise Refused(Reason.NOT_SHOWN, "no period with reports is closed yet.")
-        return tally
-
-    def _release(self, survey: Survey, levels: Mapping[str, str]) -> Release:
-        estimate = estimate_tally(self._closed_tally(survey), survey.plan)
-        by, place, kind = (levels.get(name) for name in ("by", "place", "kind"))
-        return Release.of(survey.plan, estimate, by=by, place=place, kind=kind)
 
     async def tend(self) -> None:
         """Close what is due and write down refusals, again and again until cancelled."""
@@ -228,16 +151,12 @@ def make_app(collector: Collector) -> Starlette:
     one = "/v1/surveys/{survey}"
     routes = [
         *collector.operator.routes(),
+        *collector.reading.routes(),
         Route("/openapi.json", collector.openapi),
         Route("/surveys/{survey}", collector.form),
         Route("/form/{part}", collector.form),
         Route(f"{one}/plan", collector.plan),
         Route(f"{one}/reports", collector.reports, methods=["POST"]),
-        Route(f"{one}/counts", collector.counts),
-        Route(f"{one}/answer", collector.answer),
-        Route(f"{one}/release", collector.release),
-        Route(f"{one}/tally", collector.tally),
-        Route(f"{one}/reports/{{period:int}}", collector.report_file),
     ]
     return Starlette(
         routes=routes,
