@@ -82,7 +82,7 @@ def collector(database: str, folder: Path, survey: Survey) -> Iterator[tuple[Run
     """A collector of a survey, its store, and a token to send reports."""
     store = Store(database)
     store.add_survey(survey)
-    token = store.new_token(Scope.WRITE, survey.id)
+    token = store.tokens.new(Scope.WRITE, survey.id)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -39,7 +39,7 @@ class World:
     def __init__(self, store, folder, survey=SURVEY, limits=None):
         self.store, self.clock = store, Clock()
         self.store.add_survey(survey)
-        self.tokens = {scope: store.new_token(scope, survey.id) for scope in Scope}
+        self.tokens = {scope: store.tokens.new(scope, survey.id, name=f"of-{scope.value}") for scope in Scope}
         self.collector = Collector(store, folder, limits=limits, clock=self.clock)
         self.client = TestClient(make_app(self.collector), raise_server_exceptions=False)
 
@@ -156,7 +156,7 @@ def test_sending_needs_a_token_to_write(world, token, reason):
 
 def test_a_token_that_was_taken_back_is_refused_a_second_later(world, monkeypatch):
     assert world.send(message(SURVEY, [TODAY])).status_code == 200
-    world.store.revoke(world.tokens[Scope.WRITE])
+    world.store.tokens.revoke("of-write")
     world.collector.access._allowed.clear()
     refused(world.send(message(SURVEY, [TODAY])), Reason.NO_RIGHT)
 

@@ -15,7 +15,7 @@ from tacit.counts.tally import Tally
 from tacit.errors import SettingError
 from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import METADATA
-from tacit.service.store import Outcome, Scope, Store
+from tacit.service.store import Outcome, Store
 
 SURVEY = survey_of(late=3)
 
@@ -125,26 +125,6 @@ def test_a_survey_is_read_back_as_it_was_made(database):
         made.close()
 
 
-def test_tokens_allow_what_they_were_made_for_until_they_are_taken_back(store):
-    store.add_survey(SURVEY)
-    write, read, admin = (store.new_token(scope, "visits") for scope in Scope)
-    allowed = {
-        (one, scope): store.allows(token, scope, "visits")
-        for one, token in (("write", write), ("read", read), ("admin", admin))
-        for scope in Scope
-    }
-    assert {key for key, is_allowed in allowed.items() if is_allowed} == {
-        ("write", Scope.WRITE),
-        ("read", Scope.READ),
-        *(("admin", scope) for scope in Scope),
-    }
-    assert not store.allows(write, Scope.WRITE, "other")
-    assert not store.allows("", Scope.READ, "visits")
-    assert store.revoke(write)
-    assert not store.revoke(write)
-    assert not store.allows(write, Scope.WRITE, "visits")
-
-
 def test_refusals_add_up(store):
     store.add_survey(SURVEY)
     for n in (2, 5):
@@ -186,7 +166,7 @@ def test_nothing_in_the_tables_is_a_time_or_a_serial_number(tmp_path):
     assert {column.name for table in METADATA.sorted_tables for column in table.c} == {
         *("id", "plan", "late", "is_open", "is_simulation", "n_closed", "n_looks"),
         *("survey", "message", "bin", "reports", "n_reports", "statistics", "number", "reason", "n", "what"),
-        *("digest", "scope"),
+        *("name", "digest", "scope"),
     }
     Store(f"sqlite:///{tmp_path / 'a.sqlite'}").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as connection:

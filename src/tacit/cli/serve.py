@@ -49,8 +49,8 @@ def serve(
     kept = Store(store)
     if plan is None and not kept.surveys():
         raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
-    if not kept.has_admin():
-        console.say(f"Administrator's token, shown once: {kept.new_token(Scope.ADMIN)}")
+    if not kept.tokens.has_admin():
+        console.say(f"Administrator's token, shown once: {kept.tokens.new(Scope.ADMIN)}")
     if plan is not None:
         agreed = agreed_plan(plan)
         named = Survey(survey or agreed.name, MessageFormat.of(agreed), late, open_)
@@ -58,8 +58,10 @@ def serve(
         kept.add_survey(named)
         if is_new:
             if not open_:
-                console.say(f"Token to send reports to {named.id}, shown once: {kept.new_token(Scope.WRITE, named.id)}")
-            console.say(f"Token to read counts of {named.id}, shown once: {kept.new_token(Scope.READ, named.id)}")
+                console.say(
+                    f"Token to send reports to {named.id}, shown once: {kept.tokens.new(Scope.WRITE, named.id)}"
+                )
+            console.say(f"Token to read counts of {named.id}, shown once: {kept.tokens.new(Scope.READ, named.id)}")
     for one in kept.surveys():
         console.say(f"Survey {one.id}: http://{host}:{port}/v1/surveys/{one.id}/plan")
     serving.serve(kept, folder, host=host, port=port)

@@ -79,7 +79,7 @@ class Access:
             raise Refused(Reason.NO_TOKEN, f"this needs a token to {scope.value}. Send: Authorization: Bearer TOKEN")
         key = token, scope, survey_id
         if self._allowed.get(key, 0.0) < time.monotonic():
-            if not await run_in_threadpool(self._store.allows, token, scope, survey_id):
+            if not await run_in_threadpool(self._store.tokens.allows, token, scope, survey_id):
                 self._allowed.pop(key, None)
                 raise Refused(Reason.NO_RIGHT, f"this token does not allow to {scope.value} here, or was taken back.")
             if len(self._allowed) > _MOST_KEPT:

@@ -3,7 +3,8 @@
 ``seen`` has the ids of all messages that were counted, and nothing else about them: they are random numbers, kept so
 that none counts twice. ``run`` has the reports of one message in one public bin, under a random number of its own that
 is not the message's; its rows go when their period closes. ``tally`` is the sum of the reports of a bin, and changes in
-the transaction that adds them. ``token`` has digests of tokens. Rows of SQLite have no serial numbers (WITHOUT ROWID).
+the transaction that adds them. ``token`` has digests of tokens, each under a name. Rows of SQLite have
+no serial numbers (WITHOUT ROWID).
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ ALARM: Final = sa.Table(
 TOKEN: Final = sa.Table(
     "token",
     METADATA,
-    sa.Column("digest", _DIGEST, primary_key=True),
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("digest", _DIGEST, nullable=False, unique=True),
     sa.Column("survey", _NAME, nullable=False),
     sa.Column("scope", _WORD, nullable=False),
     sqlite_with_rowid=False,

@@ -8,7 +8,6 @@ each other.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +29,11 @@ from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
-from tacit.service.schema import ALARM, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY, TOKEN
+from tacit.service.schema import ALARM, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY
 from tacit.service.survey import Addition, Survey
+from tacit.service.tokens import EVERY_SURVEY as EVERY_SURVEY
+from tacit.service.tokens import Scope as Scope
+from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
 _BINS_AT_ONCE: Final = 5_000  # in one statement: SQLite takes 32,766 values, PostgreSQL 65,535
@@ -47,18 +49,6 @@ class Outcome(Enum):
     CLOSED = "closed"
 
 
-@unique
-class Scope(Enum):
-    """What a token allows for one survey; that of an administrator allows everything."""
-
-    WRITE = "write"
-    READ = "read"
-    ADMIN = "admin"
-
-
-EVERY_SURVEY: Final = "*"
-
-
 class Store:
     """One database. Its address is SQLAlchemy's: ``sqlite:///collector.sqlite`` or ``postgresql://user@host/name``."""
 
@@ -67,6 +57,7 @@ class Store:
         self._reader = self._engine.execution_options(tacit_reads=True)
         self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         self._kept: dict[str, Survey] = {}
+        self.tokens = Tokens(self._begin, self._reading)
         with _as_refusals():
             upgrade(self._engine)
 
@@ -300,40 +291,6 @@ class Store:
         changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id).values(n_looks=SURVEY.c.n_looks + 1)
         with self._begin() as connection:
             return int(connection.execute(changed.returning(SURVEY.c.n_looks)).scalar_one())
-
-    # tokens
-
-    def new_token(self, scope: Scope, survey_id: str = EVERY_SURVEY) -> str:
-        """Make a token. It is shown once: the store keeps its digest."""
-        token = secrets.token_urlsafe(32)
-        row = {"digest": _digest(token), "survey": survey_id, "scope": scope.value}
-        with self._begin() as connection:
-            connection.execute(sa.insert(TOKEN), row)
-        return token
-
-    def revoke(self, token: str) -> bool:
-        """Take a token back; returns whether there was one."""
-        with self._begin() as connection:
-            return connection.execute(sa.delete(TOKEN).where(TOKEN.c.digest == _digest(token))).rowcount > 0
-
-    def allows(self, token: str, scope: Scope, survey_id: str) -> bool:
-        """Return whether a token allows something; that of an administrator allows everything."""
-        asked = sa.select(TOKEN.c.survey, TOKEN.c.scope).where(TOKEN.c.digest == _digest(token))
-        with self._reading() as connection:
-            row = connection.execute(asked).one_or_none()
-        if row is None:
-            return False
-        return row.scope == Scope.ADMIN.value or (row.scope, row.survey) == (scope.value, survey_id)
-
-    def has_admin(self) -> bool:
-        asked = sa.select(sa.func.count()).select_from(TOKEN).where(TOKEN.c.scope == Scope.ADMIN.value)
-        with self._reading() as connection:
-            return connection.execute(asked).scalar_one() > 0
-
-
-def _digest(token: str) -> bytes:
-    """Tokens are 256 random bits: a fast digest is as good as a slow one, there is nothing to guess."""
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _engine_of(url: str) -> sa.Engine:

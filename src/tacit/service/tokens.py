@@ -1,0 +1,114 @@
+"""Tokens: what each allows, under a name by which it is listed and taken back. The store has digests alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Final
+
+import sqlalchemy as sa
+
+from tacit.errors import SettingError
+from tacit.service.schema import TOKEN
+
+EVERY_SURVEY: Final = "*"
+CONFIGURED: Final = "configured"
+"""The name of the administrator's token that comes from the configuration; another one there replaces it."""
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+_LEAST_LETTERS: Final = 32  # of a token from elsewhere: 128 bits in hexadecimal. Ours have 43 letters, 256 bits
+
+
+@unique
+class Scope(Enum):
+    """What a token allows for one survey; that of an administrator allows everything."""
+
+    WRITE = "write"
+    READ = "read"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedToken:
+    """What is known of a token: its name, what it allows, and where."""
+
+    name: str
+    scope: Scope
+    survey: str
+
+
+class Tokens:
+    """The tokens of a store, by transactions that write or read."""
+
+    def __init__(
+        self,
+        begin: Callable[[], AbstractContextManager[sa.Connection]],
+        reading: Callable[[], AbstractContextManager[sa.Connection]],
+    ) -> None:
+        self._begin, self._reading = begin, reading
+
+    def new(self, scope: Scope, survey_id: str = EVERY_SURVEY, *, name: str | None = None) -> str:
+        """Make a token and return it. It is shown once: the store keeps its digest. A name that is taken is refused."""
+        name = _new_name(scope, survey_id) if name is None else name
+        if not _NAME.fullmatch(name) or name == CONFIGURED:
+            raise SettingError(
+                f"a token's name must have 1 to 64 small letters, digits and hyphens, and not be {CONFIGURED}. Use one "
+                "such as station-3."
+            )
+        token = secrets.token_urlsafe(32)
+        where = EVERY_SURVEY if scope is Scope.ADMIN else survey_id
+        row = {"name": name, "digest": _digest(token), "survey": where, "scope": scope.value}
+        with self._begin() as connection:
+            if connection.execute(sa.select(TOKEN.c.name).where(TOKEN.c.name == name)).first() is not None:
+                raise SettingError(f"there is a token {name} already. Choose another name, or revoke it first.")
+            connection.execute(sa.insert(TOKEN), row)
+        return token
+
+    def configure_admin(self, token: str) -> None:
+        """Let this token be an administrator's, instead of the one that was configured before."""
+        if len(token) < _LEAST_LETTERS:
+            raise SettingError(f"admin_token must have at least {_LEAST_LETTERS} letters. Draw it at random.")
+        row = {"name": CONFIGURED, "digest": _digest(token), "survey": EVERY_SURVEY, "scope": Scope.ADMIN.value}
+        with self._begin() as connection:
+            connection.execute(sa.delete(TOKEN).where((TOKEN.c.name == CONFIGURED) | (TOKEN.c.digest == row["digest"])))
+            connection.execute(sa.insert(TOKEN), row)
+
+    def revoke(self, name: str) -> bool:
+        """Take the token of a name back; returns whether there was one."""
+        with self._begin() as connection:
+            return connection.execute(sa.delete(TOKEN).where(TOKEN.c.name == name)).rowcount > 0
+
+    def listed(self) -> list[NamedToken]:
+        """Return all tokens by name; none is shown again."""
+        with self._reading() as connection:
+            rows = connection.execute(sa.select(TOKEN.c.name, TOKEN.c.scope, TOKEN.c.survey).order_by(TOKEN.c.name))
+            return [NamedToken(row.name, Scope(row.scope), row.survey) for row in rows]
+
+    def allows(self, token: str, scope: Scope, survey_id: str) -> bool:
+        """Return whether a token allows something; that of an administrator allows everything."""
+        asked = sa.select(TOKEN.c.survey, TOKEN.c.scope).where(TOKEN.c.digest == _digest(token))
+        with self._reading() as connection:
+            row = connection.execute(asked).one_or_none()
+        if row is None:
+            return False
+        return row.scope == Scope.ADMIN.value or (row.scope, row.survey) == (scope.value, survey_id)
+
+    def has_admin(self) -> bool:
+        asked = sa.select(sa.func.count()).select_from(TOKEN).where(TOKEN.c.scope == Scope.ADMIN.value)
+        with self._reading() as connection:
+            return connection.execute(asked).scalar_one() > 0
+
+
+def _new_name(scope: Scope, survey_id: str) -> str:
+    """A name that is not taken: 32 random bits behind what the token is for."""
+    where = "" if survey_id == EVERY_SURVEY else f"{survey_id[:48]}-"
+    return f"{where}{scope.value}-{secrets.token_hex(4)}"
+
+
+def _digest(token: str) -> bytes:
+    """Tokens are 256 random bits: a fast digest is as good as a slow one, there is nothing to guess."""
+    return hashlib.sha256(token.encode()).digest()
