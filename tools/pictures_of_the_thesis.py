@@ -1,4 +1,4 @@
-"""Draw the thesis' Figures 3 to 5 from the package's trees, and write the list of verdicts into the guide.
+"""Draw the thesis' Figures 3 to 5 from the package's trees, and write the list of verdicts on its claims.
 
 python tools/pictures_of_the_thesis.py               # draws the pictures
 python tools/pictures_of_the_thesis.py --check       # fails if the pictures are not what this draws
@@ -22,7 +22,7 @@ from tacit.domain.hierarchy import Hierarchy, Node
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 
 ROOT = Path(__file__).parents[1]
-GUIDE = ROOT / "docs" / "guides" / "thesis-range-counting.md"
+VERDICTS = ROOT / "experiments" / "verdicts.md"
 IMAGES = ROOT / "docs" / "images"
 EXPERIMENTS = ("thesis_flat", "thesis_trees", "thesis_sanity", "thesis_bounds")
 BEGIN, END = "<!-- made by tools/pictures_of_the_thesis.py -->\n", "<!-- end -->\n"
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--verdicts", action="store_true", help="write the list of verdicts from what experiments left")
     asked = parser.parse_args()
     if asked.verdicts:
-        GUIDE.write_text(with_verdicts(GUIDE.read_text(encoding="utf-8"), findings()), encoding="utf-8")
+        VERDICTS.write_text(with_verdicts(VERDICTS.read_text(encoding="utf-8"), findings()), encoding="utf-8")
         return
     for name, svg in pictures().items():
         if asked.check and (IMAGES / name).read_text(encoding="utf-8") != svg:
@@ -217,8 +217,8 @@ def first_sentence(text: str) -> str:
     return re.split(r"(?<=\.) (?=[A-Z])", text, maxsplit=1)[0]
 
 
-def with_verdicts(guide: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """The guide with a row for each claim: first those that hold, then the others with the reason.
+def with_verdicts(page: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page with a row for each claim: first those that hold, then the others with the reason.
 
     Where figures share claim and verdict, the reason is that of the first.
     """
@@ -234,7 +234,7 @@ def with_verdicts(guide: str, found: Sequence[Mapping[str, Any]]) -> str:
             holding += f"| {where} | {claim} |\n"
         else:
             others += f"| {where} | {claim} | **{verdict}** | {first_sentence(alike[0]['because'])} |\n"
-    before, _, rest = guide.partition(BEGIN)
+    before, _, rest = page.partition(BEGIN)
     tables = f"{HOLDING}{holding}\n{OTHERS}{others}"
     return f"{before}{BEGIN}\n{tables}\n{END}{rest.partition(END)[2]}"
 

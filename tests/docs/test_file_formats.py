@@ -1,4 +1,4 @@
-"""Files are what the guide on file formats says, or the docstring of their module, read here from their bytes."""
+"""Files are what the page on file formats says, or the docstring of their module, read here from their bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "file-formats.md").read_text(encoding="utf-8")
+FORMATS = (Path(__file__).parents[2] / "docs" / "file-formats.md").read_text(encoding="utf-8")
 DAYS = tacit.TimeAxis.between("2018-01-01", "2018-03-31", zone="Europe/Paris")
 DOMAIN = tacit.Domain(DAYS, tacit.PlaceAxis.of([f"region {number}" for number in range(10)]))
 PLAN = tacit.plan_for(DOMAIN, f=0.5, name="example")
@@ -40,8 +40,8 @@ N_EVENTS = 5_000
 
 
 def names_of(heading: str) -> set[str]:
-    """The code spans of a section of the guide."""
-    (section,) = re.findall(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", GUIDE, re.MULTILINE | re.DOTALL)
+    """The code spans of a section of the page."""
+    (section,) = re.findall(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", FORMATS, re.MULTILINE | re.DOTALL)
     return set(re.findall(r"`([^`]+)`", section))
 
 
@@ -187,7 +187,7 @@ def test_a_model_has_the_format_the_keys_and_the_checksum_described(tmp_path):
         arrays = [archive.read(f"{number}.npy") for number in range(len(archive.namelist()) - 1)]
     assert model.keys() <= names_in(model_files)
     assert model["model"]["dict"].keys() == {"forecaster", "params", "learned"} <= names_in(model_files)
-    assert f"zip of JSON and arrays, format {model['format']};" in GUIDE
+    assert f"zip of JSON and arrays, format {model['format']};" in FORMATS
     digest = hashlib.sha256(canonical(without_checksum(model)))
     for array in arrays:
         digest.update(array)

@@ -55,7 +55,7 @@ DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "tacit"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 READING = (DOCS / "guides" / "reading-events.md").read_text(encoding="utf-8")
-FORMATS = (DOCS / "guides" / "file-formats.md").read_text(encoding="utf-8")
+FORMATS = (DOCS / "file-formats.md").read_text(encoding="utf-8")
 LIMITS = (DOCS / "limits.md").read_text(encoding="utf-8")
 NOTATION = (DOCS / "notation.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
@@ -318,7 +318,7 @@ def test_the_document_inside_a_release_has_the_keys_documented(tmp_path):
     plan, estimate = simulated_estimate(np.full((2, 3), 50))
     Release.of(plan, estimate).write(tmp_path / "release.parquet")
     about = document_of(tmp_path / "release.parquet")
-    (listed,) = re.findall(r"has the keys (.+?)\. In", section(FORMATS, "Release").replace("\n", " "))
+    (listed,) = re.findall(r"has the keys (.+?)\. In", section(FORMATS, "The document of a release").replace("\n", " "))
     assert code_spans(re.sub(r"\(.*?\)", "", listed)) == list(about)
 
 
@@ -433,7 +433,7 @@ def test_the_stream_of_a_counters_history_has_the_keys_documented():
 
 
 def test_the_parts_of_a_statement_are_listed():
-    named = set(code_spans(section(FORMATS, "Release")))
+    named = set(code_spans(section(FORMATS, "The document of a release")))
     assert {field.name for field in fields(PrivacyStatement)} - {"unbiased_steps", "refined_steps"} <= named
 
 

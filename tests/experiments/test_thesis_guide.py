@@ -1,4 +1,4 @@
-"""The guide to the thesis shows what the tool draws, and the verdicts that are kept in git."""
+"""The guide to the thesis shows what the tool draws, and the page of verdicts those that are kept in git."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from experiments.findings import ROOT, Verdict, read_expected
 
 GUIDE = (ROOT / "docs" / "guides" / "thesis-range-counting.md").read_text(encoding="utf-8")
+VERDICTS = (ROOT / "experiments" / "verdicts.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,9 @@ def test_the_illustrations_are_what_the_tool_draws(tool: ModuleType) -> None:
 
 
 def rows() -> dict[tuple[str, str], str]:
-    """The verdicts of the guide by source and claim; figures that share a row count one by one."""
-    found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| \*\*([^|]+)\*\* \| [^|]+ \|$", GUIDE, re.MULTILINE)
-    holding = GUIDE.partition("| claim that holds |\n|---|---|\n")[2].partition("\n\n")[0]
+    """The verdicts of the page by source and claim; figures that share a row count one by one."""
+    found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| \*\*([^|]+)\*\* \| [^|]+ \|$", VERDICTS, re.MULTILINE)
+    holding = VERDICTS.partition("| claim that holds |\n|---|---|\n")[2].partition("\n\n")[0]
     found += [(*row, "holds") for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", holding, re.MULTILINE)]
     shared = [(re.fullmatch(r"Figures (\d+) and (\d+)", source), source, *rest) for source, *rest in found]
     return {
@@ -48,7 +49,7 @@ def rows() -> dict[tuple[str, str], str]:
     }
 
 
-def test_the_verdicts_of_the_guide_are_those_kept_in_git(tool: ModuleType) -> None:
+def test_the_verdicts_of_the_page_are_those_kept_in_git(tool: ModuleType) -> None:
     kept = [
         list(Verdict)[int(one.expected)].value
         for name in tool.EXPERIMENTS
@@ -77,10 +78,10 @@ def test_a_verdict_is_written_into_its_row(tool: ModuleType) -> None:
         other,
         claim,
     ]
-    assert "| Figure 9 | C. |\n" in tool.with_verdicts(GUIDE, [finding])
+    assert "| Figure 9 | C. |\n" in tool.with_verdicts(VERDICTS, [finding])
     failing = finding | {"verdict": "fails"}
-    assert "| Figure 9 | C. | **fails** | B. |\n" in tool.with_verdicts(GUIDE, [failing])
+    assert "| Figure 9 | C. | **fails** | B. |\n" in tool.with_verdicts(VERDICTS, [failing])
     longer = other | {"verdict": "fails", "because": "It is 0.5 as coded. B."}
     assert "| Figures 10 and 9 | C. | **fails** | It is 0.5 as coded. |\n" in tool.with_verdicts(
-        GUIDE, [longer, failing]
+        VERDICTS, [longer, failing]
     )

@@ -6,7 +6,7 @@ and bounds what compressed parts may grow to.
 How much a file may ask for: checked before anything is allocated or computed for it.
 
 Each limit is far above what counts of a country need, and far below what stops a desktop computer. They are stated in
-``docs/guides/file-formats.md``.
+``docs/file-formats.md``.
 """
 
 from __future__ import annotations
