@@ -170,7 +170,7 @@ def numbers(
 
 
 def damaged(name: str, rule: str) -> FormatError:
-    """The refusal of a field."""
+    """Return the refusal of a field."""
     return FormatError(f"{name} must be {rule}; it is not. The file is damaged: ask for it again.")
 
 

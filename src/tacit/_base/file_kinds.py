@@ -55,7 +55,7 @@ def kind_of_file(path: str | Path) -> str | None:
 
 
 def another_kind(path: str | Path, kind: str) -> str | None:
-    """A sentence about a file that is of another kind than the one that was asked for; None where nothing tells."""
+    """Return a sentence about a file that is of another kind than the one asked for; None where nothing tells."""
     found = kind_of_file(path)
     return None if found is None or found == kind.replace("whole ", "") else f"{path} is {found}, not {kind}."
 

@@ -97,7 +97,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def _unfinished(path: Path, *, is_private: bool) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file beside ``path`` under a name that nobody can predict; it is gone at the end."""
+    """Open a new file beside ``path`` under a name that nobody can predict; it is gone at the end."""
     _sweep(path)
     mode = _FOR_ITS_OWNER if is_private else _FOR_ALL
     while True:

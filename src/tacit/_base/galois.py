@@ -68,7 +68,7 @@ def _multiply(a: NDArray[np.uint64], b: NDArray[np.uint64], degree: int) -> NDAr
 
 @lru_cache(maxsize=LARGEST_DEGREE)
 def _columns(degree: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The exponents of all powers of x in a product, and those powers, reduced."""
+    """Return the exponents of all powers of x in a product, and those powers, reduced."""
     powers = monomials(degree).astype(np.uint64)[:, None]
     return np.arange(len(powers), dtype=np.uint64)[:, None], powers
 

@@ -58,7 +58,7 @@ def in_its_language(make: Make) -> Make:
 
 
 def spoken() -> str:
-    """The language that is spoken now."""
+    """Return the language that is spoken now."""
     return _SPOKEN.get()
 
 
@@ -153,7 +153,7 @@ def read_catalog(text: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _catalog(language: str) -> Mapping[str, tuple[str, ...]]:
-    """The messages of a language; none for English, whose sentences are their own ids."""
+    """Return the messages of a language; none for English, whose sentences are their own ids."""
     if language == ENGLISH:
         return {}
     from importlib import resources
@@ -164,7 +164,7 @@ def _catalog(language: str) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """What the sentences of files look like with their values, those with most words of their own first."""
+    """Return what the sentences of files look like with their values, those with most words of their own first."""
     found = [
         (key[len(_IN_FILES) :], forms[0]) for key, forms in _catalog(language).items() if key.startswith(_IN_FILES)
     ]

@@ -9,7 +9,7 @@ Words = NDArray[np.uint64]
 
 
 def mix(word: Words) -> Words:
-    """The finalizer of SplitMix64: every bit of the input reaches every bit of the output, and no two inputs meet."""
+    """Return the words after SplitMix64's finalizer: every input bit reaches every output bit, no two inputs meet."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

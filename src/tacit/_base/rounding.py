@@ -20,7 +20,7 @@ _SAME: Final = 1e-9  # the last digits of a float are not worth a larger bound
 
 
 def round_up(value: float, digits: int) -> float:
-    """The least number of so many decimals that is not below ``value``.
+    """Return the least number of so many decimals that is not below ``value``.
 
     >>> round_up(2.0151, 2), round_up(9.000000000000002, 2)
     (2.02, 9.0)
@@ -30,7 +30,7 @@ def round_up(value: float, digits: int) -> float:
 
 
 def at_most(value: float) -> str:
-    """A bound on a factor: two decimals below 10, one below 100, whole above, never below the value.
+    """Return a bound on a factor: two decimals below 10, one below 100, whole above, never below the value.
 
     >>> at_most(9.025), at_most(20.0855), at_most(364.9), at_most(9.000000000000002)
     ('9.03', '20.1', '365', '9.00')
@@ -42,7 +42,7 @@ def at_most(value: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """A bound on a share, in percent with one decimal.
+    """Return a bound on a share, in percent with one decimal.
 
     >>> percent_at_most(0.36001)
     '36.1%'
@@ -51,7 +51,7 @@ def percent_at_most(share: float) -> str:
 
 
 def epsilon_at_most(epsilon: float) -> str:
-    """An epsilon with up to four decimals, never below it.
+    """Return an epsilon with up to four decimals, never below it.
 
     >>> epsilon_at_most(2.1972245773362196), epsilon_at_most(0.5)
     ('2.1973', '0.5')
@@ -63,7 +63,7 @@ def epsilon_at_most(epsilon: float) -> str:
 
 
 def whole(value: float) -> str:
-    """A whole number with separators.
+    """Return a whole number with separators.
 
     >>> whole(-0.2), whole(1234.5)
     ('0', '1,234')
@@ -72,7 +72,7 @@ def whole(value: float) -> str:
 
 
 def percent(level: float) -> str:
-    """A level in percent, with as many decimals as it has.
+    """Return a level in percent, with as many decimals as it has.
 
     >>> percent(0.95), percent(0.999)
     ('95%', '99.9%')
@@ -149,7 +149,7 @@ DIGITS: Final = Context(prec=60)  # sixty digits: far more than the 17 of the fl
 
 
 def float_above(exact: Fraction | Decimal) -> float:
-    """The smallest float that is not below the number.
+    """Return the smallest float that is not below the number.
 
     >>> float_above(Fraction(1, 10)), float_above(Fraction(1, 4))
     (0.1, 0.25)
@@ -161,7 +161,7 @@ def float_above(exact: Fraction | Decimal) -> float:
 
 
 def float_below(exact: Fraction | Decimal) -> float:
-    """The largest float that is not above the number.
+    """Return the largest float that is not above the number.
 
     >>> float_below(Fraction(1, 3)) < Fraction(1, 3)
     True
@@ -170,7 +170,7 @@ def float_below(exact: Fraction | Decimal) -> float:
 
 
 def rounded_down(value: float, digits: int = 9) -> float:
-    """A number of so many significant digits that is not above ``value``, for people to type.
+    """Return a number of so many significant digits that is not above ``value``, for people to type.
 
     >>> rounded_down(0.40000000000000013), rounded_down(0.123456789123), rounded_down(0.0)
     (0.4, 0.123456789, 0.0)
