@@ -27,7 +27,7 @@ _REPORTS_AT_ONCE: Final = 1 << 18  # bounds memory; the size changes the time al
 
 
 def averaged(ask: Callable[[], ArrayLike], times: int) -> FloatArray:
-    """The mean of as many answers to one and the same question (or list of questions).
+    """Return the mean of as many answers to one and the same question (or list of questions).
 
     >>> answers = iter([3.0, 5.0, 4.0])
     >>> averaged(lambda: next(answers), 3).tolist()
@@ -142,7 +142,7 @@ def audit_many(
     is_specific: bool = False,
     views: Sequence[View] = (),
 ) -> Audit:
-    """The same for a function that makes many runs at once."""
+    """Audit a function that makes many runs at once, as :func:`audit_answers` does one that makes a run a call."""
     views = views or views_of_answers()
     groups = Claim.of(epsilon=epsilon, delta=delta, rho=rho).groups
     return play_game(
@@ -254,7 +254,7 @@ def neighbors(
     bins: Sequence[int] = (),
     groups: Sequence[int] = (1,),
 ) -> list[Contest]:
-    """A unit more or not, in each of these bins: the middle one, the last and the first unless others are named.
+    """Return contests of a unit more or not, in the bins named, else in the middle one, the last and the first.
 
     With ``groups``, so many units at once, too.
     """
@@ -278,7 +278,7 @@ def neighbors(
 
 
 def many_of(build: Build, times: int = 1) -> BuildMany:
-    """A function of one table of counts as one of many."""
+    """Return a function of one table of counts as one of many."""
 
     def run(counts: IntArray) -> FloatArray:
         answers = build(counts)

@@ -39,7 +39,7 @@ _OUTWARD: Final = 1e-10
 
 
 def lower_limit(hits: ArrayLike, trials: ArrayLike, *, error: float) -> FloatArray:
-    """The probability that ``hits`` of ``trials`` leave as the least: above the truth with at most this ``error``.
+    """Return the least probability that ``hits`` of ``trials`` leave: above the truth with at most this ``error``.
 
     >>> round(float(lower_limit(60, 100, error=0.025)), 4), float(lower_limit(0, 100, error=0.025))
     (0.4972, 0.0)
@@ -52,7 +52,7 @@ def lower_limit(hits: ArrayLike, trials: ArrayLike, *, error: float) -> FloatArr
 
 
 def upper_limit(hits: ArrayLike, trials: ArrayLike, *, error: float) -> FloatArray:
-    """The largest probability that ``hits`` of ``trials`` leave: below the truth with at most this ``error``.
+    """Return the largest probability that ``hits`` of ``trials`` leave: below the truth with at most this ``error``.
 
     >>> round(float(upper_limit(0, 100, error=0.05)), 4)
     0.0295
@@ -89,7 +89,7 @@ class TradeOff:
 
     @classmethod
     def of(cls, counts: ArrayLike, *, error: float) -> TradeOff:
-        """The limits from how often each score came: two rows. The error is shared by all limits."""
+        """Return the limits from how often each score came: two rows. The error is shared by all limits."""
         table = np.asarray(counts, np.float64)
         reached = table[:, ::-1].cumsum(axis=1)[:, ::-1]
         trials = reached[:, :1]
@@ -147,7 +147,7 @@ class TradeOff:
 
 
 def _increasing_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The logarithms of the ratios of two rows of counts; neighbours whose ratios fall are pooled until none do."""
+    """Return the logarithms of the ratios of two rows of counts; neighbours are pooled until no ratio falls."""
     pools: list[tuple[float, float, int]] = []
     for pool in zip(first.tolist(), second.tolist(), [1] * len(first), strict=True):
         pools.append(pool)

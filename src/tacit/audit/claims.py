@@ -27,7 +27,7 @@ class Claim:
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Claim:
-        """The claim that settings name: epsilon, with a delta or without, or rho."""
+        """Return the claim that settings name: epsilon, with a delta or without, or rho."""
         if (epsilon is None) == (rho is None) or (rho is not None and delta):
             raise SettingError("a claim must be an epsilon, with a delta or without, or a rho alone. Give one of them.")
         if rho is not None:
@@ -124,7 +124,7 @@ class Audit:
         return f"{math.floor(self.lower_bound * 10**decimals) / 10**decimals:.{decimals}f}"
 
     def sentence(self) -> str:
-        """All of it in a line."""
+        """Return all of it in a line."""
         delta = f" at delta {self.delta:g}" if self.delta else ""
         return (
             f"{self.name}: claimed {self.measure} {self.claimed:.4g}{delta}, found at least {self.bound_text} with "

@@ -81,7 +81,7 @@ class MeasuredNodes:
     levels: IntArray | None = None
 
     def beneath(self) -> MeasuredNodes | None:
-        """The same without the topmost measured level, whose part of the claim is left out; none if there is one only.
+        """Return the nodes without the topmost measured level and its part of the claim; None if there is one only.
 
         Each level has noise of its own, so what the others tell of a unit costs their part of the claim.
         """
@@ -96,7 +96,7 @@ class MeasuredNodes:
         return replace(rest, claim=replace(self.claim, value=share * self.claim.value))
 
     def units(self, bins: IntArray | list[int]) -> IntArray:
-        """One unit for each of these bins, as counts: it begins there."""
+        """Return one unit for each of these bins, as counts: it begins there."""
         tables = np.zeros((len(bins), self.n_bins), np.int64)
         for offset, count in enumerate(self.added):
             tables[np.arange(len(bins)), np.asarray(bins) + offset] = count
@@ -256,7 +256,7 @@ def answers_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cura
 def answers_of_counter(
     stream: Stream, *, randomness: Randomness | None = None, longest: int = LONGEST
 ) -> CuratedAnswers:
-    """A counter's totals of one place, bin after bin, from the start on."""
+    """Return a counter's totals of one place, bin after bin, from the start on."""
     source = SecureRandomness() if randomness is None else randomness
     noise_model, unit = stream.noise_model, stream.unit
     n_bins = min(stream.n_bins, longest)
@@ -320,7 +320,7 @@ def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> 
 
 
 def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> MeasuredNodes:
-    """The noisy nodes of a flat table, a tree or tables: all that a release is made of."""
+    """Return the noisy nodes of a flat table, a tree or tables: all that a release is made of."""
     source = SecureRandomness() if randomness is None else randomness
     mechanism = central_mechanism_of(plan)
     is_over_time = mechanism.axis == "time"
@@ -348,7 +348,7 @@ def nodes_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Measur
 
 
 def nodes_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> MeasuredNodes:
-    """The noisy nodes that a counter's totals are made of.
+    """Return the noisy nodes that a counter's totals are made of.
 
     Those of nested trees are differences of totals, and those of a buffered root are what its encoder makes of them.
     What refined and fused trees publish does not give their nodes back; there the noise is drawn as the engine draws
@@ -368,7 +368,7 @@ def _nested_nodes(stream: Stream, noise_model: NestedTree, randomness: Randomnes
     bases = numbers - noise_model.spans(numbers)
 
     def apart(totals: NDArray[Any]) -> NDArray[Any]:
-        """A node is its total less the total it starts from."""
+        """Return each node: its total less the total it starts from."""
         before = np.column_stack([np.zeros_like(totals[:, :1]), totals])
         return np.asarray(totals - before[:, bases])
 
@@ -383,7 +383,7 @@ def _nested_nodes(stream: Stream, noise_model: NestedTree, randomness: Randomnes
 
 
 def _encoded_nodes(stream: Stream, noise_model: BufferedRoot, randomness: Randomness | None) -> MeasuredNodes:
-    """The independent noises of a buffered root, with what counts add to them: the encoder of what was published.
+    """Return the independent noises of a buffered root and what counts add to them: the encoder of the totals.
 
     Within the bins that are looked at, no more can be told than the noise model of as many bins costs with this noise.
     """
@@ -452,7 +452,7 @@ def _claim(cost: Cost) -> Claim:
 
 
 def _widened(plan: Plan, n_runs: int, is_over_time: bool) -> Plan:
-    """The same plan for as many places, or days, as there are runs; columns of a tree over time are all alike."""
+    """Return the plan for as many places, or days, as there are runs; columns of a tree over time are alike."""
     if is_over_time:
         return replace(plan, domain=Domain(plan.domain.time, _worlds(n_runs)), private=AXES[:2])
     last = np.datetime64("2000-01-01") + n_runs - 1
@@ -466,7 +466,7 @@ def _worlds(n_runs: int) -> PlaceAxis:
 
 
 def _in_pieces(build: BuildMany, n_bins: int) -> BuildMany:
-    """The same in pieces that fit into memory."""
+    """Return the same in pieces that fit into memory."""
     n_at_once = min(_MOST_WORLDS, max(1, _CELLS_AT_ONCE // n_bins))
 
     def build_all(tables: IntArray) -> FloatArray:
@@ -481,7 +481,7 @@ def _seed(randomness: Randomness) -> int:
 
 
 def ask_again_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Build:
-    """A release that can be asked for again under the same spend, as after an interruption: it must be the same."""
+    """Return a release that can be asked for again under the same spend, and must then be the same."""
     source = SecureRandomness() if randomness is None else randomness
     mechanism = central_mechanism_of(plan)
     is_over_time = mechanism.axis == "time"

@@ -119,7 +119,7 @@ class Scoring:
         return found / self.price
 
     def guesses(self, counts: IntArray) -> tuple[int, int]:
-        """Every run is a guess: scores above the middle speak for the second input."""
+        """Return all runs and the right guesses among them: scores above the middle speak for the second input."""
         return int(counts.sum()), int(counts[0, : self.middle].sum() + counts[1, self.middle :].sum())
 
 
@@ -308,7 +308,7 @@ class _Played:
 
 
 def _screened(contests: Sequence[Contest], played: _Played) -> Contest:
-    """The contest that promises most; those that come first where there are runs for some only."""
+    """Return the contest that promises most; those that come first where there are runs for some only."""
     share = max(int(_SCREENED * played.n_runs), min(_FEW_SCREENED, int(_MOST_LEARNED * played.n_runs)))
     some = contests[: max(1, share // _RUNS_TO_SCREEN)]
     if len(some) == 1:

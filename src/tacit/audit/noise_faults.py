@@ -59,7 +59,7 @@ class NoiseRank:
 
 
 def noise_rank(build: BuildMany, counts: int | ArrayLike, *, n_builds: int | None = None) -> NoiseRank:
-    """The rank of the noise over repeated builds on the same counts, of which there are more than answers.
+    """Return the rank of the noise over repeated builds on the same counts, of which there are more than answers.
 
     >>> from tacit.randomness import SeededRandomness
     >>> from tacit.randomness.laplace import discrete_laplace
@@ -123,7 +123,7 @@ def audit_dependence(
 
 
 def _most_exposed(build: BuildMany, start: IntArray, unit: int, found: NoiseRank) -> int:
-    """The bin in which a unit changes the combinations without noise most."""
+    """Return the bin in which a unit changes the combinations without noise most."""
     tables = start + unit * np.eye(start.size, dtype=np.int64)
     residuals = (finite(as_numbers(build(tables))) - found.answers) @ found.combinations.T
     return int(np.argmax(np.abs(residuals).max(axis=1)))
@@ -205,7 +205,7 @@ def is_reachable(outputs: ArrayLike, count: float, scale: float) -> BoolArray:
 
 
 def lowest_bits(outputs: ArrayLike) -> IntArray:
-    """The power of two of the lowest bit that is set in each output, with its size; whole numbers have none below 0.
+    """Return the power of two of the lowest bit set in each output, with its size; for whole numbers at least 0.
 
     >>> bits = lowest_bits([0.75, 3.0, 0.5])
     >>> len(set(bits.tolist()))

@@ -28,7 +28,7 @@ _MOST_SAID: Final = 300
 
 
 def plug_in_named(name: str) -> Any:
-    """The object that ``package.module:name`` names, looked for in this folder too.
+    """Return the object that ``package.module:name`` names, looked for in this folder too.
 
     >>> plug_in_named("math:exp")(0.0)
     1.0
@@ -62,7 +62,7 @@ def is_local_randomizer(found: Any) -> bool:
 
 
 def guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same function, whose failures are sentences."""
+    """Return the same function, whose failures are sentences."""
     if not callable(function):
         raise SettingError(f"{name} must be a function. Name one that takes values and gives reports.")
 
@@ -78,7 +78,7 @@ def guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def one_by_one(function: Callable[[Any], Any]) -> Callable[[NDArray[Any]], list[Any]]:
-    """A function of one value as one of many."""
+    """Return a function of one value as one of many."""
     return lambda values: [function(value) for value in values.tolist()]
 
 
@@ -190,7 +190,7 @@ class ReportTables:
         self._form: Callable[[Any], Table] | None = None
 
     def of(self, reports: Any) -> Table:
-        """A row for each report."""
+        """Return a row for each report."""
         rows = _listed(reports)
         if self._form is None:
             self._form = _form_of(rows)

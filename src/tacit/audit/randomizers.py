@@ -56,7 +56,7 @@ def likely_pairs(
     n_runs: int,
     confidence: float,
 ) -> tuple[list[tuple[int, int]], int]:
-    """The pairs that promise most of all there are among up to 24 values, and how many runs were spent on that.
+    """Return the pairs that promise most of all there are among up to 24 values, and how many runs were spent on that.
 
     Every value is run on its own, so that 17 values tell of 136 pairs: two values may be far from each other while
     neither is far from a third. ``reports_of`` takes numbers of values.
@@ -303,7 +303,7 @@ def _checked(reports: NDArray[Any], n_values: int) -> NDArray[Any]:
 
 
 def report_tables(randomize: Randomize) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """The same function, with reports as tables of one form."""
+    """Return the same function, with reports as tables of one form."""
     tables = ReportTables()
     return lambda values: _checked(tables.of(randomize(values)), len(values))
 
@@ -315,5 +315,5 @@ def _are_same(ones: NDArray[Any], others: NDArray[Any]) -> BoolArray:
 
 
 def _permutation(count: int, randomness: Randomness) -> NDArray[np.int64]:
-    """A random order: by random words, whose ties are too rare to matter and broken by position."""
+    """Return a random order: by random words, whose ties are too rare to matter and broken by position."""
     return np.argsort(randomness.words(count), kind="stable").astype(np.int64)

@@ -39,7 +39,7 @@ class Reconstruction:
 
 
 def range_design(ranges: ArrayLike, n_bins: int) -> FloatArray:
-    """A row for each range ``(first, stop)``: 1 for the bins it adds up.
+    """Return a row for each range ``(first, stop)``: 1 for the bins it adds up.
 
     >>> range_design([(0, 2), (1, 3)], 3).tolist()
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
@@ -93,7 +93,7 @@ def reconstruct_exactly(ranges: ArrayLike, answers: ArrayLike, n_bins: int) -> R
 def reconstruct_by_least_squares(
     ranges: ArrayLike, answers: ArrayLike, n_bins: int, *, expected: float = 0.0, weight: float = 0.0
 ) -> Reconstruction:
-    """The counts that fit noisy answers best.
+    """Return the counts that fit noisy answers best.
 
     ``weight`` is how much each count is drawn to the ``expected`` one: the variance of an answer's noise over that of
     the counts. With a weight of 0, counts that no answer determines stay unknown.
@@ -131,7 +131,7 @@ def noiseless_combinations(noise: ArrayLike) -> FloatArray:
 
 
 def reconstruct_through_dependence(design: ArrayLike, answers: ArrayLike, combinations: ArrayLike) -> Reconstruction:
-    """The counts that combinations without noise determine, whatever noise the answers have.
+    """Return the counts that combinations without noise determine, whatever noise the answers have.
 
     ``design`` says which bins each answer adds up (:func:`range_design`); ``combinations`` are those of
     :func:`noiseless_combinations`.
@@ -150,7 +150,7 @@ def reconstruct_through_dependence(design: ArrayLike, answers: ArrayLike, combin
 
 
 def _solved(design: FloatArray, given: FloatArray) -> Reconstruction:
-    """The least-squares solution, and which unknowns are the same in every one."""
+    """Return the least-squares solution, and which unknowns are the same in every one."""
     left, sizes, right = np.linalg.svd(design, full_matrices=False)
     kept = sizes > _RELATIVE * max(float(sizes.max(initial=0.0)), np.finfo(float).tiny)
     values = right[kept].T @ ((left[:, kept].T @ given) / sizes[kept])

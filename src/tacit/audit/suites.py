@@ -273,7 +273,7 @@ def _curated(
     nodes: MeasuredNodes | None = None,
     whole: CuratedAnswers | None = None,
 ) -> tuple[Audit, ...]:
-    """All audits of what a curator publishes; ``whole`` releases, if places are the runs of ``curated``."""
+    """Return all audits of what a curator publishes; ``whole`` releases, if places are the runs of ``curated``."""
     asked = n_runs
     build, n_bins, unit = curated.build, curated.n_bins, curated.unit
     if n_runs is None:

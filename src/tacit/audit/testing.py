@@ -184,7 +184,7 @@ def _is_listed(randomizer: LocalRandomizer) -> bool:
 
 
 def _possible(randomizer: LocalRandomizer, channel: list[list[Fraction]]) -> tuple[list[int], NDArray[np.int64]]:
-    """The reports that can be, as numbers, and the cells that each supports."""
+    """Return the reports that can be, as numbers, and the cells that each supports."""
     numbers = [number for number in range(len(channel[0])) if channel[0][number]]
     reports = _as_rows(numbers, randomizer.report_bytes)
     return numbers, randomizer.statistics(reports, np.ones(len(numbers), np.int64))
@@ -208,7 +208,7 @@ def _check_sum_distributions(
     heads: NDArray[np.int64],
     n_summed: int,
 ) -> None:
-    """Where it is stated how many of the first cells a report supports, compare the two distributions."""
+    """Compare the two distributions where it is stated how many of the first cells a report supports."""
     distributions = randomizer.distribution.sum_distributions(n_summed)
     if distributions is None:
         return
@@ -229,7 +229,7 @@ def _check_coins(
     heads: NDArray[np.int64],
     n_summed: int,
 ) -> None:
-    """Where a sum of the first cells is stated to be a number of coin flips, compare the two distributions."""
+    """Compare the two distributions where a sum of the first cells is stated to be a number of coin flips."""
     coins = randomizer.distribution.coins(n_summed)
     if coins is None:
         return
@@ -452,7 +452,7 @@ def _replacing(randomizer: LocalRandomizer) -> Rebuild:
 
 
 def _largest_ratio(channel: list[list[Fraction]]) -> Fraction:
-    """The largest ratio of the probabilities of one report under two cells."""
+    """Return the largest ratio of the probabilities of one report under two cells."""
     columns: list[tuple[Fraction, ...]] = [column for column in zip(*channel, strict=True) if max(column)]
     assert all(min(column) for column in columns), "a report is possible for some cells and impossible for others"
     return max(max(column) / min(column) for column in columns)

@@ -166,12 +166,12 @@ def by_quantiles(statistic: Callable[[Any], FloatArray], observed: Any) -> Calla
 
 
 def views_of_answers() -> list[View]:
-    """The views that make sense of noisy numbers."""
+    """Return the views that make sense of noisy numbers."""
     return [*(Telling(rank) for rank in range(_N_TELLING)), Discriminant(), LaplaceLikelihood()]
 
 
 def views_of(observed: Any) -> list[View]:
-    """The views that make sense of outputs like these."""
+    """Return the views that make sense of outputs like these."""
     table = np.asarray(observed)
     columns = _columns(table)
     views: list[View] = [Wholes()]
@@ -181,7 +181,7 @@ def views_of(observed: Any) -> list[View]:
 
 
 def _keys(table: NDArray[Any]) -> NDArray[Any]:
-    """A key for each output, equal where outputs are."""
+    """Return a key for each output, equal where outputs are."""
     if table.ndim == 1 and table.dtype.kind in "biuUmM":
         return table
     rows = np.ascontiguousarray(table.reshape(len(table), -1))
@@ -209,7 +209,7 @@ def as_numbers(outputs: Any) -> FloatArray:
 
 
 def finite(table: FloatArray) -> FloatArray:
-    """The same with infinity as a large number, and with 0 for what is no number."""
+    """Return the same with infinity as a large number, and with 0 for what is no number."""
     return np.clip(np.nan_to_num(table, nan=0.0), -_LARGEST, _LARGEST)
 
 
@@ -295,7 +295,7 @@ def outcomes(randomizer: LocalRandomizer, reports: Reports, first: int, second: 
 
 
 def support_of(randomizer: LocalRandomizer) -> Callable[[Reports, int], BoolArray]:
-    """A function that says which reports support a cell."""
+    """Return a function that says which reports support a cell."""
     if isinstance(randomizer, UnaryEncoding | SubsetSelection):
         return _is_set
     if isinstance(randomizer, RandomizedResponse):
@@ -347,7 +347,7 @@ def _is_counted(randomizer: LocalRandomizer, reports: Reports, cell: int) -> Boo
 
 
 def telling_bits(rappor: LongitudinalRappor, first: int, second: int) -> tuple[list[int], list[int]]:
-    """The bits that the one cell sets and the other does not, for both.
+    """Return the bits that the one cell sets and the other does not, for both.
 
     >>> telling_bits(LongitudinalRappor.from_epsilon(epsilon=1.0, n_cells=5), 1, 4)
     ([1], [4])
@@ -359,7 +359,7 @@ def telling_bits(rappor: LongitudinalRappor, first: int, second: int) -> tuple[l
 
 
 def telling_counts(mechanism: RepeatedRandomizer, first: int, second: int) -> Callable[[Reports], IntArray]:
-    """A function that says how much each report supports the one cell and the other: two columns.
+    """Return a function that says how much each report supports the one cell and the other: two columns.
 
     For longitudinal RAPPOR these are the numbers of telling bits that are set, for hashing 0 or 1.
     """
