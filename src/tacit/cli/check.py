@@ -110,7 +110,7 @@ def _say_columns(source: UserSourceOptions) -> None:
 
 
 def describe(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> SourceDescription:
-    """The proposed description; the order of dates is asked for, never proposed."""
+    """Return the proposed description; the order of dates is asked for, never proposed."""
     proposal = proposed(source, zone=zone, with_kinds=with_kinds)
     if proposal.description.date_format is not None or proposal.dates is None:
         return proposal.description

@@ -63,7 +63,7 @@ def say_promises(promises: Iterable[str], *, is_alone: bool) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> counted(1, "row"), counted(2500, "row")
     ('1 row', '2,500 rows')
@@ -130,7 +130,7 @@ def progress(doing: str) -> Iterator[Report]:
 
 @contextmanager
 def waiting(doing: str) -> Iterator[Report]:
-    """The same for something that may not tell how far it is."""
+    """Show progress of something that may not tell how far it is."""
     with progress(doing) as report:
         begun = threading.Timer(_QUIET_SECONDS + 0.1, report, (0, None))
         begun.start()
@@ -211,7 +211,7 @@ _NOUNS: Final = {"time": "period", "place": "place", "kind": "kind"}
 
 
 def noun_of(axes: Sequence[str], several: str) -> str:
-    """The noun for a cell along one axis, or the word for one along several.
+    """Return the noun for a cell along one axis, or the word for one along several.
 
     >>> noun_of(["time"], "public bin"), noun_of(["time", "kind"], "public bin")
     ('period', 'public bin')
@@ -220,7 +220,7 @@ def noun_of(axes: Sequence[str], several: str) -> str:
 
 
 def size(grid: Sequence[int], between: str = " x ") -> str:
-    """The number of periods, of places and, where there are kinds, of kinds, in words.
+    """Return the number of periods, of places and, where there are kinds, of kinds, in words.
 
     >>> size((365, 17)), size((1, 17, 4))
     ('365 periods x 17 places', '1 period x 17 places x 4 kinds')

@@ -375,7 +375,7 @@ def _compared(costs: list[Cost], horizon: int | None, *, reacts: bool, unit: Uni
 
 
 def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
-    """The numbers as typed. What no count can be is a slip of the pen: it is refused as a setting, not as data."""
+    """Return the numbers as typed. What no count can be is a slip of the pen: a setting is refused, not data."""
     try:
         rows = [[int(part) for part in row.split(",")] for row in counts]
     except ValueError:
@@ -394,7 +394,7 @@ def _numbers(counts: list[str], stream: Stream) -> list[list[int]]:
 
 
 def _with_table(domain: Domain, places: str | None) -> Domain:
-    """The domain with the table that knows the names of its places; refused where none is at hand."""
+    """Return the domain with the table that knows the names of its places; refused where none is at hand."""
     if places is not None:
         domain = Domain.from_dict(domain.to_dict(), gazetteer=moved_table(places))
     domain.check_tables()

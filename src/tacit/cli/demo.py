@@ -126,7 +126,7 @@ def demo(
 
 
 def _fresh_ledger(folder: Path) -> Ledger:
-    """The demo makes new data each time and may spend on them each time; real data never come here."""
+    """Return a new ledger: the demo makes new data each time and may spend on them; real data never come here."""
     for old in folder.glob("ledger.sqlite*"):
         old.unlink()
     return Ledger(folder / "ledger.sqlite")

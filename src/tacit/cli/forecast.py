@@ -177,7 +177,7 @@ def _check_boosting(entry: Entry, can: str, cannot: str) -> None:
 
 
 def tuned(forecaster: Forecaster, known: Known, *, seconds: float, seed: int) -> Forecaster:
-    """The forecaster with the best settings that were found in the time given."""
+    """Return the forecaster with the best settings that were found in the time given."""
     from tacit.forecast.boosting import BoostingForecaster
     from tacit.forecast.tuning import tune
 

@@ -158,7 +158,7 @@ class Known:
         return [] if self.covariates is None else list(self.covariates.names)
 
     def without_covariates(self) -> Known:
-        """The same for a model that has no use for them."""
+        """Return what is known, for a model that has no use for covariates."""
         return replace(self, covariates=None, public=())
 
     def settings(self, seed: int | None) -> dict[str, Any]:

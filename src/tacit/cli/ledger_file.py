@@ -29,7 +29,7 @@ LedgerFile = Annotated[
 
 
 def data_set_name(source: SourceOptions) -> str:
-    """The name by which the ledger knows events whose owner gave none: the file's."""
+    """Return the name by which the ledger knows events whose owner gave none: the file's."""
     if "://" in source.file:
         raise SettingError(
             "events from a database need a lasting name, by which the ledger knows them. Add: --data-set NAME"
@@ -84,7 +84,7 @@ def is_counter(path: Path) -> bool:
 
 
 def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> History:
-    """A history with what all entries about its events promise by now; as it is where no ledger knows the counter.
+    """Return a history with what all entries promise by now; as it is where no ledger knows the counter.
 
     Whoever reads a public history has no ledger of it, and is told what the history says.
     """
@@ -97,7 +97,7 @@ def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> Hi
 
 
 def restated_by(book: Ledger, history: History, data_set: str | None) -> History:
-    """A history with what a ledger, which must have paid for it, says of its events now, and that ledger's head."""
+    """Return a history with what the ledger that paid for it says of its events now, and the ledger's head."""
     book.verify(history.stream.ledger_heads)
     heads = history.stream.ledger_heads
     prior = book.others(_recorded_as(history.stream), data_set, heads=heads)
@@ -109,7 +109,7 @@ def _recorded_as(stream: Stream) -> str:
 
 
 def published_history(path: Path) -> History:
-    """The history of a counter, by its own name or by that of the counter."""
+    """Return the history of a counter, by its own name or by that of the counter."""
     return CounterFiles(path).history() if default_history(path).exists() else History.read(path)
 
 

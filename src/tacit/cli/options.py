@@ -194,7 +194,7 @@ def _own_title(group: type, option: str) -> str:
 
 
 def _under(title: str, annotation: Any) -> Any:
-    """An option under a heading; it is copied, because groups and commands share it."""
+    """Return an option under a heading; it is copied, because groups and commands share it."""
     if not title:
         return annotation
     kind, *about = get_args(annotation)
@@ -308,7 +308,7 @@ class SourceOptions(ReadingOptions):
 
     @classmethod
     def of(cls, file: str, reading: ReadingOptions, **others: Any) -> Self:
-        """The same options for a file."""
+        """Return the same options for a file."""
         return cls(**{field.name: getattr(reading, field.name) for field in fields(reading)}, file=file, **others)
 
 
@@ -347,7 +347,7 @@ class UnitOptions:
     ] = None
 
     def protected(self) -> Unit:
-        """The unit of privacy."""
+        """Return the unit of privacy."""
         from tacit.privacy.unit import Unit
 
         if self.most_per_cell is not None:
@@ -449,7 +449,7 @@ class RuleOptions:
     ] = None
 
     def rules(self) -> Rules:
-        """The rules, read as people write them."""
+        """Return the rules, read as people write them."""
         from tacit.release import Rules
 
         if self.keep_suppressed and not self.suppress:

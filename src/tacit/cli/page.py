@@ -85,7 +85,7 @@ def page(
 
 
 def true_counts(source: SourceOptions, release: Release) -> ExactTally:
-    """The true events counted over a release's periods and places, for the laboratory."""
+    """Return the true events counted over a release's periods and places, for the laboratory."""
     events = looked_at(source, zone=release.domain.time.zone).open(release.domain)
     with console.progress("Reading the true events") as report:
         counts = events.count(progress=report)

@@ -270,7 +270,7 @@ def _say(made: Plan, out: Path, reason: str | None) -> None:
 
 
 def _epsilon_of_target(whom: Wanted, asked: QuestionOptions) -> float:
-    """The epsilon that the wanted error takes; refused where no epsilon reaches it."""
+    """Return the epsilon that the wanted error takes; refused where no epsilon reaches it."""
     assert asked.target is not None
     target, n_events = Target.parse(asked.target), asked.n_events(whom.n_bins)
     if n_events is None and (target.is_relative or whom.trust != CURATOR):

@@ -231,7 +231,7 @@ class _Beginning:
             raise SettingError("\n  ".join(["these must be said, and nobody is there to ask:", *said]))
 
     def described(self) -> SourceDescription:
-        """How the source is written: as confirmed before, or as proposed and confirmed now."""
+        """Return how the source is written: as confirmed before, or as proposed and confirmed now."""
         known, zone = description_of(self._source), self._domain.zone
         if known is not None:
             named = columns_of(self._source, known)
@@ -252,7 +252,7 @@ class _Beginning:
         return proposal
 
     def places(self, described: SourceDescription) -> PlaceAxis:
-        """The places that are counted: of a table, of the events where their names are public, or none."""
+        """Return the places that are counted: of a table, of the events where their names are public, or none."""
         domain = self._domain
         if domain.places is not None:
             return places_of(domain, "region")
@@ -272,7 +272,7 @@ class _Beginning:
         return axis.with_elsewhere() if domain.elsewhere else axis
 
     def span(self, described: SourceDescription) -> tuple[str, str]:
-        """The first and the last day: as named, else proposed from the events and confirmed."""
+        """Return the first and the last day: as named, else proposed from the events and confirmed."""
         first, last = self._domain.first, self._domain.last
         if first is None or last is None:
             found = scan_span(

@@ -91,7 +91,7 @@ def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
 
 
 def proposed(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> Proposal:
-    """A description proposed from how the source looks, for the curator's screen; ``with_kinds`` finds their column."""
+    """Return a description proposed from how the source looks, for the curator; ``with_kinds`` finds their column."""
     if source.time is None:
         raise SettingError(f"the column with the dates of {source.shown} must be named. Add: --time COLUMN")
     with console.progress("Looking at how the source is written") as report:
@@ -106,7 +106,7 @@ def proposed(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> P
 
 
 def looked_at(source: SourceOptions, *, zone: str, with_kinds: bool = False) -> Settings:
-    """The settings of a description, or as the source looks: for exact figures that only the curator sees."""
+    """Return the settings of a description, or as the source looks: for exact figures that only the curator sees."""
     if description_of(source) is not None:
         return settings_of(source)
     proposal = proposed(source, zone=zone, with_kinds=with_kinds)
@@ -132,7 +132,7 @@ def description_path(source: SourceOptions) -> Path | None:
 
 
 def description_of(source: SourceOptions) -> SourceDescription | None:
-    """The description of a source; None if there is none and none was named."""
+    """Return the description of a source; None if there is none and none was named."""
     path = description_path(source)
     if path is None or (source.source is None and not path.is_file()):
         return None
@@ -140,7 +140,7 @@ def description_of(source: SourceOptions) -> SourceDescription | None:
 
 
 def columns_of(source: SourceOptions, description: SourceDescription | None = None) -> EventColumns:
-    """The columns that the options name, else those of the description."""
+    """Return the columns that the options name, else those of the description."""
     named: dict[str, Any] = {role: getattr(source, role, None) or getattr(description, role, None) for role in ROLES}
     return EventColumns(**named, where=tuple(source.where or ()))
 
@@ -166,7 +166,7 @@ def options_of(source: ReadingOptions) -> ReadOptions:
 
 
 def named_source(source: SourceOptions) -> object:
-    """A path, or a query's result when a database address was given."""
+    """Return a path, or a query's result when a database address was given."""
     if "://" not in source.file:
         if source.query is not None:
             raise SettingError(
@@ -192,7 +192,7 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
 
 
 def check_command(source: SourceOptions, domain: Domain | None = None) -> str:
-    """The command that describes a source, with what was given."""
+    """Return the command that describes a source, with what was given."""
     words = ["tacit", "check", source.shown]
     if "://" in source.file:
         words += ["--query", source.query or "SELECT ...", "--source", "events.source.toml"]
@@ -210,7 +210,7 @@ def check_command(source: SourceOptions, domain: Domain | None = None) -> str:
 
 
 def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
-    """A table of ours by name, or the user's by path, of which columns may be named: ``town=NOM_COM``."""
+    """Return a table of ours by name, or the user's by path, of which columns may be named: ``town=NOM_COM``."""
     if Path(table).is_file():
         return Gazetteer.read(table, columns=places_columns(columns))
     ours = Gazetteer.builtin(table)
@@ -220,7 +220,7 @@ def gazetteer_of(table: str, columns: Sequence[str] | None = None) -> Gazetteer:
 
 
 def kinds_of(options: DomainOptions) -> KindAxis | None:
-    """The kinds that are named: those of a table of ours, of the user's own, or a list with commas; None for none."""
+    """Return the kinds that are named: of a table of ours, of the user's own, or a list with commas; None for none."""
     named, level = options.kinds, options.kind_level
     if named is None:
         if level is not None or options.other:
@@ -255,7 +255,7 @@ def moved_table(table: str | None) -> Gazetteer | Path | None:
 
 
 def agreed_plan(path: str | Path, places: str | None = None) -> Plan:
-    """The plan in a file, if its epsilon and thresholds agree; else a refusal that names the file."""
+    """Return the plan in a file, if its epsilon and thresholds agree; else a refusal that names the file."""
     plan = Plan.read(path, gazetteer=moved_table(places))
     with reading(path, "a plan", Remedy.MAKE_PLAN, refusal=PlanError):
         if plan.is_central:
@@ -278,7 +278,7 @@ def places_columns(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def zone_of(given: str | None, known: SourceDescription | None = None) -> str:
-    """The time zone of the source's description, else the one that was given; refused where nobody said it."""
+    """Return the time zone of the source's description, else the one that was given; refused where nobody said it."""
     described = given if known is None or known.zone is None else known.zone
     if described is None:
         raise SettingError("the time zone of the events' clocks must be named. Add: --zone ZONE, such as Europe/Paris")
@@ -294,7 +294,7 @@ def domain_of(
     known: SourceDescription | None = None,
     level: str = "region",
 ) -> Domain:
-    """The domain asked for; without dates it spans those of the events, for the curator's screen.
+    """Return the domain asked for; without dates it spans those of the events, for the curator's screen.
 
     A description that is ``known`` gives the time zone.
     """
@@ -317,7 +317,7 @@ def domain_of(
 
 
 def places_of(options: DomainOptions, level: str) -> PlaceAxis:
-    """The places asked for, those of ``level`` where none is; one for all events where there shall be none."""
+    """Return the places asked for, those of ``level`` where none is; one for all events where there shall be none."""
     if options.places == NO_PLACES:
         if options.places_column or options.level is not None or options.elsewhere:
             raise SettingError(
@@ -374,7 +374,7 @@ _OWN: Final = "builtin"
 
 
 def populations(table: str | None, columns: Sequence[str] | None, axis: PlaceAxis) -> dict[str, float] | None:
-    """The inhabitants of every place, from the release's own table or from another, by place or by town."""
+    """Return the inhabitants of every place, from the release's own table or from another, by place or by town."""
     if columns and table in (None, _OWN):
         raise SettingError("--places-column is for a table of populations. Name it, too: --population FILE")
     if table is None:
@@ -410,7 +410,7 @@ def populations(table: str | None, columns: Sequence[str] | None, axis: PlaceAxi
 
 
 def _read(table: str, columns: dict[str, str], level: str) -> Gazetteer:
-    """A table of towns and what they belong to, or one of places of this level alone."""
+    """Return a table of towns and what they belong to, or one of places of this level alone."""
     try:
         found = Gazetteer.read(table, columns=columns)
     except MissingColumn:
