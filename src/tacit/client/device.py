@@ -133,7 +133,7 @@ class Device:
 
 
 def _number(axis: Any, name: str, word: str | None) -> int:
-    """The number of a place or kind; one that is not known is not repeated in the message."""
+    """Return the number of a place or kind; one that is not known is not repeated in the message."""
     if word is None:
         if axis.n_cells == 1:
             return 0

@@ -116,7 +116,7 @@ class Outbox:
 
 
 def _reason(answer: Any) -> str:
-    """What a collector said of a message that it will never count."""
+    """Return what a collector said of a message that it will never count."""
     try:
         told = answer.json()
         return f"{told['title']}: {told['detail']}"
