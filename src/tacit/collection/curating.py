@@ -236,7 +236,7 @@ def pay(
     seed: int | None = None,
     dry_run: bool = False,
 ) -> tuple[Spend, bool]:
-    """The right to draw noise for what was counted of events, and whether it is that of a run that was interrupted.
+    """Return the right to draw noise for what was counted, and whether it is that of an interrupted run.
 
     ``days`` are the digests of the events, ``input_digest`` that of the numbers. Without a ledger the ``seed`` makes a
     simulation. A dry run is a price: it writes nothing and draws nothing.
@@ -303,7 +303,7 @@ def add_events(
 
 
 def days_of(axis: TimeAxis, days: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every day of a time axis with the digest of its events: a day without events is published too."""
+    """Return every day of a time axis with the digest of its events: a day without events is published too."""
     edges = axis.with_end((axis.n_bins or 0) + 1).starts()
     last = (edges[-1] - np.timedelta64(1, "s")).astype("datetime64[D]")
     every = np.arange(edges[0].astype("datetime64[D]"), last + 1).astype(str).tolist()

@@ -92,7 +92,7 @@ class Part:
     level: int | None = None
 
     def reports(self, statistics: IntArray, reports: IntArray) -> IntArray:
-        """The number of reports that answered through it, row by row."""
+        """Return the number of reports that answered through it, row by row."""
         own: IntArray = reports if self.level is None else statistics[:, self.columns.start - 1]
         return own
 
@@ -107,7 +107,7 @@ class Part:
 
 
 def parts_of(mechanism: LocalRandomizer) -> list[Part]:
-    """The oracles of a mechanism: itself, or those of the levels of a tree or of tables."""
+    """Return the oracles of a mechanism: itself, or those of the levels of a tree or of tables."""
     if not isinstance(mechanism, SampledLevels):
         distribution = cast(FrequencyOracle, mechanism).distribution
         return [Part(distribution, 1.0, slice(0, distribution.n_cells))]
@@ -166,7 +166,7 @@ def tally_and_watch(
 
 
 def _alarms(tally: Tally, runs: Sequence[Run] | None, plan: Plan, false_alarm: float) -> list[Alarm]:
-    """The alarms of a tally and, where the reports themselves were seen, of equal ones among them."""
+    """Return the alarms of a tally and, where the reports themselves were seen, of equal ones among them."""
     check_share(false_alarm=false_alarm)
     parts = parts_of(mechanism_of(plan))
     check_plan("the tally", tally.provenance.plan_id, plan.fingerprint)
@@ -273,7 +273,7 @@ def _equality_alarms(parts: Sequence[Part], seen: Sequence[Run], share: float, p
 
 
 def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> float:
-    """A bound on ln P(``n_equal`` of ``n_reports`` honest reports are the same), whatever the truth."""
+    """Return a bound on ln P(``n_equal`` of ``n_reports`` honest reports are the same), whatever the truth."""
     m = n_equal
     log_sums = [m * math.log(part.chance) + _log_sum_of(part.distribution, m) for part in parts]
     largest = max(log_sums)
@@ -283,7 +283,7 @@ def log_chance_of_equal(parts: Sequence[Part], n_reports: int, n_equal: int) -> 
 
 
 def _log_sum_of(distribution: SupportDistribution, m: int) -> float:
-    """The ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
+    """Return the ln of the sum of P(report | cell)**m over all reports, or 0 where it is not known."""
     bits = distribution.coins(distribution.n_cells)
     if bits is not None and bits.flips == distribution.n_cells:  # one independent bit for each cell
         return sum(
@@ -312,7 +312,7 @@ def _kinds_of_reports(distribution: SupportDistribution) -> list[tuple[float, fl
 
 
 def _log_sum(kinds: Sequence[tuple[float, float]], m: int) -> float:
-    """The ln of the sum of P(report)**m over all reports."""
+    """Return the ln of the sum of P(report)**m over all reports."""
     terms = [log_n + m * (math.log(chance) - log_n) for log_n, chance in kinds]
     largest = max(terms)
     return largest + math.log(sum(math.exp(term - largest) for term in terms))
@@ -362,7 +362,7 @@ def _bin_name(plan: Plan, bin: int | None) -> str:
 
 
 def _named(plan: Plan, axes: Sequence[str], number: int) -> str:
-    """The name of the public bin or private value of this number along these axes, the last of which runs fastest."""
+    """Return the name of the public bin or private value of this number; the last of the axes runs fastest."""
     names: list[str] = []
     if "kind" in axes and plan.domain.kind is not None:
         number, kind = divmod(number, plan.domain.n_kinds)
@@ -386,7 +386,7 @@ _HALVINGS = 60  # of 120: as many as a float has digits; fewer make a bound that
 
 
 def log_at_least(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
-    r"""A bound on ln P(C >= heads) for C heads in ``flips`` tosses.
+    r"""Return a bound on ln P(C >= heads) for C heads in ``flips`` tosses.
 
     Above the mean, terms fall by a ratio r of less than one, and a binomial coefficient is at most its Stirling form:
 
@@ -412,12 +412,12 @@ def log_at_least(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
 
 
 def log_at_most(heads: IntArray, flips: IntArray, chance: float) -> FloatArray:
-    """A bound on ln P(C <= heads) for C heads in ``flips`` tosses: that of as many tails."""
+    """Return a bound on ln P(C <= heads) for C heads in ``flips`` tosses: that of as many tails."""
     return log_at_least(flips - heads, flips, 1 - chance)
 
 
 def log_two_coins_beyond(heads: IntArray, first: IntArray, second: IntArray, p: float, q: float) -> FloatArray:
-    r"""A bound on the rarer of ln P(C >= heads) and ln P(C <= heads), for the heads of two coins tossed together.
+    r"""Return a bound on the rarer of ln P(C >= heads) and ln P(C <= heads), for two coins tossed together.
 
     Chernoff's, which holds for every t of the right sign and is least where its slope is zero:
 
@@ -438,7 +438,7 @@ def log_two_coins_beyond(heads: IntArray, first: IntArray, second: IntArray, p: 
 
 
 def log_sum_beyond(distance: FloatArray, n: IntArray, variance: float, bound: float) -> FloatArray:
-    r"""A bound on ln P(the sum of n independent terms is ``distance`` or more beyond its mean, on one side).
+    r"""Return a bound on ln P(the sum of n independent terms is ``distance`` or more beyond its mean, on one side).
 
     Bernstein's, for terms of this variance that stay within ``bound`` of their means:
 

@@ -155,7 +155,7 @@ def randomize_events(
 def _counted(
     events: Events, plan: Plan, key: bytes, only: slice | None, progress: Progress | None
 ) -> tuple[CellCounts, dict[str, bytes]]:
-    """The exact count of every cell, and the digest of every day by which a ledger knows its events: in one pass."""
+    """Return the exact count of every cell, and each day's digest for the ledger: in one pass."""
     counter, digest = CellCounter(plan.n_private), DayDigest(key, events.domain)
     for batch in events.batches(progress=progress, digest=digest, only=only):
         counter.add(*plan.split(batch.time_bin, batch.column), batch.count)
@@ -163,7 +163,7 @@ def _counted(
 
 
 def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str]:
-    """The days of which the reports speak in public: those of every public period that has a report.
+    """Yield the days of which the reports speak in public: those of every public period that has a report.
 
     Within a period the days with events are private; where the time is private, so are all days of the run.
     """
@@ -179,7 +179,7 @@ def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str
 
 
 def _silent(plan: Plan, days: Mapping[str, bytes], only: slice | None) -> Iterator[str]:
-    """The days of the run on which there is no report, which is public too; later ones than tomorrow are to come."""
+    """Yield the days of the run without a report, which is public too; days after tomorrow are to come."""
     time = plan.domain.time
     if "time" in plan.private:
         return

@@ -70,7 +70,7 @@ def central_flat(
     data_set: str | None = None,
     seed: int | None = None,
 ) -> RangeCounts:
-    """A trusted curator adds noise to every day; the error of a range grows as the square root of its length."""
+    """Return days counted with a curator's noise on each; a range's error grows as the root of its length."""
     series = _Series.of(dates, counts)
     plan = central_plan_for(series.domain, epsilon=epsilon, mechanism="flat")
     return _central(plan, series, ledger, data_set, seed)
@@ -86,7 +86,7 @@ def continual_tree(
     data_set: str | None = None,
     seed: int | None = None,
 ) -> RangeCounts:
-    """A trusted curator adds noise to every node of a tree of this degree; the error of a range hardly grows.
+    """Return days counted with a curator's noise on every node of a tree; the error of a range hardly grows.
 
     The levels share epsilon, every node has noise of its own, and least squares makes them agree. For a stream that
     goes on, day by day, see :class:`tacit.collection.range_streams.CentralRanges`.
@@ -105,7 +105,7 @@ def local_flat(
     data_set: str | None = None,
     seed: int | None = None,
 ) -> RangeCounts:
-    """Every visit reports its day once through the randomizer that errs least for so many days."""
+    """Return days counted from one report a visit, through the randomizer that errs least for so many days."""
     series = _Series.of(dates, counts).to_be_reported()
     mechanism = choose(len(series.counts), epsilon).candidate.name
     plan = plan_for(series.domain, epsilon=epsilon, mechanism=mechanism, private=("time",))
@@ -122,7 +122,7 @@ def local_hierarchical(
     data_set: str | None = None,
     seed: int | None = None,
 ) -> RangeCounts:
-    """Every visit reports, once, the node above its day at one level of a tree of this degree."""
+    """Return days counted from one report a visit, of the node above its day at one level of a tree."""
     series = _Series.of(dates, counts).to_be_reported()
     plan = plan_for(series.domain, epsilon=epsilon, fan_outs=fan_outs_of(len(series.counts), degree), private=("time",))
     return _local(plan, series, ledger, data_set, seed)
@@ -159,7 +159,7 @@ class _Series:
         return cls(Domain(axis, PlaceAxis.of([_PLACE])), filled)
 
     def to_be_reported(self) -> _Series:
-        """The same, if a report of the day can tell days apart."""
+        """Return the same, if a report of the day can tell days apart."""
         if len(self.counts) < 2:
             raise DataError(
                 "a report of the day needs at least 2 dates to choose from; got 1. Nothing was spent. Give more dates "
@@ -175,7 +175,7 @@ class _Series:
         }
 
     def selection(self) -> dict[str, str]:
-        """What the ledger compares runs by: the days; numbers are given for any place and kind."""
+        """Return what the ledger compares runs by: the days; numbers are given for any place and kind."""
         days = selection.of_time("", None, self.domain.time, None)
         return {"rows": selection.ANY, "time": days, "place": selection.ANY, "kind": selection.ANY}
 
@@ -245,7 +245,7 @@ def _local(plan: Plan, series: _Series, ledger: Ledger | None, data_set: str | N
 
 
 def _events(counts: NDArray[np.int64]) -> Iterable[NDArray[np.int64]]:
-    """One entry for each visit, the number of its day, in pieces of bounded size."""
+    """Yield one entry for each visit, the number of its day, in pieces of bounded size."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), _PIECE):
         yield np.searchsorted(ends, np.arange(start, min(start + _PIECE, int(ends[-1]))), side="right")

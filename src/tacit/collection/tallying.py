@@ -108,7 +108,7 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
 
 
 def likelihood_of(histogram: ReportHistogram, plan: Plan) -> Refinement:
-    """The way from an estimate to the most likely counts, for estimates of these reports added up in any way.
+    """Return the way from an estimate to the most likely counts, for estimates of these reports added up in any way.
 
     Coarser public periods, places or kinds are maximized again; coarser private ones are sums of the most likely cells.
     """
@@ -143,7 +143,7 @@ def _merged(
     provenance: Provenance,
     plan: Plan,
 ) -> ReportHistogram:
-    """One histogram of all batches; equal reports of one bin become one entry."""
+    """Return one histogram of all batches; equal reports of one bin become one entry."""
     mechanism = mechanism_of(plan)
     width = mechanism.report_bytes
     keys = np.concatenate([named for _, named, _ in entries]) if entries else np.zeros(0, f"V{width}")

@@ -99,14 +99,14 @@ class CellCounts:
         return _merged(self.n_private, [self, other])
 
     def digest(self) -> bytes:
-        """A digest of the counts: equal for equal counts alone, whatever the order they were counted in."""
+        """Return a digest of the counts: equal for equal counts alone, whatever the order they were counted in."""
         digest = hashlib.sha256(b"tacit cell counts 1")
         for part in (np.array([self.n_private, len(self.cells)]), self.cells, self.counts):
             digest.update(np.ascontiguousarray(part, "<i8").data)
         return digest.digest()
 
     def bins(self) -> tuple[Numbers, Numbers]:
-        """The public bins that hold events, ascending, and the number of events in each."""
+        """Return the public bins that hold events, ascending, and the number of events in each."""
         if not len(self.cells):
             return self.cells, self.counts
         public = self.cells // self.n_private
@@ -122,7 +122,7 @@ class CellCounts:
         return np.repeat(public, lengths), np.repeat(private, lengths)
 
     def between(self, start: int, stop: int) -> CellCounts:
-        """The counts of the events numbered from ``start`` up to ``stop``."""
+        """Return the counts of the events numbered from ``start`` up to ``stop``."""
         ends = np.clip(self._ends, start, max(start, stop))
         counts: Numbers = np.diff(ends, prepend=start)
         return CellCounts(self.n_private, self.cells[counts > 0], counts[counts > 0])
@@ -143,7 +143,7 @@ class CellCounter:
             self.counts()
 
     def counts(self) -> CellCounts:
-        """All that was added."""
+        """Return all that was added."""
         self._merged = _merged(self._n_private, [self._merged, *self._pending])
         self._pending = []
         if len(self._merged.cells) > MOST_CELLS:
@@ -163,7 +163,7 @@ def _merged(n_private: int, parts: list[CellCounts]) -> CellCounts:
 
 
 def _summed(cells: Numbers, counts: Numbers | None) -> tuple[Numbers, Numbers]:
-    """The cells that hold events, ascending, and how many each holds."""
+    """Return the cells that hold events, ascending, and how many each holds."""
     least, span = int(cells.min()), int(np.ptp(cells)) + 1
     if span > _DENSE_SPAN * len(cells):
         return _by_sorting(cells, np.ones(len(cells), np.int64) if counts is None else counts)
@@ -200,17 +200,17 @@ def secret_key(randomness: Randomness) -> bytes:
 
 
 def drawing_key(secret: bytes, plan_id: str, counts_digest: bytes) -> bytes:
-    """The key of all reports of the counts of this digest under this plan."""
+    """Return the key of all reports of the counts of this digest under this plan."""
     return hmac.digest(secret, _DRAWING + bytes.fromhex(plan_id) + counts_digest, hashlib.sha256)
 
 
 def block_keys(key: bytes, blocks: range) -> dict[int, bytes]:
-    """The keys of some blocks: all that must be known to draw these and no others."""
+    """Return the keys of some blocks: all that must be known to draw these and no others."""
     return {block: hmac.digest(key, _BLOCK + block.to_bytes(8, "little"), hashlib.sha256) for block in blocks}
 
 
 def blocks_of(reports: range) -> range:
-    """The blocks that hold some of these reports.
+    """Return the blocks that hold some of these reports.
 
     >>> blocks_of(range(65_535, 65_537)), blocks_of(range(0))
     (range(0, 2), range(0, 0))
@@ -221,7 +221,7 @@ def blocks_of(reports: range) -> range:
 def draw_reports(
     mechanism: LocalRandomizer, keys: Mapping[int, bytes], counts: CellCounts, reports: range, *, first: int = 0
 ) -> NDArray[np.uint8]:
-    """The reports of these numbers, in the order (public bin, cell, ordinal): that order tells the cells. Sort them.
+    """Return these reports in the order (public bin, cell, ordinal), which tells the cells: sort them.
 
     ``keys`` must hold those of ``blocks_of(reports)``. A block that is cut by the range is drawn whole. ``counts`` may
     be those of some blocks only, from the first event of one, which has the number ``first``, to the last of another.

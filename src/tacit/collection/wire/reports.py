@@ -236,7 +236,7 @@ class ReportFile:
 
 
 def _checksum_of(path: Path) -> bytes | None:
-    """The checksum of a report file; None of anything else."""
+    """Return the checksum of a report file; None of anything else."""
     try:
         return ReportFile.open(path).checksum
     except FormatError:
@@ -310,7 +310,7 @@ def write_reports(
 def _sorted_pieces(
     mechanism: LocalRandomizer, counts: CellCounts, key: bytes, beside: Path
 ) -> Iterator[NDArray[np.uint8]]:
-    """The reports of one bin after the other, sorted; only a bin too large for memory goes through files."""
+    """Yield the reports of one bin after the other, sorted; only a bin too large for memory goes through files."""
     drawn = _Drawn(mechanism, counts, key)
     for bins, run_lengths in _gathered(*counts.bins()):
         n_reports = int(run_lengths.sum())
@@ -356,7 +356,7 @@ class _Drawn:
         self._left = np.empty((0, mechanism.report_bytes), np.uint8)
 
     def take(self, n_reports: int) -> Iterator[NDArray[np.uint8]]:
-        """The next so many reports, in pieces of at most a block."""
+        """Yield the next so many reports, in pieces of at most a block."""
         while n_reports:
             if not len(self._left):
                 numbers = range(self._next, min(self._next + BLOCK_REPORTS, self._counts.n_events))

@@ -22,7 +22,7 @@ hours; each costs 8 bytes for every cell of a tally."""
 
 
 def n_bins_allowed(plan: Plan) -> int:
-    """The bins a report may stand in are 0 up to this number, not included."""
+    """Return the number of bins that a report may stand in: 0 up to this number, not included."""
     if plan.n_public is not None:
         return plan.n_public
     return min(FARTHEST_BIN, max(1, MOST_CELLS // plan.n_private))
@@ -37,7 +37,7 @@ def report_keys(reports: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def sorting_order(bins: NDArray[np.int64], reports: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """The order by bin, then by the report as a little-endian number.
+    """Return the order by bin, then by the report as a little-endian number.
 
     >>> sorting_order(np.array([1, 0, 0]), np.array([[0, 0], [0, 2], [9, 1]], np.uint8)).tolist()
     [2, 1, 0]
