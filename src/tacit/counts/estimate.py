@@ -86,7 +86,7 @@ class Estimate:
         return replace(self, domain=domain, values=values, noise=noise, totals=totals)
 
     def known_total(self, box: Box) -> int | None:
-        """The public number of reports in a box that spans whatever is private, if there is one."""
+        """Return the public number of reports in a box that spans whatever is private, if there is one."""
         if self.totals is None:
             return None
         is_asked = box.weights(self.domain).reshape(self.domain.grid) > 0

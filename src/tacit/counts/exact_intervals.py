@@ -46,7 +46,7 @@ _NORMAL: Final = NormalDist()
 
 
 def normal_quantile(level: float) -> float:
-    """The z with P(|Z| <= z) = level.
+    """Return the z with P(|Z| <= z) = level.
 
     >>> round(normal_quantile(0.95), 4)
     1.96
@@ -153,7 +153,7 @@ def _binomial_window(n: int, p: float) -> tuple[int, FloatArray]:
 
 
 def _first(largest: int, holds: Callable[[int], bool]) -> int:
-    """The least m in 0..largest for which a monotone condition holds, or largest + 1 if there is none."""
+    """Return the least m in 0..largest for which a monotone condition holds, or largest + 1 if there is none."""
     low, high = 0, largest + 1
     while low < high:
         middle = (low + high) // 2
@@ -175,7 +175,7 @@ def _limits_by_series(
 def limits_by_halving(
     below: Callable[[IntArray, IntArray], FloatArray], seen: IntArray, largest: IntArray, tail: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest m that make neither tail beyond what is seen rarer than ``tail``, elementwise.
+    """Return the least and the largest m that make neither tail beyond what is seen rarer than ``tail``, elementwise.
 
     ``below(c, m)`` is P(C <= c) given m, which falls as m grows.
     """
@@ -339,7 +339,7 @@ def _powers(base: NDArray[np.complex128], n: int) -> NDArray[np.complex128]:
 
 
 def _by_window(pair: TwoDistributions, n: int, sums: IntArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    """The same for many reports of little variance, within 12 standard deviations to either side."""
+    """Return the same for many reports of little variance, within 12 standard deviations to either side."""
     (mean_in, most_in, *_), (mean_out, most_out, *_) = pair.inside.cumulants, pair.outside.cumulants
     margin = math.ceil(12 * math.sqrt(n * max(most_in, most_out))) + 40
     size = 1 << (2 * margin + 1).bit_length()

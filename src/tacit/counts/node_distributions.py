@@ -32,10 +32,10 @@ class NodeDistribution(Protocol):
         """Draw so many, independently."""
 
     def scaled(self, budget: Fraction) -> NodeDistribution:
-        """The same kind of noise for so many times the budget: of epsilon, or of rho."""
+        """Return the same kind of noise for so many times the budget: of epsilon, or of rho."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The distribution as plain data."""
+        """Return the distribution as plain data."""
 
 
 @dataclass(frozen=True, slots=True)

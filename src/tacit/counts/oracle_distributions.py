@@ -60,7 +60,7 @@ class SupportDistribution(Protocol):
         """For every true cell, the variance one report adds to the question."""
 
     def coins(self, n_summed: int) -> TwoCoins | None:
-        """A sum of ``n_summed`` cells as coin flips, where it is exactly that."""
+        """Return a sum of ``n_summed`` cells as coin flips, where it is exactly that."""
 
     def sum_distributions(self, n_summed: int) -> TwoDistributions | None:
         """Return the distributions of how many of ``n_summed`` cells a report supports: true cell among them, and not.
@@ -71,7 +71,7 @@ class SupportDistribution(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
     def browser_model(self) -> dict[str, Any] | None:
-        """The same for a page's script, chances as numbers; None where that would be too much for a page."""
+        """Return the same for a page's script, chances as numbers; None where that would be too much for a page."""
 
 
 class OracleDistribution:
@@ -97,7 +97,7 @@ class OracleDistribution:
 
 
 def scaled_variance(distribution: SupportDistribution, square: FloatArray, mean: FloatArray) -> FloatArray:
-    """The variance from a mean square and a mean; what rounding leaves below zero is zero."""
+    """Return the variance from a mean square and a mean; what rounding leaves below zero is zero."""
     variance: FloatArray = np.maximum(square - mean**2, 0.0)
     return variance / float(distribution.p - distribution.q) ** 2
 
@@ -112,7 +112,7 @@ def mean_variance(distribution: SupportDistribution) -> float:
 
 
 def single_cell(distribution: SupportDistribution, n_summed: int) -> TwoCoins | None:
-    """The coins of one cell; a sum of several is not a number of coin flips."""
+    """Return the coins of one cell; a sum of several is not a number of coin flips."""
     return TwoCoins(distribution.p, distribution.q, 1) if n_summed == 1 else None
 
 
@@ -284,7 +284,7 @@ class SubsetDistribution(OracleDistribution):
 
 
 def _drawn(n: int, marked: int, drawn: int) -> tuple[int, FloatArray]:
-    """The hypergeometric distribution of how many marked ones are among those drawn: the least number, and the chances.
+    """Return the hypergeometric distribution of the marked ones among those drawn: the least number, the chances.
 
     No chances where so many cannot be drawn.
     """
@@ -385,7 +385,7 @@ class HashingDistribution(OracleDistribution):
         return content | field | {"degree": self.degree, "meetings": meetings}
 
     def _squares_at_truth(self, weights: FloatArray) -> FloatArray:
-        """The mean over a of W_a(T(a u))**2, for every true cell u."""
+        """Return the mean over a of W_a(T(a u))**2, for every true cell u."""
         size, g = 1 << self.degree, 1 << self.bits
         if size == g:  # only a = 0 sends two cells to one value
             alone: FloatArray = (weights.sum() ** 2 + (size - 1) * weights**2) / size
@@ -492,7 +492,7 @@ def distribution_from_dict(content: Mapping[str, Any]) -> SupportDistribution:
 
 
 def _whole(value: object) -> int:
-    """A whole number of a file, large ones in hexadecimal digits."""
+    """Return a whole number of a file, large ones in hexadecimal digits."""
     number = int(value, 16) if isinstance(value, str) and len(value) <= len(hex(COIN)) else value
     if type(number) is not int or not 0 <= number <= COIN:
         raise ValueError("distribution")

@@ -94,7 +94,7 @@ def answer_ranges(
 
 
 def _columns(domain: Domain, place: int | str, kind: int | str | None) -> tuple[int, ...]:
-    """The columns of a place and a kind, each by number or by name."""
+    """Return the columns of a place and a kind, each by number or by name."""
     if kind is not None and domain.kind is None:
         raise SettingError("kind must be left out: these counts have no kinds.")
     kinds = None if kind is None or domain.kind is None else _name(domain.kind, kind)

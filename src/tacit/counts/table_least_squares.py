@@ -42,7 +42,7 @@ class TableFusion:
     variances: Sequence[float]
 
     def fuse(self, nodes: FloatArray) -> FloatArray:
-        """The joint cells (rows) of all measured cells (rows), the total first; any number of columns."""
+        """Return the joint cells (rows) of all measured cells (rows), the total first; any number of columns."""
         tables = self.marginals
         joint = np.zeros((*tables.sizes, nodes.shape[1]))
         for axes in self._residuals:
@@ -53,7 +53,7 @@ class TableFusion:
         return joint.reshape(tables.n_leaves, -1)
 
     def node_weights(self, leaf_weights: FloatArray) -> FloatArray:
-        """The weights of all measured cells (rows) in the answer to questions about joint cells (rows)."""
+        """Return the weights of all measured cells (rows) in the answer to questions about joint cells (rows)."""
         tables = self.marginals
         asked = np.asarray(leaf_weights, np.float64).reshape(*tables.sizes, -1)
         nodes = np.zeros((tables.n_nodes, asked.shape[-1]))
@@ -115,18 +115,18 @@ class TableFusion:
         return self.marginals.n_leaves // self.marginals.n_cells(axes)
 
     def _table(self, nodes: FloatArray, level: int) -> FloatArray:
-        """The cells of a level, with size 1 along the axes that it lacks; a view."""
+        """Return the cells of a level, with size 1 along the axes that it lacks; a view."""
         tables = self.marginals
         shape = [size if axis in tables.levels[level] else 1 for axis, size in enumerate(tables.sizes)]
         return nodes[tables.level_slice(level)].reshape(*shape, nodes.shape[1])
 
     def _summed(self, table: FloatArray, axes: Axes) -> FloatArray:
-        """The sum of a table over all axes but these."""
+        """Return the sum of a table over all axes but these."""
         gone = tuple(axis for axis in range(len(self.marginals.sizes)) if axis not in axes)
         return np.asarray(table.sum(axis=gone, keepdims=True), np.float64)
 
     def _centred(self, table: FloatArray, axes: Axes) -> FloatArray:
-        """A table less its means along these axes."""
+        """Return a table less its means along these axes."""
         for axis in axes:
             table = table - table.mean(axis=axis, keepdims=True)
         return table

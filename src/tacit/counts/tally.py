@@ -45,7 +45,7 @@ class Tally:
 
     @classmethod
     def zero(cls, plan_id: str, n_statistics: int) -> Tally:
-        """The tally of no reports."""
+        """Return the tally of no reports."""
         return cls(Provenance(plan_id), np.zeros((0, n_statistics), np.int64), np.zeros(0, np.int64))
 
     @property
@@ -127,7 +127,7 @@ class ExactTally:
         raise SettingError("exact counts have no file form. Release them through a mechanism.")
 
     def reveal(self) -> NDArray[np.int64]:
-        """The true counts, for whoever may see them: a central mechanism, or the laboratory."""
+        """Return the true counts, for whoever may see them: a central mechanism, or the laboratory."""
         return self._counts
 
 

@@ -114,7 +114,7 @@ class Passes:
         return before[filled].ravel()
 
     def spread(self, level: int, above: NDArray[_Number]) -> NDArray[_Number]:
-        """The number of a node of a level, at every one of its children."""
+        """Return the number of a node of a level, at every one of its children."""
         return np.repeat(above, self.children[level][1], axis=0)
 
 
@@ -129,7 +129,7 @@ N_COLUMNS = 11  # of a row, as kernels.tree_plain lists them
 def range_tables(
     passes: Passes, node_variances: FloatArray, level_cumulants: Sequence[float]
 ) -> tuple[NDArray[np.uint32], FloatArray]:
-    """The parent and the row of every node; and the rows, as :mod:`tacit._base.kernels.tree_plain` wants them."""
+    """Return the parent and the row of every node, and the rows for :mod:`tacit._base.kernels.tree_plain`."""
     tree = passes.hierarchy
     below = [np.full(tree.n_leaves, level_cumulants[-1])]
     for level in range(tree.height - 1, -1, -1):
@@ -261,7 +261,7 @@ def mean_over_ranges_of_fan_outs(fan_outs: Sequence[int], n_leaves: int, level_v
 
 
 def sum_of_products(n: int, count: int, size: int, offset: int = 0) -> float:
-    """The sum of Q N (N + 1) / 2 over ``count`` nodes of ``size`` evenly weighted leaves each, side by side."""
+    """Return the sum of Q N (N + 1) / 2 over ``count`` nodes of ``size`` evenly weighted leaves each, side by side."""
     if not count:
         return 0.0
     # of two leaves of a node, counted from its first: the means of the smaller, of the larger and of their product
@@ -322,7 +322,7 @@ class TreeFusion:
             )
 
     def fuse(self, nodes: NDArray[np.floating] | NDArray[np.integer]) -> FloatArray:
-        """The leaves of least variance, from measurements of all nodes: one tree, or many of one shape in columns.
+        """Return the leaves of least variance from measurements of all nodes: of one tree, or of many in columns.
 
         Values of levels that were not measured are not looked at, and may be NaN.
         """
@@ -350,7 +350,7 @@ class TreeFusion:
         return fused
 
     def node_weights(self, leaf_weights: FloatArray) -> FloatArray:
-        """The weights of a question on the measurements: ``leaf_weights @ fuse(y) == node_weights(leaf_weights) @ y``.
+        """Return a question's weights on measurements: ``leaf_weights @ fuse(y) == node_weights(leaf_weights) @ y``.
 
         Columns of leaf weights give columns of node weights.
         """
@@ -375,11 +375,11 @@ class TreeFusion:
         return result
 
     def variance(self, leaf_weights: FloatArray) -> float:
-        """The variance of a question about the leaves."""
+        """Return the variance of a question about the leaves."""
         return float(self.moments(leaf_weights)[0])
 
     def moments(self, leaf_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The variance and the fourth cumulant of a question about the leaves, or of each column of questions."""
+        """Return the variance and the fourth cumulant of a question about the leaves, or of each column of them."""
         squares = self.node_weights(leaf_weights) ** 2
         variance, cumulant = np.zeros((2, *squares.shape[1:]))
         for level, (own_variance, own_cumulant) in enumerate(
@@ -403,7 +403,7 @@ class TreeFusion:
         return variances
 
     def range_variances(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> FloatArray:
-        r"""The variances of sums of the leaves from ``first`` up to but not including ``stop``, elementwise.
+        r"""Return the variances of sums of the leaves from ``first`` up to but not including ``stop``, elementwise.
 
         Up to the node v that holds both ends of a range, its sum is :math:`\alpha_v x_v` plus a rest that is
         uncorrelated with it. Where children carry the weights w (1 inside the range, :math:`\alpha_c` at its ends),
@@ -415,7 +415,7 @@ class TreeFusion:
         return self.range_moments(first, stop)[0]
 
     def range_moments(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[FloatArray, FloatArray]:
-        """The variances and the fourth cumulants of sums of leaves, O(height) each: see :mod:`.ranges`."""
+        """Return the variances and the fourth cumulants of sums of leaves, O(height) each: see :mod:`.ranges`."""
         first, stop = self._checked_ranges(first, stop)
         variances, cumulants = np.empty(first.shape), np.empty(first.shape)
         kernels = tree_kernels(first.size * self.hierarchy.n_levels)
@@ -430,7 +430,7 @@ class TreeFusion:
         return variances, cumulants
 
     def mean_range_variance(self) -> float:
-        """The mean variance over all ranges, each as likely as any other; O(nodes)."""
+        """Return the mean variance over all ranges, each as likely as any other; O(nodes)."""
         return mean_over_ranges(self.passes)
 
     def _checked_ranges(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
@@ -459,5 +459,5 @@ class TreeFusion:
 
 
 def _beside(one_each: FloatArray, rows: FloatArray) -> FloatArray:
-    """A number for each row, shaped to multiply rows of any width."""
+    """Return a number for each row, shaped to multiply rows of any width."""
     return one_each if rows.ndim == 1 else one_each[:, None]

@@ -76,12 +76,12 @@ class Exponentials:
         return float(1 / (1 + (self.weights / self.decays).sum()))
 
     def inverse_coefficients(self, count: int) -> FloatArray:
-        """The first coefficients of the inverse."""
+        """Return the first coefficients of the inverse."""
         powers = _powers(self.inverse_decays, np.arange(max(count - 1, 0)))
         return np.concatenate([np.ones(min(count, 1)), -(powers @ self.inverse_weights)])
 
     def encoder_sums(self, count: int) -> tuple[float, float]:
-        """The sum of the coefficients 1 .. count - 1 of the encoder, and that of their squares."""
+        """Return the sum of the coefficients 1 .. count - 1 of the encoder, and that of their squares."""
         n = np.array([count - 1.0])
         first = (self.weights * _geometric(self.decays, n)[0]).sum()
         return float(first), float(_squares(self.decays, self.weights[None, :], n)[0])
@@ -100,13 +100,13 @@ class Exponentials:
         return np.append(1 + inner.sum(), later)
 
     def decoder_squares(self, counts: FloatArray) -> FloatArray:
-        """The sum of the squares of the first coefficients of the decoder, for many counts at once."""
+        """Return the sum of the squares of the first coefficients of the decoder, for many counts at once."""
         weights, floor = self.decoder_weights, self.floor
         single = _geometric(self.inverse_decays, counts) @ weights
         return counts * floor**2 + 2 * floor * single + _squares(self.inverse_decays, weights[None, :], counts)
 
     def range_squares(self, first: FloatArray, length: FloatArray) -> FloatArray:
-        r"""The squared length of the difference of two rows of the decoder: totals ``first`` and ``length`` later.
+        r"""Return the squared length of the difference of two rows of the decoder, ``length`` totals apart.
 
         .. math:: \sum_{k < d} b_k^2 + \sum_{k < a} (b_{k + d} - b_k)^2
         """
@@ -121,7 +121,7 @@ def _powers(decays: FloatArray, exponents: IntArray | FloatArray) -> FloatArray:
 
 
 def _geometric(decays: FloatArray, counts: FloatArray) -> FloatArray:
-    """The sum of the first powers of 1 - decay, a row for each count; no digits are lost to small decays."""
+    """Return the sum of the first powers of 1 - decay, a row for each count; no digits are lost to small decays."""
     positive = decays < 1
     logs = np.log1p(-np.where(positive, decays, 0.5))
     smooth = -np.expm1(counts[:, None] * logs[None, :])
@@ -130,7 +130,7 @@ def _geometric(decays: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _squares(decays: FloatArray, weights: FloatArray, counts: FloatArray) -> FloatArray:
-    """The sum of the squares of sum_j weight_j (1 - decay_j)**k over k < count, a row of weights for each count."""
+    """Return the sum of the squares of sum_j weight_j (1 - decay_j)**k over k < count, a row for each count."""
     total = np.zeros(len(counts))
     for own in range(len(decays)):
         products = decays[own] + decays - decays[own] * decays  # of (1 - a)(1 - b)

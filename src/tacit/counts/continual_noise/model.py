@@ -54,7 +54,7 @@ class ContinualNoise(Protocol):
         """Return whether the noise of some node is mostly 0, so that no smooth distribution describes it."""
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:
-        """The variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
+        """Return the variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
 
     def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
         """At most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
@@ -128,7 +128,7 @@ class OneNodeNoise:
 
 
 def bounds_to_dict(most: int, most_per_cell: int) -> dict[str, int]:
-    """The bounds of a unit as files have them: that of a cell only where it is one."""
+    """Return the bounds of a unit as files have them: that of a cell only where it is one."""
     return {"most": most} | ({"most_per_cell": most_per_cell} if most_per_cell else {})
 
 

@@ -48,7 +48,7 @@ class NestedTree(OneNodeNoise):
         raise NotImplementedError
 
     def ends(self, totals: IntArray) -> IntArray:
-        """The first total in which this node no longer stands; beyond all horizons if it stands for ever."""
+        """Return the first total in which this node no longer stands; beyond all horizons if it stands for ever."""
         raise NotImplementedError
 
     def node_counts(self, first: IntArray, stop: IntArray) -> IntArray:
@@ -108,7 +108,7 @@ class KaryTree(NestedTree):
 
     @classmethod
     def binary(cls, horizon: int, cost: Cost, most: int = 1) -> KaryTree:
-        """The binary mechanism."""
+        """Return the binary mechanism."""
         check_horizon(horizon)
         return cls(horizon, cost, most, (2,) * (horizon.bit_length() - 1))
 
@@ -117,7 +117,7 @@ class KaryTree(NestedTree):
         return tuple(math.prod(self.fan_outs[:level]) for level in range(len(self.fan_outs) + 1))
 
     def digits(self, totals: IntArray) -> list[IntArray]:
-        """The digits of totals, lowest first."""
+        """Return the digits of totals, lowest first."""
         return digits_of(totals, self.fan_outs)
 
     def spans(self, totals: IntArray) -> IntArray:
@@ -187,7 +187,7 @@ class SmoothTree(NestedTree):
 
     @classmethod
     def fewest_ones(cls, horizon: int, zeros: int) -> int:
-        """The fewest ones with which there are labels enough."""
+        """Return the fewest ones with which there are labels enough."""
         low, high = 1, max(horizon, 1)
         while low < high:
             middle = (low + high) // 2
@@ -224,7 +224,7 @@ class SmoothTree(NestedTree):
         return {"kind": self.kind, **self._fields(), "zeros": self.zeros, "ones": self.ones}
 
     def _labels(self, totals: IntArray) -> Any:
-        """The labels, place by place from the left: whether it is a one, and the zeros still to come before it."""
+        """Yield the labels place by place from the left: whether it is a one, and the zeros still to come."""
         rank = np.asarray(totals).copy()
         zeros = np.full(rank.shape, self.zeros)
         for rest in range(self.length - 1, -1, -1):
@@ -235,7 +235,7 @@ class SmoothTree(NestedTree):
             zeros = np.where(is_one, zeros, zeros - 1)
 
     def _endings(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """The ones at the end of each label, and the zeros before them."""
+        """Return the ones at the end of each label, and the zeros before them."""
         tail = np.zeros(np.shape(totals), np.int64)
         run = np.zeros(np.shape(totals), np.int64)
         for is_one, _ in self._labels(totals):
@@ -259,7 +259,7 @@ def _binomials(most: int, zeros: int) -> IntArray:
 
 
 def digits_of(totals: IntArray, fan_outs: tuple[int, ...]) -> list[IntArray]:
-    """The digits of numbers, lowest first; the last digit has no limit.
+    """Return the digits of numbers, lowest first; the last digit has no limit.
 
     >>> [digit.tolist() for digit in digits_of(np.array([17, 23]), (2, 5))]
     [[1, 1], [3, 1], [1, 2]]

@@ -94,7 +94,7 @@ class _MeasuredTree(OneNodeNoise):
         } | bounds_to_dict(self.most, self.most_per_cell)
 
     def _ends(self, level: int, n_bins: int) -> IntArray:
-        """The totals at which nodes of a level are complete, those that are begun within ``n_bins`` included."""
+        """Return the totals at which nodes of a level are complete, those that are begun within ``n_bins`` included."""
         size = self.sizes[level]
         return np.arange(size, n_bins + size, size)
 
@@ -220,7 +220,7 @@ class FusedTree(_MeasuredTree):
 
     @staticmethod
     def _energy(first: IntArray, stop: IntArray, size: int) -> FloatArray:
-        """The squared length of a range averaged over nodes of one size."""
+        """Return the squared length of a range averaged over nodes of one size."""
         inside = first // size == stop // size
         left = (-first) % size
         right = stop % size
@@ -286,7 +286,7 @@ class Epochs:
         return any(tree.is_grainy for tree in self.trees)
 
     def epoch_of(self, bin: int) -> int:
-        """The epoch that a bin lies in."""
+        """Return the epoch that a bin lies in."""
         return (bin // self.first + 1).bit_length() - 1
 
     def range_variances(self, first: IntArray, stop: IntArray) -> FloatArray:

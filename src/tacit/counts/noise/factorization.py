@@ -57,7 +57,7 @@ class FactorizationNoise(VarianceGammaNoise):
         return cls(continual_noise_from_dict(content["law"]), shape_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
-        """The variance and the fourth cumulant of a question; places that are asked alike are asked once."""
+        """Return the variance and the fourth cumulant of a question; places that are asked alike are asked once."""
         if np.shape(weights) != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={np.shape(weights)}.")
         questions, n_times = np.unique(np.asarray(weights, np.float64), axis=1, return_counts=True)
@@ -74,7 +74,7 @@ class FactorizationNoise(VarianceGammaNoise):
         return self.noise_model.range_variances(bins, bins + 1), self.noise_model.range_cumulants(bins, bins + 1)
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray] | None:
-        """The moments of sums of cells, if every group of bins is a range of its own."""
+        """Return the moments of sums of cells, if every group of bins is a range of its own."""
         groups = grouping.time
         edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
         runs = groups[edges[:-1]]

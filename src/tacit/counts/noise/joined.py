@@ -46,7 +46,7 @@ class JoinedNoise(VarianceGammaNoise):
         return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
 
     def _slices(self) -> list[slice]:
-        """The times of every part."""
+        """Return the times of every part."""
         ends = np.cumsum([part.shape[0] for part in self.parts]).tolist()
         return [slice(first, end) for first, end in zip([0, *ends[:-1]], ends, strict=True)]
 

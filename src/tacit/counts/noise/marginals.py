@@ -59,7 +59,7 @@ class MarginalNoise(VarianceGammaNoise):
         return TableFusion(Marginals.every(self.sizes[1:]), variances)
 
     def fit(self, nodes: FloatArray) -> FloatArray:
-        """The least-squares joint cells, time x columns, of the cells of all tables (rows) of every time bin."""
+        """Return the least-squares joint cells, time x columns, of the cells of all tables (rows) of every time bin."""
         return np.ascontiguousarray(self.fusion.fuse(nodes).T)
 
     def standard_errors(self) -> FloatArray:
@@ -104,7 +104,7 @@ class MarginalNoise(VarianceGammaNoise):
         return cls(tuple(read), sizes_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
-        """The variance and the fourth cumulant of a question, from its weights on all measured cells."""
+        """Return the variance and the fourth cumulant of a question, from its weights on all measured cells."""
         if np.shape(weights) != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={np.shape(weights)}.")
         loads = self.fusion.node_weights(np.asarray(weights, np.float64).T)
@@ -117,13 +117,13 @@ class MarginalNoise(VarianceGammaNoise):
         return variance, cumulant
 
     def box_moments(self, n_places: int, n_kinds: int) -> tuple[float, float]:
-        """The moments of the sum of so many places and kinds in one time bin: any of them are alike."""
+        """Return the moments of the sum of so many places and kinds in one time bin: any of them are alike."""
         asked = np.zeros((self.sizes[1], self.sizes[2]))
         asked[:n_places, :n_kinds] = 1.0
         return replace(self, sizes=(1, *self.sizes[1:]))._moments(asked.reshape(1, -1))
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
-        """The moments of sums of cells: of boxes of a bin, times the number of bins."""
+        """Return the moments of sums of cells: of boxes of a bin, times the number of bins."""
         n_bins = np.bincount(grouping.time, minlength=grouping.sizes[0])
         sizes = [
             np.bincount(groups, minlength=n_groups).tolist()

@@ -36,28 +36,28 @@ class Noise(Protocol):
     """
 
     def variance(self, weights: FloatArray) -> float:
-        """The variance of the answer to a linear question."""
+        """Return the variance of the answer to a linear question."""
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
         """Limits for the true answer, given the estimated one."""
 
     def standard_errors(self) -> FloatArray:
-        """The standard error of every cell."""
+        """Return the standard error of every cell."""
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for every cell."""
 
     def coarsen(self, grouping: Grouping) -> Noise:
-        """The noise of sums of cells."""
+        """Return the noise of sums of cells."""
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
-        """The standard errors of sums of our cells, all at once."""
+        """Return the standard errors of sums of our cells, all at once."""
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits for sums of our cells, all at once."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The model as plain data."""
+        """Return the model as plain data."""
 
     @property
     def is_stated(self) -> bool:
@@ -83,33 +83,33 @@ class Noise(Protocol):
         return self
 
     def scaled(self, budget: Fraction) -> Noise | None:
-        """A curator's noise had it had so many times the budget (of epsilon, or of rho); None if that is not known."""
+        """Return a curator's noise for so many times the budget (of epsilon, or of rho); None if it is not known."""
         return None
 
     def through(self, oracle: Callable[[int], SupportDistribution]) -> Noise | None:
-        """The noise of the same reports through another oracle, given their number of cells; None without reports.
+        """Return the noise of the same reports through another oracle for their cells; None without reports.
 
         Where its errors depend on the truth, the estimated counts stand in for it.
         """
         return None
 
     def bin_covariance(self) -> FloatArray | None:
-        """The covariance of the columns of a time bin, where it is the same in all, and bins err independently.
+        """Return the covariance of the columns of a time bin, where it is the same in all, and bins err independently.
 
         None where it is not known.
         """
         return None
 
     def of_reports(self) -> OracleNoise | None:
-        """The noise of each cell's own reports; None if cells are sums, nodes of a tree, or a curator's counts."""
+        """Return the noise of each cell's own reports; None for sums, nodes of a tree, or a curator's counts."""
         return None
 
     def tree_over_time(self) -> TreeNoise | None:
-        """The noise of a curator's tree whose leaves are the times in their order; None if cells are anything else."""
+        """Return the noise of a curator's tree whose leaves are the times in order; None for anything else."""
         return None
 
     def fused_trees(self) -> FusedTrees | None:
-        """The trees whose least-squares leaves the cells are; None if they are not."""
+        """Return the trees whose least-squares leaves the cells are; None if they are not."""
         return None
 
     def browser_model(self, level: float) -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ class FusedTrees:
 
 
 def evened(counts: FloatArray, cells: BoolArray) -> FloatArray:
-    """Each row's counts, those of its marked cells replaced by their mean."""
+    """Return each row's counts, those of its marked cells replaced by their mean."""
     sums = np.where(cells, counts, 0.0).sum(axis=1, keepdims=True)
     means = sums / np.maximum(cells.sum(axis=1, keepdims=True), 1)
     return np.where(cells, means, counts)
@@ -248,7 +248,7 @@ class LinearMap(Noise):
 
 
 def errors_of_questions(base: Noise, grouping: Grouping) -> FloatArray:
-    """The standard errors of sums, each asked as a question of its own: for noise that knows no faster way."""
+    """Return the standard errors of sums, each asked as a question of its own: for noise that knows no faster way."""
     errors = np.empty(grouping.shape)
     for where, weights in grouping.questions():
         errors[where] = math.sqrt(base.variance(weights))
@@ -258,7 +258,7 @@ def errors_of_questions(base: Noise, grouping: Grouping) -> FloatArray:
 def intervals_of_questions(
     base: Noise, values: FloatArray, grouping: Grouping, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The limits of sums, each asked as a question of its own: for noise that knows no faster way."""
+    """Return the limits of sums, each asked as a question of its own: for noise that knows no faster way."""
     lower, upper = np.empty(grouping.shape), np.empty(grouping.shape)
     for where, weights in grouping.questions():
         lower[where], upper[where] = base.interval(float(values[where]), weights, level)

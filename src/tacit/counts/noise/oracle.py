@@ -209,7 +209,7 @@ class OracleNoise(Noise):
         return cls(distribution, reports, layout, counts)
 
     def _worst_variance(self, rows: FloatArray) -> float:
-        """The variance of a question if every report were of the cell that errs most."""
+        """Return the variance of a question if every report were of the cell that errs most."""
         questions, which = np.unique(rows, axis=0, return_inverse=True)
         n_reports = np.bincount(which.ravel(), weights=self.reports, minlength=len(questions))
         return float(

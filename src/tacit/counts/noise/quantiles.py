@@ -51,7 +51,7 @@ def limits_of(
     *,
     is_whole: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
-    """The limits of numbers with these means, variances, third and fourth cumulants."""
+    """Return the limits of numbers with these means, variances, third and fourth cumulants."""
     lower, upper = _of_many(centre, variances, third, fourth, level, is_whole=is_whole)
     if is_whole:
         chosen = np.flatnonzero((variances > 0) & (variances < _SMALL_VARIANCE))
@@ -90,7 +90,7 @@ def settings_of_limits(level: float) -> dict[str, Any]:
 def _of_many(
     centre: FloatArray, variances: FloatArray, third: FloatArray, fourth: FloatArray, level: float, *, is_whole: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """The shortest interval of a gamma distribution (also mirrored) with the skewness; more of the tails is put on top.
+    """Return the shortest interval of a gamma distribution (or mirrored) of the skewness, widened for heavy tails.
 
     Reference: Wilson1931.
     """
@@ -107,7 +107,7 @@ def _of_many(
 
 
 def _shortest(skewness: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """The ends of the shortest intervals of gamma distributions of mean 0 and variance 1."""
+    """Return the ends of the shortest intervals of gamma distributions of mean 0 and variance 1."""
     lower, upper = _shortest_ends(level)
     return np.interp(skewness, _SKEWS, lower), np.interp(skewness, _SKEWS, upper)
 
@@ -124,7 +124,7 @@ def _shortest_ends(level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_gamma(share: float, skewness: float) -> float:
-    """The quantile of a gamma distribution of mean 0 and variance 1."""
+    """Return the quantile of a gamma distribution of mean 0 and variance 1."""
     if share <= 0:
         return -2 / skewness if skewness > 0 else -math.inf
     z = math.copysign(normal_quantile(abs(2 * share - 1)), share - 0.5)
@@ -154,7 +154,7 @@ def _of_few(
 
 
 def _from_zero(centre: FloatArray, variances: FloatArray) -> FloatArray:
-    r"""The chances of 0, 1, 2 and so on: :math:`p_k = (a + b / k) p_{k-1}`, with these moments.
+    r"""Return the chances of 0, 1, 2 and so on: :math:`p_k = (a + b / k) p_{k-1}`, with these moments.
 
     It is binomial, Poisson or negative binomial, as the variance is less than the mean, the same, or more: events each
     of which may have been seen, or not, or whose rate is itself uncertain.
@@ -174,7 +174,7 @@ def _from_zero(centre: FloatArray, variances: FloatArray) -> FloatArray:
 
 
 def _around(centre: FloatArray, variances: FloatArray, third: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""The least number, and the chances from there on, of b, more the events missed, less those that were none.
+    r"""Return the least number, and the chances from there on, of b, more the events missed, less those that were none.
 
     Both are Poisson numbers: with means :math:`\lambda` and :math:`\mu` the count has mean :math:`b + \lambda - \mu`,
     variance :math:`\lambda + \mu` and third cumulant :math:`\lambda - \mu`. Where no whole number b is that near, it is
@@ -196,7 +196,7 @@ def _around(centre: FloatArray, variances: FloatArray, third: FloatArray) -> tup
 
 
 def _poisson(means: FloatArray) -> list[FloatArray]:
-    """The chances of 0, 1, 2 and so on."""
+    """Return the chances of 0, 1, 2 and so on."""
     chances = [np.exp(-means)]
     for n in range(1, _TERMS):
         chances.append(chances[-1] * means / n)

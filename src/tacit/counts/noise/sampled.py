@@ -95,7 +95,7 @@ class SampledNoise(Noise):
         return self._asked(leaf_weights)[0]
 
     def _asked(self, leaf_weights: FloatArray) -> tuple[FloatArray, float]:
-        """The variances that one report adds to a question, and the largest step it can take the answer."""
+        """Return the variances that one report adds to a question, and the largest step it can take the answer."""
         nodes = self.fusion.node_weights(leaf_weights)
         squares, means = np.zeros(self.hierarchy.n_leaves), np.zeros(self.hierarchy.n_leaves)
         step = 0.0
@@ -233,7 +233,7 @@ class SampledNoise(Noise):
         return read
 
     def _questions(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """The distinct questions about leaves, and which public bins ask them."""
+        """Yield the distinct questions about leaves, and which public bins ask them."""
         questions, which = np.unique(self.layout.rows(weights), axis=0, return_inverse=True)
         for number, question in enumerate(questions):
             if question.any():
@@ -262,7 +262,7 @@ class SampledNoise(Noise):
         return variances
 
     def _of_sums(self, grouping: Grouping) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """The reports of each group of public bins, and the same of groups of leaves."""
+        """Return the reports of each group of public bins, and the same of groups of leaves."""
         (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
         reports, counts = self._of_public(public, target.n_public)
         return reports, *self._of_groups(private, target.n_private, reports, counts)
@@ -279,7 +279,7 @@ class SampledNoise(Noise):
 
 
 def level_variances(distributions: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
-    r"""The variances of nodes, root first, that one report leaves where events are spread evenly.
+    r"""Return the variances of nodes, root first, that one report leaves where events are spread evenly.
 
     .. math:: \sigma_l^2 = \frac{1}{\alpha_l} \Bigl(a_l + \frac{1 - \alpha_l}{k_l}\Bigr)
 
@@ -293,7 +293,7 @@ def level_variances(distributions: Sequence[SupportDistribution], chances: Seque
 
 
 def table_variances(distributions: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
-    """The variances of the cells of tables, the total first, that make least squares the best for even events."""
+    """Return the variances of the tables' cells, the total first, that make least squares best for even events."""
     parts = zip(distributions, chances, strict=True)
     return [0.0, *((error_of_differences(one) + 1 / one.n_cells) * COIN / chance for one, chance in parts)]
 

@@ -164,7 +164,7 @@ class TreeNoise(VarianceGammaNoise):
         return 0 if self.axis == "time" else 1
 
     def leaves(self, cells: FloatArray) -> FloatArray:
-        """An array over the domain with one row for each leaf, in the tree's order."""
+        """Return an array over the domain with one row for each leaf, in the tree's order."""
         rows = np.asarray(cells, np.float64)
         rows = rows if self.axis == "time" else rows.T
         return rows if self.order is None else rows[self.order]
@@ -178,7 +178,7 @@ class TreeNoise(VarianceGammaNoise):
         return np.ascontiguousarray(by_bin if self.axis == "time" else by_bin.T)
 
     def _over_leaves(self, one_each: FloatArray) -> FloatArray:
-        """A number for each leaf, the same in all trees, as an array over the domain."""
+        """Return a number for each leaf, the same in all trees, as an array over the domain."""
         n_trees = self.shape[1 - self._tree_axis]
         return self.cells(np.repeat(one_each[:, None], n_trees, axis=1))
 
@@ -188,7 +188,7 @@ class TreeNoise(VarianceGammaNoise):
         return self.fusion.range_moments(leaves, leaves + 1)
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
-        """The variance and the fourth cumulant of a question; trees that are asked alike are asked once."""
+        """Return the variance and the fourth cumulant of a question; trees that are asked alike are asked once."""
         if np.shape(weights) != self.shape:
             raise SettingError(f"weights must have shape {self.shape}; got shape={np.shape(weights)}.")
         questions, n_times = np.unique(self.leaves(weights), axis=1, return_counts=True)
@@ -200,7 +200,7 @@ class TreeNoise(VarianceGammaNoise):
         return variance, cumulant
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray]:
-        """The moments of sums of cells: of groups of leaves, times the number of trees that are added up."""
+        """Return the moments of sums of cells: of groups of leaves, times the number of trees that are added up."""
         groups, trees = grouping.time, grouping.columns
         n_groups, n_sums = grouping.shape
         if self.axis == "place":
@@ -212,7 +212,7 @@ class TreeNoise(VarianceGammaNoise):
         return variances, cumulants
 
     def group_moments(self, groups: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
-        """The variances and the fourth cumulants of sums of groups of leaves of one tree."""
+        """Return the variances and the fourth cumulants of sums of groups of leaves of one tree."""
         edges = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
         runs = groups[edges[:-1]]
         moments = np.zeros((2, n_groups))
@@ -251,7 +251,7 @@ def fuse(
     known: Sequence[int] = (),
     provenance: Provenance,
 ) -> Estimate:
-    """The least-squares leaves of trees over one axis of a domain, one tree for each bin of the other.
+    """Return the least-squares leaves of trees over one axis of a domain, one tree for each bin of the other.
 
     ``nodes`` has a row for each node, as the hierarchy numbers them, and a column for each tree. ``distributions`` are
     those of the noise of single nodes, one for each level, root first; None for a level that was not measured, whose

@@ -89,7 +89,7 @@ class VarianceGammaNoise(Noise):
         return non_negative(values, self._sum_margins(*moments, level))
 
     def _sum_moments(self, grouping: Grouping) -> tuple[FloatArray, FloatArray] | None:
-        """The variances and the fourth cumulants of sums of cells; None where each must be asked by itself."""
+        """Return the variances and the fourth cumulants of sums of cells; None where each must be asked by itself."""
         raise NotImplementedError
 
     def _sum_margins(self, variances: FloatArray, cumulants: FloatArray, level: float) -> FloatArray:
@@ -97,7 +97,7 @@ class VarianceGammaNoise(Noise):
         return self._margins(variances, cumulants, level)
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
-        """The variance and the fourth cumulant of the answer to a question."""
+        """Return the variance and the fourth cumulant of the answer to a question."""
         raise NotImplementedError
 
     @property
