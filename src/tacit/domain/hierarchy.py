@@ -196,7 +196,7 @@ class Hierarchy:
         return slice(first, first + self.level_sizes[level])
 
     def leaf_counts(self, level: int) -> IntArray:
-        """The number of leaves in every node of a level."""
+        """Return the number of leaves in every node of a level."""
         return np.diff(self.boundaries[level])
 
     def spread(self, level: int, values: NDArray[Any]) -> NDArray[Any]:
@@ -204,7 +204,7 @@ class Hierarchy:
         return np.repeat(values, self.leaf_counts(level))
 
     def number(self, level: int, index: int) -> int:
-        """The number of a node among all nodes, counted from the root down.
+        """Return the number of a node among all nodes, counted from the root down.
 
         >>> tree = Hierarchy.of_degree(10, 4)
         >>> tree.number(1, 2), tree.locate(3)
@@ -214,7 +214,7 @@ class Hierarchy:
         return sum(self.level_sizes[:level]) + index
 
     def locate(self, number: int) -> Node:
-        """The level and the index of a node, from its number."""
+        """Return the level and the index of a node, from its number."""
         if not 0 <= number < self.n_nodes:
             raise SettingError(f"number must lie between 0 and {self.n_nodes - 1}; got number={number}.")
         level = 0
@@ -224,12 +224,12 @@ class Hierarchy:
         return level, number
 
     def leaves(self, level: int, index: int) -> range:
-        """The leaves under a node."""
+        """Return the leaves under a node."""
         self._check_node(level, index)
         return range(*self.boundaries[level][index : index + 2].tolist())
 
     def nodes_of(self, leaves: NDArray[np.integer], level: int) -> NDArray[np.int64]:
-        """The index of the node above each of these leaves, at a level.
+        """Return the index of the node above each of these leaves, at a level.
 
         >>> Hierarchy.of_degree(10, 4).nodes_of(np.array([0, 3, 4, 9]), 1).tolist()
         [0, 0, 1, 2]
@@ -238,13 +238,13 @@ class Hierarchy:
         return np.searchsorted(self.boundaries[level], leaves, side="right") - 1
 
     def parent(self, level: int, index: int) -> Node:
-        """The node above a node."""
+        """Return the node above a node."""
         check_at_least(1, level=level)
         first_leaf = self.leaves(level, index).start
         return level - 1, int(self.nodes_of(np.array([first_leaf]), level - 1)[0])
 
     def children(self, level: int, index: int) -> list[Node]:
-        """The nodes right below a node; a leaf has none."""
+        """Return the nodes right below a node; a leaf has none."""
         leaves = self.leaves(level, index)
         if level + 1 == self.n_levels:
             return []
@@ -252,7 +252,7 @@ class Hierarchy:
         return [(level + 1, child) for child in range(first, last + 1)]
 
     def path(self, leaf: int) -> list[int]:
-        """The index of the node above a leaf at every level, from the leaf itself up to the root.
+        """Return the index of the node above a leaf at every level, from the leaf itself up to the root.
 
         >>> Hierarchy.of_degree(27, 3).path(20)
         [20, 6, 2, 0]
@@ -272,7 +272,7 @@ class Hierarchy:
         return np.searchsorted(self.boundaries[level + 1], self.boundaries[level]).astype(np.int64, copy=False)
 
     def sum_leaves(self, leaves: NDArray[_Number]) -> NDArray[_Number]:
-        """The sum of the leaves under every node, numbered from the root down; columns are trees of their own.
+        """Return the sum of the leaves under every node, numbered from the root down; columns are trees of their own.
 
         >>> Hierarchy.of_degree(4, 2).sum_leaves(np.array([1, 2, 3, 4])).tolist()
         [10, 3, 7, 1, 2, 3, 4]
@@ -286,7 +286,7 @@ class Hierarchy:
         return np.concatenate(sums[::-1])
 
     def decompose(self, first: int, stop: int) -> list[Node]:
-        """The fewest nodes that together hold the leaves from ``first`` up to but not including ``stop``, in order.
+        """Return the fewest nodes that hold the leaves from ``first`` up to but not including ``stop``, in order.
 
         This is the thesis' B-adic decomposition, for any fan-outs: all nodes inside the range whose parent is not.
         """
@@ -300,7 +300,7 @@ class Hierarchy:
         return left[::-1] + right
 
     def decompose_many(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> IntArray:
-        """The decompositions of many ranges, as an array levels x 4 x ranges.
+        """Return the decompositions of many ranges, as an array levels x 4 x ranges.
 
         At a level a range uses the nodes from part 0 up to part 1 on its left, and from part 2 up to part 3 on its
         right; finest nodes lie outermost. The ranges are not checked.
@@ -322,7 +322,7 @@ class Hierarchy:
         return parts
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree as plain values; root and leaves go without saying."""
+        """Return the tree as plain values; root and leaves go without saying."""
         return {"n_leaves": self.n_leaves, "levels": [level.tolist() for level in self.boundaries[1:-1]]}
 
     @classmethod
@@ -353,7 +353,7 @@ class Hierarchy:
 
 
 def _edges_of(groups: IntArray) -> IntArray:
-    """The boundaries of runs of equal numbers."""
+    """Return the boundaries of runs of equal numbers."""
     return np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]])
 
 

@@ -47,7 +47,7 @@ class Layout:
 
     @classmethod
     def of_file(cls, private: tuple[str, ...], sizes: Sizes) -> Layout:
-        """The same of values from a file; other words than a plan's are refused."""
+        """Return the same of values from a file; other words than a plan's are refused."""
         if not private or private != tuple(axis for axis in AXES if axis in private):
             raise ValueError("private")
         return cls(private, sizes)
@@ -73,7 +73,7 @@ class Layout:
         return tuple(self.sizes[axis] for axis in self._axes[1])
 
     def rows(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """An array over the domain as (public bins, private values)."""
+        """Return an array over the domain as (public bins, private values)."""
         public, hidden = self._axes
         turned = cells.reshape(self.sizes).transpose(*public, *hidden)
         return turned.reshape(self.n_public, self.n_private)
@@ -95,7 +95,7 @@ class Layout:
         )
 
     def coarsened(self, grouping: Grouping) -> Layout:
-        """The layout of sums of cells."""
+        """Return the layout of sums of cells."""
         return Layout(self.private, grouping.sizes)
 
     def groups(self, grouping: Grouping) -> tuple[IntArray, IntArray]:
@@ -120,7 +120,7 @@ class Layout:
         )
 
     def _numbered(self, coordinates: Mapping[int, IntArray]) -> IntArray | None:
-        """One number for coordinates along some axes, the last running fastest; None for no axis."""
+        """Return one number for coordinates along some axes, the last running fastest; None for no axis."""
         number: IntArray | None = None
         for axis, coordinate in coordinates.items():
             number = coordinate if number is None else number * self.sizes[axis] + coordinate
@@ -166,11 +166,11 @@ class Grouping:
         return sum_groups(by_time, self.columns, n_groups=self.shape[1], axis=1)
 
     def fine(self, weights: FloatArray) -> FloatArray:
-        """A question about sums as a question about the cells they add up."""
+        """Return a question about sums as a question about the cells they add up."""
         return np.asarray(weights)[self.time][:, self.columns]
 
     def questions(self) -> Iterator[tuple[tuple[int, int], FloatArray]]:
-        """Every sum: its cell in the coarser domain, and its weights on the finer cells."""
+        """Yield every sum: its cell in the coarser domain, and its weights on the finer cells."""
         columns = self.columns
         for time in range(self.shape[0]):
             for column in range(self.shape[1]):

@@ -22,7 +22,7 @@ Axes = tuple[int, ...]
 
 
 def subsets(n_axes: int) -> tuple[Axes, ...]:
-    """All sets of axes, small ones first.
+    """Return all sets of axes, small ones first.
 
     >>> subsets(2)
     ((), (0,), (1,), (0, 1))
@@ -56,7 +56,7 @@ class Marginals:
 
     @classmethod
     def every(cls, sizes: tuple[int, ...]) -> Marginals:
-        """All tables there are."""
+        """Return all tables there are."""
         return cls(sizes, subsets(len(sizes))[1:])
 
     @property
@@ -78,7 +78,7 @@ class Marginals:
         return sum(self.level_sizes)
 
     def n_cells(self, axes: Axes) -> int:
-        """The number of cells of a table of these axes."""
+        """Return the number of cells of a table of these axes."""
         return prod(self.sizes[axis] for axis in axes)
 
     def level_slice(self, level: int) -> slice:
@@ -87,7 +87,7 @@ class Marginals:
         return slice(first, first + self.level_sizes[level])
 
     def nodes_of(self, leaves: NDArray[np.integer], level: int) -> IntArray:
-        """The cell of a level's table that each leaf is in."""
+        """Return the cell of a level's table that each leaf is in."""
         nodes = np.zeros(len(leaves), np.int64)
         for axis in self.levels[level]:
             behind = prod(self.sizes[axis + 1 :])
@@ -95,7 +95,7 @@ class Marginals:
         return nodes
 
     def leaf_counts(self, level: int) -> IntArray:
-        """The number of leaves in every cell of a level."""
+        """Return the number of leaves in every cell of a level."""
         n_cells = self.level_sizes[level]
         return np.full(n_cells, self.n_leaves // n_cells, np.int64)
 
@@ -105,7 +105,7 @@ class Marginals:
         return np.broadcast_to(values.reshape(shape), self.sizes).reshape(-1)
 
     def sum_leaves(self, leaves: NDArray[Any]) -> NDArray[Any]:
-        """The sums of all nodes (rows), of leaves (rows) in any number of columns."""
+        """Return the sums of all nodes (rows), of leaves (rows) in any number of columns."""
         grid = leaves.reshape(*self.sizes, -1)
         gone = ([axis for axis in range(len(self.sizes)) if axis not in axes] for axes in self.levels)
         return np.concatenate([grid.sum(axis=tuple(axes)).reshape(-1, grid.shape[-1]) for axes in gone])

@@ -131,7 +131,7 @@ def matcher_of(level: str, cells: tuple[str, ...], gazetteer: Gazetteer | None) 
 
 
 def _without_article(folded: str) -> str:
-    """The official list of communes gives Le Russey as RUSSEY; a full name always goes first."""
+    """Return a name without its leading article: the official list gives Le Russey as RUSSEY. Full names go first."""
     first, _, rest = folded.partition(" ")
     return rest if rest and first in _ARTICLES else folded
 

@@ -203,7 +203,7 @@ class Box:
         return len(self.time) * len(self.columns)
 
     def grid(self, domain: Domain) -> tuple[int, ...]:
-        """The number of bins, of places and, where there are kinds, of kinds of which the box has cells."""
+        """Return the number of bins, of places and, where there are kinds, of kinds of which the box has cells."""
         places = {column // domain.n_kinds for column in self.columns}
         kinds = {column % domain.n_kinds for column in self.columns}
         found = (len(self.time), len(places), len(kinds))
@@ -227,7 +227,7 @@ class Box:
 
 
 def _found(axis: NamedAxis, names: str | Iterable[str] | None) -> tuple[int, ...]:
-    """The numbers of the cells that are named, all of them for None."""
+    """Return the numbers of the cells that are named, all of them for None."""
     if names is None:
         return tuple(range(axis.n_cells))
     what = f"{axis.word}s"

@@ -180,7 +180,7 @@ class _Reader:
         }
 
     def _only_kind(self) -> str | None:
-        """The one column that can name places or kinds, where a table is a list of them under whatever header."""
+        """Return the one column that can name places or kinds, where a table is a list under whatever header."""
         levels = {name for names in self._usual.values() for name in names}
         others = {name for names in _OTHERS.values() for name in names}
         if levels.intersection(self._folded):
